@@ -1,0 +1,87 @@
+"""raybo: Bayesian optimisation of machine-learning jobs on Ray."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from raybo.engine.driver import tune
+    from raybo.errors import (
+        JournalError,
+        JournalInUse,
+        MethodError,
+        MissingExtra,
+        NumericalError,
+        ObjectiveError,
+        RayboError,
+        RayError,
+        SpaceError,
+        TrialError,
+    )
+    from raybo.history import State, Trial
+    from raybo.objectives import Objective, objective
+    from raybo.searcher import Searcher
+    from raybo.space import Categorical, Float, Integer, Space
+    from raybo.study import Study, load
+
+_HOMES = {  # public names and where they live; loaded when first used, so that `import raybo` stays quick
+    **dict.fromkeys(["Categorical", "Float", "Integer", "Space"], "raybo.space"),
+    **dict.fromkeys(["Objective", "objective"], "raybo.objectives"),
+    **dict.fromkeys(["State", "Trial"], "raybo.history"),
+    "Searcher": "raybo.searcher",
+    **dict.fromkeys(["Study", "load"], "raybo.study"),
+    "tune": "raybo.engine.driver",
+    **dict.fromkeys(
+        [
+            "JournalError",
+            "JournalInUse",
+            "MethodError",
+            "MissingExtra",
+            "NumericalError",
+            "ObjectiveError",
+            "RayError",
+            "RayboError",
+            "SpaceError",
+            "TrialError",
+        ],
+        "raybo.errors",
+    ),
+}
+
+__all__ = [
+    "Categorical",
+    "Float",
+    "Integer",
+    "JournalError",
+    "JournalInUse",
+    "MethodError",
+    "MissingExtra",
+    "NumericalError",
+    "Objective",
+    "ObjectiveError",
+    "RayError",
+    "RayboError",
+    "Searcher",
+    "Space",
+    "SpaceError",
+    "State",
+    "Study",
+    "Trial",
+    "TrialError",
+    "load",
+    "objective",
+    "tune",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'raybo' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

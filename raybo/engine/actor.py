@@ -1,0 +1,378 @@
+"""The study actor: performs what `lifecycle` instructs, and turns whatever happens to a trial into an occurrence.
+
+One coroutine a worker: ask, commit, submit, await, commit, again. The Gaussian process runs in a thread of its own, one
+proposal at a time, so that the event loop always answers. A restarted actor rebuilds everything from the journal and
+submits again what was in flight.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import ray
+
+from raybo.engine.lifecycle import Occurrence, Phase, Step, step
+from raybo.engine.task import TRACEBACK_CHARACTERS, run_trial
+from raybo.errors import JournalError
+from raybo.history import Event, Kind, State
+from raybo.journal import Description, Journal
+from raybo.objectives import Objective
+from raybo.searcher import Searcher
+
+SHARE_SECONDS = 0.002  # a result waits this long for the proposal that follows it, to be committed with it
+STOP_REASON = "stopped by the user"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study actor is told.
+
+    Attributes:
+        description: what is studied.
+        path: the journal.
+        trials: how many trials are to end with a result or a failure, in all.
+        workers: how many run at a time.
+        retries: how often a trial whose worker was lost starts again.
+        trial_seconds: time limit of one trial; None for none.
+        max_seconds: time after which the study stops; None for none.
+        driver: process that the study belongs to.
+    """
+
+    description: Description
+    path: Path
+    trials: int
+    workers: int
+    retries: int
+    trial_seconds: float | None
+    max_seconds: float | None
+    driver: int
+
+
+@dataclass(frozen=True)
+class Status:
+    """A study at one moment, as far as it is committed.
+
+    Attributes:
+        planned, finished, failed, running: numbers of trials (`failed` includes the lost ones).
+        best: number and value of the best finished trial; None while there is none.
+        suggest_seconds: median time of a suggestion; None before the first.
+        elapsed: seconds since the study was started or continued.
+        left: seconds that it will still take, by the trials so far; None while nothing can be said.
+        notes: what happened to single trials, from the note asked for on.
+        reason: why the study stopped before its end; empty otherwise.
+    """
+
+    planned: int
+    finished: int
+    failed: int
+    running: int
+    best: tuple[int, float] | None
+    suggest_seconds: float | None
+    elapsed: float
+    left: float | None
+    notes: list[str]
+    reason: str = ""
+
+    def __str__(self) -> str:
+        best = "none yet" if self.best is None else f"{self.best[1]:.6g} (trial {self.best[0]})"
+        suggestion = "" if self.suggest_seconds is None else f", suggestion {1_000 * self.suggest_seconds:.0f} ms"
+        left = "" if self.left is None else f", {self.left:.0f} s left"
+        return (
+            f"{self.finished + self.failed}/{self.planned} trials, best {best}, {self.running} running, "
+            f"{self.failed} failed{suggestion}{left}"
+        )
+
+
+@dataclass
+class _Flight:
+    """A trial in the engine: its phase, how often it lost its worker, and the task that runs it."""
+
+    phase: Phase = Phase.WAITING
+    attempt: int = 1
+    losses: int = 0
+    task: Any = None
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    over_limit: bool = False
+
+
+class StudyActor:
+    """Runs one study. Made as a Ray actor by the driver; every method is called remotely."""
+
+    def __init__(self, plan: Plan, objective: Objective) -> None:
+        self.plan = plan
+        self.objective = objective
+        self.journal: Journal | None = None
+        self.reason = ""
+        self.notes: list[str] = []
+        self.flights: dict[int, _Flight] = {}
+        self.counts = dict.fromkeys(State, 0)
+        self.best: tuple[int, float] | None = None
+        self.suggest_seconds: deque[float] = deque(maxlen=100)
+
+    async def run(self, function: list[Any]) -> None:
+        """Run the study to its end, or until it is stopped. Called again by Ray after a restart.
+
+        Args:
+            function: a reference to the user's function; in a list, so that it arrives as a reference.
+        """
+        self.function = function[0]
+        self.thinker = ThreadPoolExecutor(1, thread_name_prefix="propose")
+        self.asking = asyncio.Lock()
+        self.unwritten: list[Event] = []
+        self.begun = time.monotonic()
+        self.ended_before = 0
+        self._open()
+        self.task = ray.remote(max_retries=0, **self._resources())(run_trial)
+        assert self.journal is not None
+        slots = [asyncio.ensure_future(self._slot()) for _ in range(self.plan.workers)]
+        deadline = None
+        if self.plan.max_seconds is not None:
+            left = self.plan.max_seconds
+            deadline = asyncio.get_running_loop().call_later(left, self._stop, f"time limit of {left / 60:g} minutes")
+        try:
+            await asyncio.gather(*slots)
+            self._flush()
+        finally:
+            if deadline is not None:
+                deadline.cancel()
+            for slot in slots:
+                slot.cancel()
+            self.thinker.shutdown(wait=False)
+            self.journal.close()
+
+    async def status(self, note: int = 0) -> Status:
+        """The study now, with the notes from number `note` on."""
+        ended = self.counts[State.FINISHED] + self.counts[State.FAILED] + self.counts[State.LOST]
+        elapsed = time.monotonic() - getattr(self, "begun", time.monotonic())
+        here = ended - getattr(self, "ended_before", 0)
+        return Status(
+            planned=self.plan.trials,
+            finished=self.counts[State.FINISHED],
+            failed=self.counts[State.FAILED] + self.counts[State.LOST],
+            running=sum(flight.phase is Phase.RUNNING for flight in self.flights.values()),
+            best=self.best,
+            suggest_seconds=statistics.median(self.suggest_seconds) if self.suggest_seconds else None,
+            elapsed=elapsed,
+            left=elapsed / here * (self.plan.trials - ended) if here else None,
+            notes=self.notes[note:],
+            reason=self.reason,
+        )
+
+    async def stop(self) -> None:
+        """Ask no more, and stop what runs; `run` returns when all of it is recorded."""
+        self._stop(STOP_REASON)
+
+    async def started(self, number: int, attempt: int) -> None:
+        """A trial says that it begins."""
+        flight = self.flights.get(number)
+        if flight is not None and flight.attempt == attempt:
+            flight.started.set()
+
+    # ---- one worker
+
+    async def _slot(self) -> None:
+        while (number := await self._next()) is not None:
+            await self._carry(number)
+
+    async def _next(self) -> int | None:
+        """The next trial to submit, committed; None when there is none."""
+        async with self.asking:
+            if self.interrupted:
+                return self.interrupted.popleft()
+            if self.reason or self._asked_enough():
+                return None
+            loop = asyncio.get_running_loop()
+            asked = await loop.run_in_executor(self.thinker, self.searcher.propose, self.searcher.history.copy())
+            if self.reason:
+                return None
+            self.suggest_seconds.append(asked.data["suggest_seconds"])
+            number = cast(int, self._record(asked).trial)
+            self.flights[number] = _Flight()
+            self._flush()
+            return number
+
+    def _asked_enough(self) -> bool:
+        return len(self.searcher.trials) - self.searcher.history.count(State.STOPPED) >= self.plan.trials
+
+    async def _carry(self, number: int) -> None:
+        """Take a trial from its first submission to its end."""
+        flight = self.flights[number]
+        while True:
+            if self.reason:
+                occurrence, data = Occurrence.STOPPED, {"reason": self.reason}
+            else:
+                self._submit(number, flight)
+                flight.phase = step(flight.phase, Occurrence.SUBMITTED).phase
+                occurrence, data = await self._outcome(number, flight)
+            flight.losses += occurrence is Occurrence.WORKER_LOST
+            following = step(flight.phase, occurrence, losses=flight.losses, retries=self.plan.retries)
+            self._perform(number, flight, following, data)
+            if following.free:
+                return
+
+    def _perform(self, number: int, flight: _Flight, following: Step, data: dict[str, Any]) -> None:
+        flight.phase = following.phase
+        if following.submit:
+            flight.attempt += 1
+            flight.started = asyncio.Event()
+        if following.phase is Phase.LOST:
+            data = {**data, "kind": "lost"}
+        assert following.record is not None
+        self._record(Event(following.record, number, {**data, "attempt": flight.attempt}))
+        if following.submit:
+            self._flush()
+        if following.free:
+            del self.flights[number]
+            asyncio.get_running_loop().call_later(SHARE_SECONDS, self._flush_in_background)
+
+    def _submit(self, number: int, flight: _Flight) -> None:
+        limited = self.plan.trial_seconds is not None
+        actor = ray.get_runtime_context().current_actor if limited else None
+        flight.task = self.task.options(name=f"trial-{number}").remote(
+            self.function,
+            self.searcher.trials[number].config,
+            self.objective.settings,
+            self.objective.metric,
+            max(1, int(self.objective.num_cpus)),
+            _Started(actor, number, flight.attempt),
+        )
+
+    async def _outcome(self, number: int, flight: _Flight) -> tuple[Occurrence, dict[str, Any]]:
+        watch = asyncio.ensure_future(self._watch(flight)) if self.plan.trial_seconds is not None else None
+        try:
+            return cast("tuple[Occurrence, dict[str, Any]]", await flight.task)
+        except ray.exceptions.RayError as error:
+            if flight.over_limit:
+                reason = f"it ran longer than its limit of {self.plan.trial_seconds:g} seconds"
+                return Occurrence.OVER_LIMIT, {"reason": reason, "seconds": self.plan.trial_seconds}
+            if self.reason:
+                return Occurrence.STOPPED, {"reason": self.reason}
+            return _of_ray_error(error)
+        finally:
+            if watch is not None:
+                watch.cancel()
+
+    async def _watch(self, flight: _Flight) -> None:
+        """Cancel a trial that runs longer than its limit, counted from when it began."""
+        await flight.started.wait()
+        await asyncio.sleep(cast(float, self.plan.trial_seconds))
+        flight.over_limit = True
+        ray.cancel(flight.task, force=True)  # anything less waits for a long call into C to return
+
+    def _stop(self, reason: str) -> None:
+        if not self.reason:
+            self.reason = reason
+            for flight in self.flights.values():
+                if flight.task is not None:
+                    ray.cancel(flight.task, force=True)
+
+    # ---- what is recorded
+
+    def _open(self) -> None:
+        """Open the journal, rebuild the searcher from it, and find out what was in flight."""
+        description = self.plan.description
+        self.journal = Journal(self.plan.path, description, driver=self.plan.driver)
+        space = self.objective.space
+        mode = cast(Any, description.mode)
+        self.searcher = Searcher(space, description.method, mode, description.seed, **description.options)
+        for event in self.journal.events():
+            self.searcher.apply(event)
+        self.counts = {state: self.searcher.history.count(state) for state in State}
+        self.ended_before = self.counts[State.FINISHED] + self.counts[State.FAILED] + self.counts[State.LOST]
+        for trial in self.searcher.trials:
+            self._consider_best(trial.number)
+        if self.searcher.history.planned != self.plan.trials:
+            self._record(Event(Kind.PLANNED, None, {"trials": self.plan.trials}))
+        self.interrupted: deque[int] = deque()
+        self.flights = {}
+        for trial in self.searcher.trials:
+            if trial.state is State.PENDING:
+                flight = self.flights[trial.number] = _Flight(attempt=trial.attempt)
+                data = {"reason": "the study was interrupted"}
+                self._perform(trial.number, flight, step(Phase.WAITING, Occurrence.STUDY_LOST), data)
+                self.interrupted.append(trial.number)
+        self._flush()
+
+    def _record(self, event: Event) -> Event:
+        """Take in an event; it is committed by the next flush, before anybody outside hears of it."""
+        numbered = self.searcher.apply(event)
+        self.unwritten.append(numbered)
+        return numbered
+
+    def _flush(self) -> None:
+        """Commit what is recorded, in one transaction, and only then announce it."""
+        if self.unwritten:
+            assert self.journal is not None
+            self.journal.append(self.unwritten)
+            for event in self.unwritten:
+                self._announce(event)
+            self.unwritten = []
+
+    def _flush_in_background(self) -> None:
+        try:
+            self._flush()
+        except JournalError as error:  # nobody awaits this call: the next flush raises it where it is heard
+            self.notes.append(str(error))
+
+    def _announce(self, event: Event) -> None:
+        if event.trial is None:
+            return
+        trial = self.searcher.trials[event.trial]
+        if event.kind in (Kind.TOLD, Kind.FAILED, Kind.STOPPED):
+            self.counts[trial.state] += 1
+        if event.kind is Kind.TOLD:
+            self._consider_best(event.trial)
+        elif event.kind is Kind.FAILED:
+            self.notes.append(f"trial {event.trial} {trial.state}: {event.data['reason']}")
+        elif event.kind is Kind.RETRIED:
+            self.notes.append(
+                f"trial {event.trial} starts again (attempt {event.data['attempt']}): {event.data['reason']}"
+            )
+
+    def _consider_best(self, number: int) -> None:
+        value = self.searcher.trials[number].value
+        sign = self.searcher.history.sign
+        if value is not None and (self.best is None or sign * value > sign * self.best[1]):
+            self.best = number, value
+
+    def _resources(self) -> dict[str, Any]:
+        objective = self.objective
+        resources: dict[str, Any] = {"num_cpus": objective.num_cpus, "num_gpus": objective.num_gpus}
+        if objective.memory is not None:
+            resources["memory"] = objective.memory
+        if objective.resources:
+            resources["resources"] = dict(objective.resources)
+        return resources
+
+
+@dataclass(frozen=True)
+class _Started:
+    """Tells the actor that a trial begins; says nothing where nobody waits for it."""
+
+    actor: Any
+    number: int
+    attempt: int
+
+    def __call__(self) -> None:
+        if self.actor is not None:
+            self.actor.started.remote(self.number, self.attempt)
+
+
+def _of_ray_error(error: Exception) -> tuple[Occurrence, dict[str, Any]]:
+    """What a failure that Ray reports was: the loss of a worker, unless it was the job's own doing."""
+    text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    if isinstance(error, ray.exceptions.OutOfMemoryError):
+        return Occurrence.OVER_LIMIT, {"reason": f"it was killed for want of memory: {text}"}
+    if isinstance(error, ray.exceptions.RayTaskError):  # before the objective began: its code could not be loaded
+        last = str(error).strip().splitlines()[-1]
+        return Occurrence.RAISED, {"reason": last, "traceback": str(error)[-TRACEBACK_CHARACTERS:]}
+    if isinstance(error, ray.exceptions.NodeDiedError):
+        return Occurrence.WORKER_LOST, {"reason": "its node was lost"}
+    return Occurrence.WORKER_LOST, {"reason": f"its worker died ({type(error).__name__})"}

@@ -1,0 +1,177 @@
+"""The Ray that a study runs on: a local one, or a cluster that exists. All that is private to Ray is here."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+from raybo.errors import RayError
+
+log = logging.getLogger("raybo")
+
+PROBE_SECONDS = 3.0
+OBJECT_STORE_BYTES = 200 * 2**20  # a study's objects are small; Ray's default would be 30 % of the memory
+
+_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "token",  # without it a driver that joins a cluster sends no token, and fails after 20 seconds
+    # without it the processors that a killed study held are given back only after a back-off of seconds, for good
+    "RAY_worker_cap_enabled": "false",
+}
+# Ray's servers listen on every interface, except on systems where it allows one node only and with this set
+_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+
+
+@contextlib.contextmanager
+def ray_for_study(address: str | None, cpus: int | None) -> Iterator[Any]:
+    """The module `ray`, connected; what was started here is shut down afterwards.
+
+    Uses the Ray that this process is connected to; else the cluster at `address` (or in RAY_ADDRESS); else a local one
+    of its own, reachable from this machine only.
+
+    Args:
+        address: "auto", or HOST:PORT of a running cluster; None for none.
+        cpus: processors of a local Ray; None for all.
+    Raises:
+        RayError: nothing answers at the address, or it refuses.
+    """
+    joins = address or os.environ.get("RAY_ADDRESS")
+    settings = dict(_ENVIRONMENT) if joins else {**_ENVIRONMENT, _LOOPBACK: "0"}
+    with _environment(settings):
+        import ray
+
+        yield from _connected(ray, address, joins, cpus)
+
+
+def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | None) -> Iterator[Any]:
+    if ray.is_initialized():
+        if address and address not in ("auto", ray.get_runtime_context().gcs_address):
+            raise RayError(
+                f"this process is connected to Ray at {ray.get_runtime_context().gcs_address} already; "
+                f"call ray.shutdown() before using {address}"
+            )
+        yield ray
+        return
+    _quieten()
+    if joins:
+        _join(ray, joins)
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+        return
+    import ray._private.ray_constants as ray_constants
+
+    multi_node, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False  # read when Ray was imported
+    directory = tempfile.mkdtemp(prefix="raybo-", dir="/tmp")  # Ray's sockets need a short path
+    try:
+        ray.init(
+            address="local",
+            num_cpus=cpus,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="error",
+            object_store_memory=OBJECT_STORE_BYTES,
+            _temp_dir=directory,
+        )
+        yield ray
+    finally:
+        ray.shutdown()
+        ray_constants.ENABLE_RAY_CLUSTER = multi_node
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _environment(settings: dict[str, str]) -> Iterator[None]:
+    """Environment variables for as long as the study runs; what the user has set stays."""
+    added = {name: value for name, value in settings.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+def workers_available(
+    ray: Any, num_cpus: float, num_gpus: float, memory: float | None, custom: dict[str, float]
+) -> int:
+    """How many trials the cluster can run at a time.
+
+    Raises:
+        RayError: not even one; Ray itself would wait for such a trial without end.
+    """
+    wanted = {"CPU": num_cpus, "GPU": num_gpus, "memory": memory or 0, **custom}
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    rooms = [
+        min((node.get(name, 0.0) / amount for name, amount in wanted.items() if amount > 0), default=float("inf"))
+        for node in nodes
+    ]
+    total = sum(int(room) if room < float("inf") else (os.cpu_count() or 1) for room in rooms)
+    if total < 1:
+        offered = {name: max((node.get(name, 0.0) for node in nodes), default=0.0) for name in wanted}
+        short = next(name for name in wanted if wanted[name] > offered[name])
+        raise RayError(
+            f"a trial needs {short}={wanted[short]:g}, and no node of the cluster has more than {offered[short]:g}; "
+            "ask for less in @raybo.objective, or add a node"
+        )
+    return total
+
+
+def here(ray: Any) -> Any:
+    """A scheduling strategy that keeps an actor on the driver's node, where the journal is."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+
+
+def _join(ray: Any, address: str) -> None:
+    if address != "auto":
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit():
+            raise RayError(f"address must be 'auto' or HOST:PORT, got {address!r}")
+        try:
+            socket.create_connection((host, int(port)), timeout=PROBE_SECONDS).close()
+        except OSError as error:
+            raise RayError(
+                f"nothing answers at {address} ({error}); start a cluster there, or leave out the address"
+            ) from None
+        _check_token(ray, address)
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="error")
+    except (ConnectionError, RuntimeError, ray.exceptions.RayError) as error:
+        raise RayError(f"cannot join the Ray cluster at {address}: {_first_line(error)}") from error
+
+
+def _check_token(ray: Any, address: str) -> None:
+    """Ask for the reason at once where the cluster would refuse us: `ray.init` says something else after 20 seconds."""
+    if os.environ.get("RAY_AUTH_MODE") != "token":
+        return
+    if not ray._raylet.AuthenticationTokenLoader.instance().has_token(ignore_auth_mode=True):
+        return  # a cluster without authentication needs none, and one with it says so itself
+    try:
+        ray._raylet.GcsClient(address=address)
+    except ray.exceptions.AuthenticationError as error:
+        raise RayError(
+            f"the cluster at {address} refuses the token ({_first_line(error)}); put the cluster's token into "
+            "~/.ray/auth_token or RAY_AUTH_TOKEN"
+        ) from error
+    except (RuntimeError, ray.exceptions.RayError):
+        return  # `ray.init` will say what is wrong
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def _quieten() -> None:
+    """Send the messages that Ray prints to the driver's stdout, whatever it is told, to the log instead."""
+    import ray._private.worker as ray_worker
+
+    ray_worker.print_to_stdstream = lambda data, ignore_prefix: log.debug("%s", data.get("lines"))

@@ -1,0 +1,119 @@
+"""One trial, inside a Ray worker: runs the objective and returns plain data, whatever the objective does.
+
+Nothing that the user's code raises or returns has to survive pickling: only numbers and text leave the worker. What
+kills the worker is the study's to notice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import socket
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+
+from raybo.engine.lifecycle import Occurrence
+from raybo.threads import limit_threads
+
+TRACEBACK_CHARACTERS = 4_000
+METRICS_KEPT = 50
+
+
+def run_trial(
+    function: Callable[..., Any],
+    config: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    metric: str,
+    threads: int,
+    started: Callable[[], None],
+) -> tuple[Occurrence, dict[str, Any]]:
+    """Run the objective once.
+
+    Args:
+        function: the user's function.
+        config: the configuration.
+        settings: its keyword parameters.
+        metric: name of the value in a dict that it returns.
+        threads: numerical threads that it may use.
+        started: called just before it runs.
+    Returns:
+        what happened, and the data of the event that records it.
+    """
+    data: dict[str, Any] = {
+        "host": socket.gethostname(),
+        "started": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+    }
+    started()
+    begun = time.perf_counter()
+    try:
+        with limit_threads(threads):
+            result = function(dict(config), **settings)
+        value, reason, others = read_result(result, metric)
+    except BaseException as error:  # noqa: BLE001  # SystemExit too: whatever the objective raises is its result
+        return Occurrence.RAISED, {**data, "seconds": _since(begun), **_described(error)}
+    data["seconds"] = _since(begun)
+    if others:
+        data["metrics"] = others
+    if value is None:
+        return Occurrence.BAD_RESULT, {**data, "reason": reason}
+    return Occurrence.RETURNED, {**data, "value": value}
+
+
+def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, Any]]:
+    """The value in what an objective returned, or the reason why there is none; and its other metrics."""
+    others: dict[str, Any] = {}
+    if isinstance(result, Mapping):
+        if metric not in result:
+            keys = ", ".join(repr(key) for key in list(result)[:10]) or "nothing"
+            return None, f"it returned no {metric!r} but {keys}", others
+        others = {str(k): _plain(v) for k, v in list(result.items())[:METRICS_KEPT] if k != metric and _is_plain(v)}
+        result = result[metric]
+    elif result is None:
+        return None, f"it returned None; return the number, or a dict with {metric!r}", others
+    if isinstance(result, np.ndarray) and result.ndim == 0:
+        result = result[()]
+    if isinstance(result, (bool, np.bool_)) or not isinstance(result, (int, float, np.integer, np.floating)):
+        return None, f"its {metric} is not a number but {_short(result)}", others
+    if not math.isfinite(result):
+        return None, f"its {metric} is {float(result)}, not a finite number", others
+    return float(result), "", others
+
+
+def _described(error: BaseException) -> dict[str, Any]:
+    text = _short(error, str)
+    reason = f"{type(error).__name__}: {text.splitlines()[0]}" if text.strip() else type(error).__name__
+    # the first frame is this file's; the user's job begins below it
+    with contextlib.suppress(Exception):  # an exception may fail even to print itself
+        frames = error.__traceback__.tb_next if error.__traceback__ is not None else None
+        lines = traceback.format_exception(type(error), error, frames)
+        return {"reason": reason, "traceback": "".join(lines)[-TRACEBACK_CHARACTERS:]}
+    return {"reason": reason}
+
+
+def _since(begun: float) -> float:
+    return round(time.perf_counter() - begun, 6)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str, np.integer, np.floating, np.bool_))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return value[:1_000]
+    if isinstance(value, (np.integer, np.floating, np.bool_)):
+        value = value.item()
+    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _short(value: Any, to_text: Callable[[Any], str] = repr) -> str:
+    try:
+        text = to_text(value)
+    except Exception:  # noqa: BLE001  # a user's object may fail even to print itself
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= 200 else text[:197] + "..."

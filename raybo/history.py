@@ -1,0 +1,253 @@
+"""What happened in a study: an ordered list of events, and the trials that they make.
+
+A method is a pure function of a `History`: it reads the arrays below and the tags that earlier proposals left. Values
+are maximised and points lie in the unit cube, whatever the user's objective is.
+
+    event     says                                                          data
+    planned   how many trials the study means to run                        trials
+    asked     a point was proposed                                          x, values, tags, seen
+    told      the trial ended with a finite value                           value (in the user's sign), seconds, ...
+    failed    the trial ended without one, or was lost for the last time    reason, kind
+    retried   the trial's worker was lost and the trial starts again        reason, attempt
+    stopped   the user ended the trial                                      reason
+
+`seen` is the number of the last event that the proposal was based on; with many workers it says exactly what it knew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from raybo.errors import TrialError
+from raybo.space import Array, Config, Cube, Space
+
+Tags: TypeAlias = dict[str, Any]
+
+
+class State(str, Enum):
+    """Where a trial stands. A name, once stored, is never removed."""
+
+    PENDING = "pending"  # asked, not yet told
+    FINISHED = "finished"
+    FAILED = "failed"
+    LOST = "lost"  # its worker was lost at every attempt
+    STOPPED = "stopped"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Kind(str, Enum):
+    """What an event says."""
+
+    PLANNED = "planned"
+    ASKED = "asked"
+    TOLD = "told"
+    FAILED = "failed"
+    RETRIED = "retried"
+    STOPPED = "stopped"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Event:
+    """One entry of a history.
+
+    Attributes:
+        kind: what it says.
+        trial: the trial it is about; None for `planned`.
+        data: its content, plain JSON.
+        number: its place in the history, from 1; 0 until it has one.
+        at: when it was written, UTC in ISO 8601; empty where nothing was written.
+    """
+
+    kind: Kind
+    trial: int | None
+    data: Mapping[str, Any]
+    number: int = 0
+    at: str = ""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What a method returns: the point to try, and what the method must remember.
+
+    Attributes:
+        x: (d,), a point of the unit cube.
+        tags: plain JSON, stored with the trial and read back through the history.
+    """
+
+    x: Array
+    tags: Tags = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One evaluation, as its user sees it.
+
+    Attributes:
+        number: from 0, in the order of asking.
+        config: the configuration.
+        state: where it stands.
+        value: the result in the user's sign; None unless finished.
+        tags: what the method said of the proposal.
+        attempt: from 1; grows when a lost worker makes it start again.
+        reason: why it failed or was stopped; empty otherwise.
+        seconds: how long it ran; None where unknown.
+        details: what else is known of its end: other metrics, host, traceback.
+    """
+
+    number: int
+    config: Config
+    state: State
+    value: float | None = None
+    tags: Tags = field(default_factory=dict)
+    attempt: int = 1
+    reason: str = ""
+    seconds: float | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One trial inside a history: a point of the cube and what became of it (y is maximised; None unless finished)."""
+
+    x: Array
+    tags: Tags
+    state: State
+    y: float | None = None
+
+
+class History:
+    """The events of a study so far, folded into arrays.
+
+    Args:
+        cube: the search space as the methods see it.
+        sign: +1 where the user maximises, -1 where he minimises: y = sign * value.
+    """
+
+    def __init__(self, cube: Cube, sign: float = 1.0) -> None:
+        self.cube = cube
+        self.sign = sign
+        self.planned: int | None = None
+        self.last_event = 0
+        self.records: list[Record] = []
+
+    def copy(self) -> History:
+        """A history that later events of this one do not change."""
+        other = History(self.cube, self.sign)
+        other.planned, other.last_event, other.records = self.planned, self.last_event, list(self.records)
+        return other
+
+    def apply(self, event: Event) -> None:
+        """Append an event.
+
+        Raises:
+            TrialError: it is about a trial that is unknown or has already ended.
+        """
+        if event.kind is Kind.PLANNED:
+            self.planned = int(event.data["trials"])
+        elif event.kind is Kind.ASKED:
+            if event.trial != len(self.records):
+                raise TrialError(f"trial {event.trial}: trials are numbered in order, the next one is {len(self)}")
+            x = np.array(event.data["x"], dtype=np.float64)
+            self.records.append(Record(x, dict(event.data["tags"]), State.PENDING))
+        else:
+            number = self.require_pending(event.trial)
+            if event.kind is not Kind.RETRIED:  # a trial that starts again is still pending
+                state = State.LOST if event.data.get("kind") == "lost" else ENDS[event.kind]
+                y = self.sign * float(event.data["value"]) if event.kind is Kind.TOLD else None
+                self.records[number] = replace(self.records[number], state=state, y=y)
+        self.last_event = event.number or self.last_event + 1
+
+    def require_pending(self, trial: int | None) -> int:
+        """The trial's number; TrialError where it is unknown or has already ended."""
+        if trial is None or not 0 <= trial < len(self.records):
+            raise TrialError(f"trial {trial}: no such trial, {len(self)} have been asked for")
+        if self.records[trial].state is not State.PENDING:
+            raise TrialError(f"trial {trial}: it is {self.records[trial].state} already; a trial ends once")
+        return trial
+
+    def __len__(self) -> int:
+        """How many trials have been asked for, which is the next trial's number."""
+        return len(self.records)
+
+    @property
+    def d(self) -> int:
+        """Number of axes of the cube."""
+        return self.cube.d
+
+    @property
+    def X(self) -> Array:  # (n, d)
+        """Points of the finished trials, in the order of asking."""
+        return self.points(State.FINISHED)
+
+    @property
+    def y(self) -> Array:  # (n,)
+        """Values of the finished trials, maximised, in the order of asking."""
+        return np.array([r.y for r in self.records if r.state is State.FINISHED], dtype=np.float64)
+
+    @property
+    def X_failed(self) -> Array:  # (m, d)
+        """Points of the trials that failed or were lost for the last time."""
+        return self.points(State.FAILED, State.LOST)
+
+    @property
+    def X_pending(self) -> Array:  # (m, d)
+        """Points asked for and not yet told."""
+        return self.points(State.PENDING)
+
+    def points(self, *states: State) -> Array:  # (m, d)
+        """Points of the trials in any of the given states, in the order of asking."""
+        rows = [record.x for record in self.records if record.state in states]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), self.d)
+
+    def count(self, *states: State) -> int:
+        """How many trials are in any of the given states."""
+        return sum(record.state in states for record in self.records)
+
+    def last_tag(self, name: str, default: Any = None) -> Any:
+        """The tag of that name which was written last, or the default."""
+        return next((r.tags[name] for r in reversed(self.records) if name in r.tags), default)
+
+    def first_tag(self, name: str, default: Any = None) -> Any:
+        """The tag of that name which was written first, or the default."""
+        return next((r.tags[name] for r in self.records if name in r.tags), default)
+
+    def count_tag(self, name: str) -> int:
+        """How many trials carry a tag of that name."""
+        return sum(name in record.tags for record in self.records)
+
+
+ENDS: Mapping[Kind, State] = {Kind.TOLD: State.FINISHED, Kind.FAILED: State.FAILED, Kind.STOPPED: State.STOPPED}
+_NAMED = frozenset({"value", "reason", "seconds", "attempt"})
+
+
+def advance(trials: list[Trial], event: Event, space: Space) -> None:
+    """Bring the list of a study's trials up to date with the event that follows them."""
+    data = event.data
+    if event.kind is Kind.ASKED:
+        assert event.trial == len(trials), "trials are numbered in order"
+        trials.append(Trial(event.trial, space.unpack(data["values"]), State.PENDING, tags=dict(data["tags"])))
+    elif event.kind is Kind.RETRIED:
+        assert event.trial is not None
+        retried = replace(trials[event.trial], attempt=int(data["attempt"]), reason=str(data["reason"]))
+        trials[event.trial] = retried
+    elif event.trial is not None:
+        trial = trials[event.trial]
+        trials[event.trial] = replace(
+            trial,
+            state=State.LOST if data.get("kind") == "lost" else ENDS[event.kind],
+            value=float(data["value"]) if event.kind is Kind.TOLD else None,
+            reason=str(data.get("reason", "")),
+            seconds=data.get("seconds"),
+            attempt=int(data.get("attempt", trial.attempt)),
+            details={key: value for key, value in data.items() if key not in _NAMED},
+        )

@@ -1,0 +1,300 @@
+"""The durable study: one SQLite file, one writer, any number of readers.
+
+    study   one row: what is studied (`Description`, JSON)
+    event   number, kind, trial, at, data: the history, in order (`raybo.history.Event`, data is JSON)
+
+Events are only ever added, several in one transaction, and a transaction that was committed survives the death of every
+process and a power cut (WAL, synchronous=FULL). The writer holds a lock on a file beside the journal, which the system
+releases when the process dies in whatever way. Everything in it is JSON and nothing is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, TextIO
+
+from raybo.errors import JournalError, JournalInUse
+from raybo.history import Event, Kind
+from raybo.space import Space
+
+SCHEMA = 1
+APPLICATION = 0x52415942  # "RAYB", in the header of every journal
+WAIT_SECONDS = 15.0  # for a writer whose driver is gone to disappear too: Ray takes up to eight seconds to notice
+
+_TABLES = """
+CREATE TABLE study (description TEXT NOT NULL);
+CREATE TABLE event (
+    number INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    trial INTEGER,
+    at TEXT NOT NULL,
+    data TEXT NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a journal is about. A study is continued only with the same one.
+
+    Attributes:
+        objective: name of the objective.
+        settings: keyword parameters that the objective was given, as JSON values.
+        metric, mode: what is wanted.
+        space: `Space.to_json()`.
+        method, options: the method and what it was given.
+        seed: of every random stream.
+    """
+
+    objective: str
+    metric: str
+    mode: str
+    space: Mapping[str, Any]
+    method: str
+    seed: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def differences(self, other: Description) -> list[str]:
+        """What another description says differently, in words."""
+        told = []
+        for name in ("objective", "settings", "metric", "mode", "method", "options", "seed"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                told.append(f"{name} is {_shown(mine)} in the journal and {_shown(theirs)} now")
+        if self.space != other.space:
+            told += _space_differences(self.space, other.space)
+        return told
+
+
+def read(path: Path | str) -> tuple[Description, list[Event]]:
+    """What a journal holds; never blocks its writer, and is not blocked by it.
+
+    Raises:
+        JournalError: there is no such file, or it is not a journal that this version can read.
+    """
+    path = Path(path)
+    _require_journal(path)
+    with _reading(path) as connection:
+        (description,) = connection.execute("SELECT description FROM study").fetchone()
+        rows = connection.execute("SELECT number, kind, trial, at, data FROM event ORDER BY number").fetchall()
+    events = [Event(Kind(kind), trial, json.loads(data), number, at) for number, kind, trial, at, data in rows]
+    return Description(**json.loads(description)), events
+
+
+def exists(path: Path | str) -> bool:
+    """Whether something has been written there; an empty file is nothing yet."""
+    path = Path(path)
+    return path.exists() and (path.is_dir() or path.stat().st_size > 0)
+
+
+class Journal:
+    """A journal open for writing, by this process alone.
+
+    Args:
+        path: the file; made where there is none.
+        description: what is studied; must be the journal's own where there is one.
+        driver: process that the study belongs to, told to whoever finds the journal in use.
+    Raises:
+        JournalInUse: another process is writing it.
+        JournalError: it cannot be written, is no journal, or is about another study.
+    """
+
+    def __init__(self, path: Path | str, description: Description, driver: int | None = None) -> None:
+        self.path = Path(path)
+        self.description = description
+        new = not exists(self.path)
+        if new and not self.path.parent.is_dir():
+            raise JournalError(f"{self.path}: the directory {self.path.parent} does not exist; make it first")
+        if not new:
+            _require_writable(self.path)
+            found, _ = read(self.path)
+            if different := found.differences(description):
+                raise JournalError(
+                    f"{self.path}: it is the journal of another study: {'; '.join(different)}; continue it as it was, "
+                    "or use another file"
+                )
+        self._lock = _lock(self.path, os.getpid() if driver is None else driver)
+        try:
+            self._connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            with _translated(self.path):
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                self._connection.execute("PRAGMA synchronous=FULL")
+                if new:
+                    self._connection.executescript(
+                        f"BEGIN; PRAGMA application_id={APPLICATION}; PRAGMA user_version={SCHEMA}; {_TABLES} COMMIT;"
+                    )
+                    text = json.dumps(asdict(description))
+                    self._connection.execute("INSERT INTO study VALUES (?)", (text,))
+        except BaseException:
+            self._unlock()
+            raise
+
+    def append(self, events: Sequence[Event]) -> list[Event]:
+        """Commit numbered events in one transaction; returns them with the time. Durable when this returns.
+
+        Raises:
+            JournalError: they could not be written (the disk is full, say), and none of them was.
+        """
+        at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        rows = [(e.number, e.kind.value, e.trial, at, json.dumps(e.data)) for e in events]
+        with _translated(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._connection.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?)", rows)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+        return [replace(event, at=at) for event in events]
+
+    def events(self) -> list[Event]:
+        """Everything that has been committed."""
+        return read(self.path)[1]
+
+    def close(self) -> None:
+        """Fold the write-ahead log into the file and let others write."""
+        self._connection.close()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        Path(self._lock.name).unlink(missing_ok=True)
+        self._lock.close()
+
+
+# ---- one writer
+
+
+def _lock(path: Path, driver: int) -> TextIO:
+    """The lock file, held; it names its holder. Waits only for a holder whose driver is dead already."""
+    lock_path = path.with_name(path.name + "-lock")
+    give_up = time.monotonic() + WAIT_SECONDS
+    while True:
+        handle = open(lock_path, "a+", encoding="utf-8")  # held for as long as the journal is open
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            handle.seek(0)
+            text = handle.read()
+            handle.close()
+            holder = json.loads(text) if text.endswith("}") else {}
+            if not _driver_is_gone(holder) or time.monotonic() > give_up:
+                raise JournalInUse(
+                    f"{path}: another study is writing it (process {holder.get('driver', '?')} on "
+                    f"{holder.get('host', '?')}); wait for it to end, or use another file"
+                ) from None
+            time.sleep(0.1)
+            continue
+        try:
+            if os.fstat(handle.fileno()).st_ino == os.stat(lock_path).st_ino:
+                break
+        except FileNotFoundError:
+            pass
+        handle.close()  # its last holder removed it while we waited: lock the new one
+    handle.truncate(0)
+    json.dump({"driver": driver, "process": os.getpid(), "host": socket.gethostname()}, handle)
+    handle.flush()
+    return handle
+
+
+def _driver_is_gone(holder: Mapping[str, Any]) -> bool:
+    if not holder or holder.get("host") != socket.gethostname():
+        return not holder  # just being written: look again
+    try:
+        os.kill(holder["driver"], 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+# ---- what may be opened
+
+
+def _require_writable(path: Path) -> None:
+    mode = path.stat().st_mode
+    if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(path, os.W_OK):
+        raise JournalError(f"{path}: it is read-only ({stat.filemode(mode)}); make it writable or use another file")
+
+
+def _require_journal(path: Path) -> None:
+    """Raise JournalError unless the file is a whole journal of a schema that this version reads. Changes nothing."""
+    if path.is_dir():
+        raise JournalError(f"{path}: it is a directory; give a file")
+    if not path.exists():
+        raise JournalError(f"{path}: no such file; `raybo tune ... --storage {path}` makes one")
+    with path.open("rb") as file:
+        header = file.read(100)
+    if not header.startswith(b"SQLite format 3\0"):
+        raise JournalError(f"{path}: it is not a journal of raybo (not an SQLite file); give another file")
+    with _reading(path) as connection:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (schema,) = connection.execute("PRAGMA user_version").fetchone()
+        if application != APPLICATION:
+            raise JournalError(f"{path}: it is an SQLite file of another program; give another file")
+        if schema > SCHEMA:
+            raise JournalError(
+                f"{path}: it was written by a newer raybo (schema {schema}, this one reads {SCHEMA}); upgrade raybo"
+            )
+        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if verdict != "ok":
+            raise JournalError(f"{path}: it is damaged ({verdict}); restore it from a copy")
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[sqlite3.Connection]:
+    uri = f"{path.resolve().as_uri()}?mode=ro"
+    with _translated(path):
+        connection = sqlite3.connect(uri, uri=True, timeout=30)
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:  # a directory that cannot be written has no place for the log's index
+            connection.close()
+            connection = sqlite3.connect(f"{uri}&immutable=1", uri=True)
+        with closing(connection):
+            yield connection
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """SQLite's errors as one line about the journal."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise JournalError(f"{path}: {error}; check the disk and the file's permissions") from error
+    except sqlite3.IntegrityError as error:
+        raise JournalError(
+            f"{path}: something else has written it meanwhile ({error}); continue with a copy"
+        ) from error
+    except sqlite3.DatabaseError as error:
+        raise JournalError(f"{path}: it is damaged ({error}); restore it from a copy") from error
+
+
+# ---- words
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, (dict, list)) else repr(value)
+
+
+def _space_differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    before = dict(zip(*(lambda s: (s.names, s.parameters.values()))(Space.from_json(mine)), strict=True))
+    now = dict(zip(*(lambda s: (s.names, s.parameters.values()))(Space.from_json(theirs)), strict=True))
+    told = []
+    for name in [*before, *(name for name in now if name not in before)]:
+        a, b = before.get(name), now.get(name)
+        if a is None or b is None or a.to_json() != b.to_json():
+            told.append(f"{name} is {a or 'absent'} in the journal and {b or 'absent'} now")
+    return told or ["the constants of the space differ"]

@@ -1,0 +1,57 @@
+"""The methods by name. A method is a frozen dataclass of options with one function, `propose(history, rng)`.
+
+It keeps nothing between calls: what it must remember it writes into the proposal's tags and reads back from the
+history. So a journal's prefix always gives the proposal that followed it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from raybo.errors import MethodError
+from raybo.history import History, Proposal, Tags
+from raybo.methods.options import nearest, read
+
+METHODS: dict[str, str] = {  # name: where it lives; loaded when used
+    "auto": "raybo.methods.auto:Auto",
+    "random": "raybo.methods.random:Random",
+    "sobol": "raybo.methods.sobol:Sobol",
+    "gp-ucb": "raybo.methods.gp_ucb:GpUcb",
+}
+
+
+class Method(Protocol):
+    """What every method is."""
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The next point to try, a pure function of the history and the random stream."""
+        ...
+
+    def explain(self, tags: Tags) -> str:
+        """In a few words, why a proposal with these tags was made."""
+        ...
+
+
+def load(name: str) -> type:
+    """The class of a method; MethodError, with the nearest name, where there is none."""
+    if name not in METHODS:
+        raise MethodError(f"there is no method {name!r}{nearest(name, list(METHODS))}")
+    module, _, cls = METHODS[name].partition(":")
+    return cast(type, getattr(importlib.import_module(module), cls))
+
+
+def make(name: str, **options: Any) -> Method:
+    """A method with its options; MethodError where the name, an option or a value is wrong."""
+    cls = load(name)
+    return cast(Method, cls(**read(name, cls, options)))
+
+
+def describe(name: str) -> tuple[str, list[tuple[str, Any, str]]]:
+    """A method's docstring, and its options as (name, default, meaning)."""
+    cls = load(name)
+    fields = [(f.name, f.default, f.metadata.get("meaning", "")) for f in dataclasses.fields(cls)]
+    return (cls.__doc__ or "").strip(), fields

@@ -1,0 +1,93 @@
+"""A method's options: dataclass fields that say what they mean, read from text where they come from a command line."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import typing
+from collections.abc import Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Any
+
+from raybo.errors import MethodError
+
+
+def option(default: Any, meaning: str) -> Any:
+    """A field of a method's dataclass: its default, and what it means (units, range, source)."""
+    return dataclasses.field(default=default, metadata={"meaning": meaning})
+
+
+def read(method: str, cls: type, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with their values in the declared types; text is converted, as the command line gives it.
+
+    Raises:
+        MethodError: an option that the method does not have (with the nearest name), or a value of another type.
+    """
+    hints = typing.get_type_hints(cls)
+    known = [field.name for field in dataclasses.fields(cls)]
+    values = {}
+    for name, value in options.items():
+        if name not in known:
+            raise MethodError(f"{method} has no option {name!r}{nearest(name, known)}")
+        try:
+            values[name] = convert(value, hints[name])
+        except ValueError as error:
+            raise MethodError(f"{method}: option {name} must be {error}, got {value!r}") from None
+    return values
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """The end of a message about an unknown name: the likely one, or all that there are."""
+    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    if matches:
+        return f"; did you mean {matches[0]!r}?"
+    return f"; there are: {', '.join(known)}" if known else "; it has none"
+
+
+def convert(value: Any, hint: Any) -> Any:
+    """The value as the annotation wants it; text is parsed. ValueError says what it must be."""
+    if isinstance(hint, UnionType) or typing.get_origin(hint) is typing.Union:
+        return _convert_union(value, typing.get_args(hint))
+    if typing.get_origin(hint) is typing.Literal:
+        if value not in typing.get_args(hint):
+            raise ValueError("one of " + ", ".join(map(str, typing.get_args(hint))))
+        return value
+    if hint is bool:
+        if isinstance(value, str) and value.lower() in ("true", "yes", "1", "false", "no", "0"):
+            return value.lower() in ("true", "yes", "1")
+        if not isinstance(value, bool):
+            raise ValueError("true or false")
+        return value
+    if hint in (int, float):
+        return _convert_number(value, hint)
+    if hint is str and not isinstance(value, str):
+        raise ValueError("text")
+    return value
+
+
+def _convert_union(value: Any, hints: Sequence[Any]) -> Any:
+    if NoneType in hints and (value is None or (isinstance(value, str) and value.lower() == "none")):
+        return None
+    wanted = []
+    for hint in hints:
+        if hint is not NoneType:
+            try:
+                return convert(value, hint)
+            except ValueError as error:
+                wanted.append(str(error))
+    raise ValueError(" or ".join(wanted + ["none"] * (NoneType in hints)))
+
+
+def _convert_number(value: Any, kind: type) -> Any:
+    wanted = "a whole number" if kind is int else "a number"
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise ValueError(wanted)
+    try:
+        number = float(value)
+    except ValueError:
+        raise ValueError(wanted) from None
+    if kind is int:
+        if number != number // 1:
+            raise ValueError(wanted)
+        return int(number)
+    return number

@@ -1,0 +1,22 @@
+"""random: independent uniform points, the yardstick that every method must beat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.history import History, Proposal, Tags
+
+
+@dataclass(frozen=True, kw_only=True)
+class Random:
+    """Independent uniform points of the space."""
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """A fresh uniform point, whatever the history."""
+        return Proposal(rng.random(history.d))
+
+    def explain(self, tags: Tags) -> str:
+        """Always the same."""
+        return "a uniform random point"

@@ -1,0 +1,205 @@
+"""Objectives: a user's training function with what raybo must know to tune it."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from raybo.errors import ObjectiveError
+from raybo.methods.options import convert, nearest
+from raybo.space import Space
+
+Mode = Literal["max", "min"]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A function of a configuration, its space, and what a trial of it needs. Made by `raybo.objective`.
+
+    Calling it calls the function: `gradient_boosting({"learning_rate": 0.1, ...}, folds=5)`.
+    """
+
+    function: Callable[..., Any]
+    declared_space: Space | Mapping[str, Any] | Callable[..., Any]
+    metric: str
+    mode: Mode
+    num_cpus: float = 1
+    num_gpus: float = 0
+    memory: float | None = None
+    resources: Mapping[str, float] = field(default_factory=dict)
+    trial_seconds: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, config: Mapping[str, Any], **settings: Any) -> Any:
+        """What the function returns for this configuration."""
+        return self.function(config, **{**self.settings, **settings})
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.function.__name__
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]  # the function's, as a decorated function would show it
+        return self.function.__doc__
+
+    @property
+    def space(self) -> Space:
+        """The space under the present settings; SpaceError where it is none."""
+        declared = self.declared_space
+        if callable(declared) and not isinstance(declared, (Space, Mapping)):
+            declared = declared(**_wanted(declared, {**_defaults(self.function), **self.settings}))
+        return declared if isinstance(declared, Space) else Space(cast("Mapping[str, Any]", declared))
+
+    def with_settings(self, **settings: Any) -> Objective:
+        """The same objective with some of its keyword parameters fixed; text is read as the parameter's type.
+
+        Raises:
+            ObjectiveError: the function has no such keyword parameter, or the value is of another type.
+        """
+        parameters = _keywords(self.function)
+        hints = typing.get_type_hints(self.function)
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(self.function).parameters.values())
+        values = {}
+        for name, value in settings.items():
+            if name not in parameters and not takes_any:
+                raise ObjectiveError(f"{self.name} has no parameter {name!r}{nearest(name, list(parameters))}")
+            default = parameters.get(name)
+            hint = hints.get(name, str if default is None else type(default))
+            try:
+                values[name] = Path(value) if hint is Path else convert(value, hint)
+            except ValueError as error:
+                raise ObjectiveError(f"{self.name}: parameter {name} must be {error}, got {value!r}") from None
+        return replace(self, settings={**self.settings, **values})
+
+
+def objective(
+    *,
+    space: Space | Mapping[str, Any] | Callable[..., Any],
+    metric: str = "value",
+    mode: Mode = "max",
+    num_cpus: float = 1,
+    num_gpus: float = 0,
+    memory: float | None = None,
+    resources: Mapping[str, float] | None = None,
+    trial_seconds: float | None = None,
+) -> Callable[[Callable[..., Any]], Objective]:
+    """Decorate a training function so that raybo can tune it.
+
+    The function takes a configuration (a dict) and returns the metric, or a dict that holds it under its name.
+
+    Args:
+        space: what to search, or a function of the objective's keyword parameters that returns it.
+        metric: the name under which the result holds the value.
+        mode: "max" or "min", what is wanted of the metric.
+        num_cpus: processors that one trial holds.
+        num_gpus: GPUs that one trial holds.
+        memory: bytes of memory that Ray must find free for one trial.
+        resources: custom Ray resources that one trial holds.
+        trial_seconds: time limit of one trial; None for no limit.
+    Raises:
+        ObjectiveError: an argument is wrong.
+    """
+    if mode not in ("max", "min"):
+        raise ObjectiveError(f"mode must be 'max' or 'min', got {mode!r}")
+    for name, amount in {"num_cpus": num_cpus, "num_gpus": num_gpus, "memory": memory or 0}.items():
+        if isinstance(amount, bool) or not isinstance(amount, (int, float)) or amount < 0:
+            raise ObjectiveError(f"{name} must be a number from 0, got {amount!r}")
+    if trial_seconds is not None and not trial_seconds > 0:
+        raise ObjectiveError(f"trial_seconds must be above 0, got {trial_seconds!r}")
+
+    def decorate(function: Callable[..., Any]) -> Objective:
+        if not callable(function):
+            raise ObjectiveError(f"an objective must be a function, got {function!r}")
+        return Objective(
+            function=function,
+            declared_space=space,
+            metric=metric,
+            mode=mode,
+            num_cpus=num_cpus,
+            num_gpus=num_gpus,
+            memory=memory,
+            resources=dict(resources or {}),
+            trial_seconds=trial_seconds,
+        )
+
+    return decorate
+
+
+def load_objective(target: str) -> Objective:
+    """The objective of FILE or FILE:NAME. The file's directory is importable while it is loaded, as for a script.
+
+    Raises:
+        ObjectiveError: the file is missing or does not import, or holds no such objective, none, or several.
+    """
+    text, _, name = target.partition(":")
+    path = Path(text)
+    if not path.is_file():
+        raise ObjectiveError(f"{text}: no such file; give the Python file that holds the objective")
+    module = _load_module(path)
+    found = {key: value for key, value in vars(module).items() if isinstance(value, Objective)}
+    if name:
+        if name not in found:
+            raise ObjectiveError(f"{text} has no objective {name!r}{nearest(name, list(found))}")
+        return found[name]
+    if not found:
+        raise ObjectiveError(f"{text} holds no objective; decorate the function to tune with @raybo.objective(...)")
+    if len(found) > 1:
+        raise ObjectiveError(f"{text} holds {len(found)} objectives; choose one: {text}:{' or :'.join(found)}")
+    return next(iter(found.values()))
+
+
+def _load_module(path: Path) -> Any:
+    # a name of its own, so that a user's random.py or ray.py never takes the place of the real one
+    name = f"raybo_objective_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path.resolve())
+    if spec is None or spec.loader is None:
+        raise ObjectiveError(f"{path}: not a Python file; its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    directory = str(path.resolve().parent)
+    if directory not in sys.path:
+        sys.path.append(directory)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever the user's file raises is told as the file's fault
+        line = _line_in(error, path)
+        last = (str(error).splitlines() or [""])[0]
+        raise ObjectiveError(f"{path}{line}: does not import: {type(error).__name__}: {last}") from error
+    return module
+
+
+def _line_in(error: BaseException, path: Path) -> str:
+    if isinstance(error, SyntaxError) and error.lineno:
+        return f":{error.lineno}"
+    line, trace = "", error.__traceback__
+    while trace is not None:
+        if Path(trace.tb_frame.f_code.co_filename) == path.resolve():
+            line = f":{trace.tb_lineno}"
+        trace = trace.tb_next
+    return line
+
+
+def _keywords(function: Callable[..., Any]) -> dict[str, Any]:
+    """The parameters after the configuration that can be given by name, with their defaults."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    named = [p for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return {p.name: None if p.default is p.empty else p.default for p in named}
+
+
+def _defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
+def _wanted(function: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    parameters = inspect.signature(function).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return dict(values)
+    return {name: value for name, value in values.items() if name in parameters}

@@ -1,0 +1,1 @@
+"""What a study looks like: the live display, and tables for a terminal."""

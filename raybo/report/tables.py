@@ -1,0 +1,105 @@
+"""Tables for a terminal: a study's trials, its best configuration, the methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from raybo import methods
+from raybo.history import State, Trial
+from raybo.searcher import explain
+from raybo.study import Study
+
+STYLES = {State.FINISHED: "", State.FAILED: "red", State.LOST: "red", State.STOPPED: "dim", State.PENDING: "cyan"}
+
+
+def study_view(study: Study, last: int) -> Group:
+    """What `raybo show` prints: a heading, the last trials, why they were tried, and the best one."""
+    description = study.description
+    ended = study.count(State.FINISHED)
+    failed = study.count(State.FAILED, State.LOST)
+    heading = Text.assemble(
+        (description.objective, "bold"),
+        f": {description.mode} {description.metric}, method {description.method}, seed {description.seed}; "
+        f"{ended} finished, {failed} failed, {study.count(State.STOPPED)} stopped, {study.count(State.PENDING)} pending"
+        + (f" of {study.planned} planned" if study.planned else ""),
+    )
+    parts: list[RenderableType] = [heading, trials_table(study, study.trials[-last:])]
+    return Group(*parts, *([best_view(study)] if ended else []))
+
+
+def trials_table(study: Study, trials: Sequence[Trial]) -> Table:
+    """A row a trial: number, state, value, seconds, configuration, and why it was tried or how it ended."""
+    method = methods.make(study.description.method, **study.description.options)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, justify in (("trial", "right"), ("state", "left"), (study.description.metric, "right"), ("s", "right")):
+        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("configuration", overflow="fold", ratio=3)
+    table.add_column("why", overflow="fold", ratio=2)
+    for trial in trials:
+        state = f"{trial.state}" + (f" ({trial.attempt} attempts)" if trial.attempt > 1 else "")
+        why = escape(explain(method, trial))
+        if trial.reason and trial.state is not State.FINISHED:
+            why = f"[red]{escape(trial.reason)}[/red]"
+        table.add_row(
+            str(trial.number),
+            Text(state, style=STYLES[trial.state]),
+            "" if trial.value is None else f"{trial.value:.6g}",
+            "" if trial.seconds is None else f"{trial.seconds:.2f}",
+            escape(config_line(study, trial)),
+            why,
+        )
+    return table
+
+
+def best_view(study: Study) -> Group:
+    """The best trial and its configuration, a line a parameter."""
+    best = study.best
+    heading = Text.assemble(
+        "best ", (f"{study.description.metric} {best.value:.6g}", "bold green"), f" (trial {best.number})"
+    )
+    grid = Table.grid(padding=(0, 2))
+    for name, value in parameter_values(study, best.config):
+        grid.add_row(Text(f"  {name}"), Text(shown(value)))
+    return Group(heading, grid)
+
+
+def methods_table(names: Sequence[str]) -> Group:
+    """Every method: what it does, and its options with their defaults."""
+    parts: list[RenderableType] = []
+    for name in names:
+        text, options = methods.describe(name)
+        paragraphs = text.split("\n\n")
+        parts.append(Text.assemble((name, "bold"), "  ", " ".join(paragraphs[0].split())))
+        grid = Table.grid(padding=(0, 2))
+        for option, default, meaning in options:
+            grid.add_row(Text(f"    {option}={shown(default)}"), Text(meaning, style="dim"))
+        parts += [grid, Text("")] if options else [Text("")]
+    return Group(*parts)
+
+
+def config_line(study: Study, trial: Trial) -> str:
+    """A configuration on one line."""
+    return ", ".join(f"{name}={shown(value)}" for name, value in parameter_values(study, trial.config))
+
+
+def parameter_values(study: Study, config: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The searched parameters of a configuration, nested ones by their dotted names."""
+    pairs = []
+    for path, name in zip(study.space.parameters, study.space.names, strict=True):
+        value: Any = config
+        for key in path:
+            value = value[key]
+        pairs.append((name, value))
+    return pairs
+
+
+def shown(value: Any) -> str:
+    """A value as people read it: floats with six figures."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,25 @@
+"""Search spaces: what a user tunes, and how it fills the unit cube.
+
+A `Space` names parameters and speaks of configurations; its `Cube` is the same space as the methods see it: one axis of
+[0, 1] a parameter. On a categorical axis only equality has meaning. `snap` moves a point to the one that will really be
+run: encode(decode(x)).
+"""
+
+from raybo.space.cube import Cube
+from raybo.space.parameters import Array, Categorical, Float, Integer, Opaque, Parameter
+from raybo.space.space import Config, Space
+from raybo.space.tune import Path, label
+
+__all__ = [
+    "Array",
+    "Categorical",
+    "Config",
+    "Cube",
+    "Float",
+    "Integer",
+    "Opaque",
+    "Parameter",
+    "Path",
+    "Space",
+    "label",
+]

@@ -1,0 +1,312 @@
+"""The kinds of parameter: their values, and the axis of [0, 1] that each fills.
+
+A float's axis is its range, linear or logarithmic. An integer, a stepped float or a category owns an interval of its
+axis and is represented by the coordinate of its value inside it, so that uniform coordinates are uniform values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybo.errors import SpaceError
+
+Array: TypeAlias = NDArray[np.float64]
+
+LISTED_LEVELS = 1_000  # an axis with more runnable points than this is searched as if it were continuous, then snapped
+
+
+@dataclass(frozen=True)
+class Float:
+    """A real number in [low, high]; `log` for a logarithmic scale, `step` for the values low, low + step, ..., high."""
+
+    low: float
+    high: float
+    log: bool = False
+    step: float | None = None
+
+    def check(self, name: str) -> None:
+        """Raise SpaceError, naming the parameter, where the range is not one."""
+        _check_range(name, self.low, self.high, self.log)
+        if self.step is not None:
+            if not (_is_number(self.step) and self.step > 0):
+                raise SpaceError(f"{name}: step must be a positive number, got step={self.step!r}")
+            steps = (self.high - self.low) / self.step
+            if abs(steps - round(steps)) > 1e-6 * max(1.0, steps):
+                raise SpaceError(
+                    f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
+                    f"step={self.step}"
+                )
+
+    @property
+    def count(self) -> int | None:
+        """How many values it has; None for a continuum."""
+        return None if self.step is None else round((self.high - self.low) / self.step) + 1
+
+    def accept(self, value: object, name: str) -> float:
+        """The value as it will be run; SpaceError where it is not one of this parameter's."""
+        if not _is_number(value):
+            raise SpaceError(f"{name}: a number is needed, got {value!r}")
+        number = float(cast(float, value))
+        slack = 1e-9 * (self.high - self.low)
+        if not self.low - slack <= number <= self.high + slack:
+            raise SpaceError(f"{name}: {number} lies outside [{self.low}, {self.high}]")
+        if self.step is not None:
+            index = round((number - self.low) / self.step)
+            nearest = float(_grid(self, np.array([index]))[0])
+            if abs(nearest - number) > 1e-6 * self.step:
+                raise SpaceError(f"{name}: {number} is not a whole number of steps of {self.step} from {self.low}")
+            return nearest
+        return number
+
+    def encode(self, values: Sequence[Any]) -> Array:  # (n,)
+        """Coordinates of values in [0, 1]."""
+        numbers = np.asarray(values, dtype=np.float64)
+        return _to_unit(numbers, *_edges(self), log=self.log)
+
+    def decode(self, u: Array) -> list[float]:  # (n,)
+        """The values that the coordinates stand for."""
+        numbers = _from_unit(u, *_edges(self), log=self.log)
+        if self.step is not None:
+            numbers = _grid(self, np.round((np.clip(numbers, self.low, self.high) - self.low) / self.step))
+        return cast("list[float]", np.clip(numbers, self.low, self.high).tolist())
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain description, read back by `Space.from_json`."""
+        return {"type": "float", "low": self.low, "high": self.high, "log": self.log, "step": self.step}
+
+
+@dataclass(frozen=True)
+class Integer:
+    """A whole number in [low, high], both included; `log` for a logarithmic scale, `step` for every step-th only."""
+
+    low: int
+    high: int
+    log: bool = False
+    step: int = 1
+
+    def check(self, name: str) -> None:
+        """Raise SpaceError, naming the parameter, where the range is not one."""
+        for which, value in (("low", self.low), ("high", self.high), ("step", self.step)):
+            if not _is_number(value) or value != int(value):
+                raise SpaceError(f"{name}: {which} must be a whole number, got {which}={value!r}")
+        _check_range(name, self.low, self.high, self.log)
+        if self.step < 1 or (self.high - self.low) % self.step:
+            raise SpaceError(
+                f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
+                f"step={self.step}"
+            )
+
+    @property
+    def count(self) -> int:
+        """How many values it has."""
+        return (self.high - self.low) // self.step + 1
+
+    def accept(self, value: object, name: str) -> int:
+        """The value as it will be run; SpaceError where it is not one of this parameter's."""
+        if not _is_number(value) or cast(float, value) != int(cast(float, value)):
+            raise SpaceError(f"{name}: a whole number is needed, got {value!r}")
+        number = int(cast(float, value))
+        if not self.low <= number <= self.high:
+            raise SpaceError(f"{name}: {number} lies outside [{self.low}, {self.high}]")
+        if (number - self.low) % self.step:
+            raise SpaceError(f"{name}: {number} is not a whole number of steps of {self.step} from {self.low}")
+        return number
+
+    def encode(self, values: Sequence[Any]) -> Array:  # (n,)
+        """Coordinates of values in [0, 1]."""
+        return _to_unit(np.asarray(values, dtype=np.float64), *_edges(self), log=self.log)
+
+    def decode(self, u: Array) -> list[int]:  # (n,)
+        """The values that the coordinates stand for."""
+        numbers = np.clip(_from_unit(u, *_edges(self), log=self.log), self.low, self.high)
+        index = np.round((numbers - self.low) / self.step).astype(np.int64)
+        return [self.low + self.step * i for i in index.tolist()]
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain description, read back by `Space.from_json`."""
+        return {"type": "integer", "low": self.low, "high": self.high, "log": self.log, "step": self.step}
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """One of the given choices, which may be any objects; they have no order."""
+
+    choices: Sequence[Any]
+
+    def check(self, name: str) -> None:
+        """Raise SpaceError, naming the parameter, where the choices are not a sequence of different objects."""
+        if isinstance(self.choices, (str, bytes)) or not isinstance(self.choices, Sequence):
+            raise SpaceError(f"{name}: choices must be a list, got {self.choices!r}")
+        if len(self.choices) == 0:
+            raise SpaceError(f"{name}: a choice needs at least one value, got an empty list")
+        for i, choice in enumerate(self.choices):
+            if any(same(choice, earlier) for earlier in self.choices[:i]):
+                raise SpaceError(f"{name}: each choice may be given once, got {choice!r} twice")
+
+    @property
+    def count(self) -> int:
+        """How many choices there are."""
+        return len(self.choices)
+
+    def position(self, value: object, name: str) -> int:
+        """Where the value stands among the choices; SpaceError where it does not."""
+        for agree in (_identical, same, equal):
+            for i, choice in enumerate(self.choices):
+                if agree(choice, value):
+                    return i
+        raise SpaceError(f"{name}: {value!r} is not one of {list(self.choices)!r}")
+
+    def accept(self, value: object, name: str) -> Any:
+        """The choice as it was declared; SpaceError where the value is none."""
+        return self.choices[self.position(value, name)]
+
+    def encode(self, values: Sequence[Any]) -> Array:  # (n,)
+        """Coordinates of values in [0, 1]: the middle of the interval that each choice owns."""
+        positions = np.array([self.position(value, "choice") for value in values], dtype=np.float64)
+        return (positions + 0.5) / len(self.choices)
+
+    def positions(self, u: Array) -> list[int]:  # (n,)
+        """The positions that the coordinates stand for."""
+        k = len(self.choices)
+        return cast("list[int]", np.clip(np.floor(u * k), 0, k - 1).astype(np.int64).tolist())
+
+    def decode(self, u: Array) -> list[Any]:  # (n,)
+        """The choices that the coordinates stand for."""
+        return [self.choices[i] for i in self.positions(u)]
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain description; a choice that JSON cannot hold is described by its `repr` alone."""
+        return {"type": "categorical", "choices": [object_to_json(choice) for choice in self.choices]}
+
+
+Parameter: TypeAlias = Float | Integer | Categorical
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Stands, in a space read back from JSON, for an object that JSON cannot hold."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def levels_of(parameter: Parameter) -> Array | None:
+    count = parameter.count
+    if count is None or count > LISTED_LEVELS:
+        return None
+    if isinstance(parameter, Categorical):
+        return (np.arange(count) + 0.5) / count
+    if isinstance(parameter, Integer):
+        return parameter.encode([parameter.low + parameter.step * i for i in range(count)])
+    return parameter.encode(_grid(parameter, np.arange(count, dtype=np.float64)).tolist())
+
+
+def level_index(parameter: Parameter, u: Array) -> NDArray[np.int64]:
+    """Which of the listed levels the coordinates stand for; agrees with `decode`."""
+    if isinstance(parameter, Categorical):
+        k = len(parameter.choices)
+        return np.clip(np.floor(u * k), 0, k - 1).astype(np.int64)
+    numbers = np.clip(_from_unit(u, *_edges(parameter), log=parameter.log), parameter.low, parameter.high)
+    return np.round((numbers - parameter.low) / cast(float, parameter.step)).astype(np.int64)
+
+
+# ---- numbers and their axes
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    return math.isfinite(value)
+
+
+def _check_range(name: str, low: float, high: float, log: bool) -> None:
+    for which, value in (("low", low), ("high", high)):
+        if not _is_number(value):
+            raise SpaceError(f"{name}: {which} must be a finite number, got {which}={value!r}")
+    if not low < high:
+        raise SpaceError(f"{name}: low must be below high, got low={low}, high={high}; for a fixed value use a choice")
+    if not math.isfinite(high - low):
+        raise SpaceError(f"{name}: the range is too wide for a 64-bit float, got low={low}, high={high}")
+    if log and low <= 0:
+        raise SpaceError(f"{name}: a logarithmic scale needs low above 0, got low={low}")
+
+
+def _edges(parameter: Float | Integer) -> tuple[float, float]:
+    """The ends of the axis: the range itself, or half a step beyond it so that every value owns an interval."""
+    step = parameter.step
+    if step is None:
+        return parameter.low, parameter.high
+    low = parameter.low - step / 2
+    return (max(low, parameter.low / 2) if parameter.log else low), parameter.high + step / 2
+
+
+def _to_unit(values: Array, low: float, high: float, *, log: bool) -> Array:
+    u = np.log(values / low) / math.log(high / low) if log else (values - low) / (high - low)
+    return np.clip(u, 0.0, 1.0)
+
+
+def _from_unit(u: Array, low: float, high: float, *, log: bool) -> Array:
+    return low * np.exp(u * math.log(high / low)) if log else low + u * (high - low)
+
+
+def _grid(parameter: Float, index: Array) -> Array:
+    """The index-th values of a stepped float, rounded to the decimals in which it was declared (0.3, not 0.30...04)."""
+    places = [-int(Decimal(str(v)).as_tuple().exponent) for v in (parameter.low, cast(float, parameter.step))]
+    values = parameter.low + index * cast(float, parameter.step)
+    return np.round(values, min(max(0, *places), 15))
+
+
+# ---- choices of any kind
+
+
+def _identical(a: object, b: object) -> bool:
+    return a is b
+
+
+def equal(a: object, b: object) -> bool:
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError):  # arrays and their like do not compare to one truth value
+        return False
+
+
+def same(a: object, b: object) -> bool:
+    return a is b or (type(a) is type(b) and equal(a, b))  # True is not 1, and 1 is not 1.0
+
+
+def object_to_json(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, str)) or (isinstance(value, int) and type(value) is int):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": repr(value)}
+    if type(value) is list:
+        return [object_to_json(item) for item in value]
+    if type(value) is tuple:
+        return {"tuple": [object_to_json(item) for item in value]}
+    if type(value) is dict and all(type(key) is str for key in value):
+        return {"dict": {key: object_to_json(item) for key, item in value.items()}}
+    return {"repr": repr(value)}
+
+
+def object_from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return [object_from_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, inside),) = value.items()
+    if kind == "float":
+        return float(inside)
+    if kind == "tuple":
+        return tuple(object_from_json(item) for item in inside)
+    if kind == "dict":
+        return {key: object_from_json(item) for key, item in inside.items()}
+    return Opaque(inside)

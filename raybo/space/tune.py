@@ -1,0 +1,87 @@
+"""Ray Tune's search spaces, read by the public attributes of their domains: nothing here imports Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from raybo.errors import SpaceError
+from raybo.space.parameters import Categorical, Float, Integer, Parameter, same
+
+Path: TypeAlias = tuple[str | int, ...]
+
+
+def label(path: Path) -> str:
+    """A path as people read it: its keys joined by dots."""
+    return ".".join(str(key) for key in path)
+
+
+def read_param_space(param_space: Mapping[str, Any]) -> dict[str, Any]:
+    """The same tree with raybo's parameters where Tune's domains stood; constants are kept as they are.
+
+    Raises:
+        SpaceError: names the path of a domain that cannot be expressed.
+    """
+    if not isinstance(param_space, Mapping):
+        raise SpaceError(f"a Ray Tune search space is a dict, got {param_space!r}")
+    for key in param_space:
+        if not isinstance(key, str):
+            raise SpaceError(f"a parameter's name must be a string, got {key!r}")
+    return {key: _read(value, (key,)) for key, value in param_space.items()}
+
+
+def is_domain(value: object) -> bool:
+    """Whether the value is one of Ray Tune's domains."""
+    return any(t.__module__ == "ray.tune.search.sample" and t.__name__ == "Domain" for t in type(value).__mro__)
+
+
+def _read(value: Any, path: Path) -> Any:
+    if isinstance(value, Mapping):
+        if set(value) == {"grid_search"}:
+            raise SpaceError(f"{label(path)}: grid_search is not a range to search; use tune.choice")
+        if not _holds_domain(value):
+            return value  # a constant, whatever it is
+        for key in value:
+            if not isinstance(key, str):
+                raise SpaceError(f"{label((*path, key))}: a parameter's name must be a string, got {key!r}")
+        return {key: _read(inside, (*path, key)) for key, inside in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_read(inside, (*path, i)) for i, inside in enumerate(value))
+    return _parameter(value, path) if is_domain(value) else value
+
+
+def _parameter(domain: Any, path: Path) -> Parameter:
+    name, kind = label(path), type(domain).__name__
+    if kind == "Categorical":
+        for choice in domain.categories:
+            if _holds_domain(choice):
+                raise SpaceError(f"{name}: a choice among values that hold domains of their own is not supported")
+        distinct: list[Any] = []
+        for choice in domain.categories:
+            if not any(same(choice, earlier) for earlier in distinct):
+                distinct.append(choice)
+        return Categorical(distinct)
+    sampler, step = domain.get_sampler(), None
+    if type(sampler).__name__ == "Quantized":
+        sampler, step = sampler.get_sampler(), sampler.q
+    log = type(sampler).__name__.endswith("LogUniform")
+    if kind not in ("Float", "Integer") or not (log or type(sampler).__name__.endswith("Uniform")):
+        raise SpaceError(
+            f"{name}: tune's {type(sampler).__name__.lstrip('_').lower()} of {kind.lower()} cannot be searched; use "
+            " uniform, loguniform, their quantised and integer forms, or choice"
+        )
+    if kind == "Float":
+        return Float(float(domain.lower), float(domain.upper), log, None if step is None else float(step))
+    if int(domain.upper) - (step is None) == int(domain.lower):
+        return Categorical([int(domain.lower)])
+    if step in (None, 1):  # Tune's plain integer domains leave out the upper bound, its quantised ones include it
+        return Integer(int(domain.lower), int(domain.upper) - (step is None), log)
+    return Integer(int(domain.lower), int(domain.upper), log, int(step))
+
+
+def _holds_domain(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(_holds_domain(inside) for inside in value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_holds_domain(inside) for inside in value)
+    return is_domain(value)
