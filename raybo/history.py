@@ -101,6 +101,7 @@ class Trial:
         attempt: from 1; grows when a lost worker makes it start again.
         reason: why it failed or was stopped; empty otherwise.
         seconds: how long it ran; None where unknown.
+        suggest_seconds: how long the proposal took.
         details: what else is known of its end: other metrics, host, traceback.
     """
 
@@ -112,6 +113,7 @@ class Trial:
     attempt: int = 1
     reason: str = ""
     seconds: float | None = None
+    suggest_seconds: float = 0.0
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -235,7 +237,8 @@ def advance(trials: list[Trial], event: Event, space: Space) -> None:
     data = event.data
     if event.kind is Kind.ASKED:
         assert event.trial == len(trials), "trials are numbered in order"
-        trials.append(Trial(event.trial, space.unpack(data["values"]), State.PENDING, tags=dict(data["tags"])))
+        config, seconds = space.unpack(data["values"]), float(data.get("suggest_seconds", 0.0))
+        trials.append(Trial(event.trial, config, State.PENDING, tags=dict(data["tags"]), suggest_seconds=seconds))
     elif event.kind is Kind.RETRIED:
         assert event.trial is not None
         retried = replace(trials[event.trial], attempt=int(data["attempt"]), reason=str(data["reason"]))

@@ -16,6 +16,7 @@ import os
 import socket
 import sqlite3
 import stat
+import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -32,16 +33,11 @@ SCHEMA = 1
 APPLICATION = 0x52415942  # "RAYB", in the header of every journal
 WAIT_SECONDS = 15.0  # for a writer whose driver is gone to disappear too: Ray takes up to eight seconds to notice
 
-_TABLES = """
-CREATE TABLE study (description TEXT NOT NULL);
-CREATE TABLE event (
-    number INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL,
-    trial INTEGER,
-    at TEXT NOT NULL,
-    data TEXT NOT NULL
-);
-"""
+_TABLES = (
+    "CREATE TABLE study (description TEXT NOT NULL)",
+    "CREATE TABLE event (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, trial INTEGER, at TEXT NOT NULL, "
+    "data TEXT NOT NULL)",
+)
 
 
 @dataclass(frozen=True)
@@ -129,14 +125,16 @@ class Journal:
         try:
             self._connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             with _translated(self.path):
+                if new:  # before WAL is switched on, so that the file's own header says what it is from the start
+                    self._connection.execute("BEGIN IMMEDIATE")
+                    self._connection.execute(f"PRAGMA application_id={APPLICATION}")
+                    self._connection.execute(f"PRAGMA user_version={SCHEMA}")
+                    for statement in _TABLES:
+                        self._connection.execute(statement)
+                    self._connection.execute("INSERT INTO study VALUES (?)", (json.dumps(asdict(description)),))
+                    self._connection.execute("COMMIT")
                 self._connection.execute("PRAGMA journal_mode=WAL")
                 self._connection.execute("PRAGMA synchronous=FULL")
-                if new:
-                    self._connection.executescript(
-                        f"BEGIN; PRAGMA application_id={APPLICATION}; PRAGMA user_version={SCHEMA}; {_TABLES} COMMIT;"
-                    )
-                    text = json.dumps(asdict(description))
-                    self._connection.execute("INSERT INTO study VALUES (?)", (text,))
         except BaseException:
             self._unlock()
             raise
@@ -237,33 +235,34 @@ def _require_journal(path: Path) -> None:
         raise JournalError(f"{path}: no such file; `raybo tune ... --storage {path}` makes one")
     with path.open("rb") as file:
         header = file.read(100)
-    if not header.startswith(b"SQLite format 3\0"):
+    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
         raise JournalError(f"{path}: it is not a journal of raybo (not an SQLite file); give another file")
-    with _reading(path) as connection:
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (schema,) = connection.execute("PRAGMA user_version").fetchone()
-        if application != APPLICATION:
-            raise JournalError(f"{path}: it is an SQLite file of another program; give another file")
-        if schema > SCHEMA:
-            raise JournalError(
-                f"{path}: it was written by a newer raybo (schema {schema}, this one reads {SCHEMA}); upgrade raybo"
-            )
-        (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if verdict != "ok":
-            raise JournalError(f"{path}: it is damaged ({verdict}); restore it from a copy")
+    (schema,), (application,) = struct.unpack(">I", header[60:64]), struct.unpack(">I", header[68:72])
+    if application != APPLICATION:
+        raise JournalError(f"{path}: it is an SQLite file of another program; give another file")
+    if schema > SCHEMA:
+        raise JournalError(f"{path}: a newer raybo wrote it (schema {schema}, this one reads {SCHEMA}); upgrade raybo")
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    uri = f"{path.resolve().as_uri()}?mode=ro"
+    """A connection that writes nothing. Where it may, it is a full one, so that the last to leave tidies up the log."""
+    uri = path.resolve().as_uri()
     with _translated(path):
-        connection = sqlite3.connect(uri, uri=True, timeout=30)
-        try:
-            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError:  # a directory that cannot be written has no place for the log's index
-            connection.close()
-            connection = sqlite3.connect(f"{uri}&immutable=1", uri=True)
+        for mode in ("mode=rw", "mode=ro", "mode=ro&immutable=1"):  # the last: no place for the log's index
+            connection = sqlite3.connect(f"{uri}?{mode}", uri=True, timeout=30)
+            try:
+                connection.execute("PRAGMA query_only=1")
+                connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+                break
+            except sqlite3.OperationalError:
+                connection.close()
+                if mode.endswith("immutable=1"):
+                    raise
         with closing(connection):
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != "ok":
+                raise JournalError(f"{path}: it is damaged ({verdict}); restore it from a copy")
             yield connection
 
 

@@ -19,12 +19,13 @@ from typing import Any, cast
 import ray
 
 from raybo.engine.lifecycle import Occurrence, Phase, Step, step
-from raybo.engine.task import TRACEBACK_CHARACTERS, run_trial
+from raybo.engine.task import TRACEBACK_CHARACTERS, run_trial, unpickled
 from raybo.errors import JournalError
 from raybo.history import Event, Kind, State
 from raybo.journal import Description, Journal
 from raybo.objectives import Objective
 from raybo.searcher import Searcher
+from raybo.space import Config
 
 SHARE_SECONDS = 0.002  # a result waits this long for the proposal that follows it, to be committed with it
 STOP_REASON = "stopped by the user"
@@ -116,20 +117,19 @@ class StudyActor:
         self.best: tuple[int, float] | None = None
         self.suggest_seconds: deque[float] = deque(maxlen=100)
 
-    async def run(self, function: list[Any]) -> None:
+    async def run(self, function: bytes) -> None:
         """Run the study to its end, or until it is stopped. Called again by Ray after a restart.
 
         Args:
-            function: a reference to the user's function; in a list, so that it arrives as a reference.
+            function: the user's function as Ray pickles it; only the workers unpickle it.
         """
-        self.function = function[0]
         self.thinker = ThreadPoolExecutor(1, thread_name_prefix="propose")
         self.asking = asyncio.Lock()
         self.unwritten: list[Event] = []
         self.begun = time.monotonic()
         self.ended_before = 0
         self._open()
-        self.task = ray.remote(max_retries=0, **self._resources())(run_trial)
+        self.task = ray.remote(max_retries=0, **self._resources())(self._trial(function))
         assert self.journal is not None
         slots = [asyncio.ensure_future(self._slot()) for _ in range(self.plan.workers)]
         deadline = None
@@ -147,11 +147,13 @@ class StudyActor:
             self.thinker.shutdown(wait=False)
             self.journal.close()
 
-    async def status(self, note: int = 0) -> Status:
-        """The study now, with the notes from number `note` on."""
+    async def status(self, note: int = 0) -> Status | None:
+        """The study now, with the notes from number `note` on; None until the journal is open."""
+        if self.journal is None:
+            return None
         ended = self.counts[State.FINISHED] + self.counts[State.FAILED] + self.counts[State.LOST]
-        elapsed = time.monotonic() - getattr(self, "begun", time.monotonic())
-        here = ended - getattr(self, "ended_before", 0)
+        elapsed = time.monotonic() - self.begun
+        here = ended - self.ended_before
         return Status(
             planned=self.plan.trials,
             finished=self.counts[State.FINISHED],
@@ -199,7 +201,7 @@ class StudyActor:
             return number
 
     def _asked_enough(self) -> bool:
-        return len(self.searcher.trials) - self.searcher.history.count(State.STOPPED) >= self.plan.trials
+        return len(self.searcher.trials) - self.counts[State.STOPPED] >= self.plan.trials
 
     async def _carry(self, number: int) -> None:
         """Take a trial from its first submission to its end."""
@@ -234,15 +236,9 @@ class StudyActor:
 
     def _submit(self, number: int, flight: _Flight) -> None:
         limited = self.plan.trial_seconds is not None
-        actor = ray.get_runtime_context().current_actor if limited else None
-        flight.task = self.task.options(name=f"trial-{number}").remote(
-            self.function,
-            self.searcher.trials[number].config,
-            self.objective.settings,
-            self.objective.metric,
-            max(1, int(self.objective.num_cpus)),
-            _Started(actor, number, flight.attempt),
-        )
+        listener = (ray.get_runtime_context().current_actor, number, flight.attempt) if limited else None
+        config = self.searcher.trials[number].config
+        flight.task = self.task.remote(config, listener)
 
     async def _outcome(self, number: int, flight: _Flight) -> tuple[Occurrence, dict[str, Any]]:
         watch = asyncio.ensure_future(self._watch(flight)) if self.plan.trial_seconds is not None else None
@@ -278,16 +274,17 @@ class StudyActor:
     def _open(self) -> None:
         """Open the journal, rebuild the searcher from it, and find out what was in flight."""
         description = self.plan.description
-        self.journal = Journal(self.plan.path, description, driver=self.plan.driver)
+        journal = Journal(self.plan.path, description, driver=self.plan.driver)
         space = self.objective.space
         mode = cast(Any, description.mode)
         self.searcher = Searcher(space, description.method, mode, description.seed, **description.options)
-        for event in self.journal.events():
+        for event in journal.events():
             self.searcher.apply(event)
         self.counts = {state: self.searcher.history.count(state) for state in State}
         self.ended_before = self.counts[State.FINISHED] + self.counts[State.FAILED] + self.counts[State.LOST]
         for trial in self.searcher.trials:
             self._consider_best(trial.number)
+        self.journal = journal
         if self.searcher.history.planned != self.plan.trials:
             self._record(Event(Kind.PLANNED, None, {"trials": self.plan.trials}))
         self.interrupted: deque[int] = deque()
@@ -342,6 +339,19 @@ class StudyActor:
         if value is not None and (self.best is None or sign * value > sign * self.best[1]):
             self.best = number, value
 
+    def _trial(self, function: bytes) -> Any:
+        """The remote function. What does not change is in its closure, which Ray sends to a worker once."""
+        settings, metric = dict(self.objective.settings), self.objective.metric
+        threads = max(1, int(self.objective.num_cpus))
+
+        def trial(config: Config, listener: tuple[Any, int, int] | None) -> tuple[Occurrence, dict[str, Any]]:
+            if listener is not None:  # the limit counts from here, not from when the trial was submitted
+                actor, number, attempt = listener
+                actor.started.remote(number, attempt)
+            return run_trial(unpickled(function), config, settings, metric, threads)
+
+        return trial
+
     def _resources(self) -> dict[str, Any]:
         objective = self.objective
         resources: dict[str, Any] = {"num_cpus": objective.num_cpus, "num_gpus": objective.num_gpus}
@@ -350,19 +360,6 @@ class StudyActor:
         if objective.resources:
             resources["resources"] = dict(objective.resources)
         return resources
-
-
-@dataclass(frozen=True)
-class _Started:
-    """Tells the actor that a trial begins; says nothing where nobody waits for it."""
-
-    actor: Any
-    number: int
-    attempt: int
-
-    def __call__(self) -> None:
-        if self.actor is not None:
-            self.actor.started.remote(self.number, self.attempt)
 
 
 def _of_ray_error(error: Exception) -> tuple[Occurrence, dict[str, Any]]:

@@ -9,6 +9,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from raybo.errors import RayError
@@ -69,7 +70,8 @@ def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | Non
     import ray._private.ray_constants as ray_constants
 
     multi_node, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False  # read when Ray was imported
-    directory = tempfile.mkdtemp(prefix="raybo-", dir="/tmp")  # Ray's sockets need a short path
+    _remove_leftovers()
+    directory = tempfile.mkdtemp(prefix=f"raybo-{os.getpid()}-", dir="/tmp")  # Ray's sockets need a short path
     try:
         ray.init(
             address="local",
@@ -85,6 +87,14 @@ def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | Non
         ray.shutdown()
         ray_constants.ENABLE_RAY_CLUSTER = multi_node
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _remove_leftovers() -> None:
+    """Remove the session directories of studies that were killed: Ray never does."""
+    for directory in Path("/tmp").glob("raybo-*-*"):
+        owner = directory.name.split("-")[1]
+        if owner.isdigit() and not _is_alive(int(owner)) and directory.stat().st_uid == os.getuid():
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -175,3 +185,13 @@ def _quieten() -> None:
     import ray._private.worker as ray_worker
 
     ray_worker.print_to_stdstream = lambda data, ignore_prefix: log.debug("%s", data.get("lines"))
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -162,7 +162,7 @@ def _run(
         if by_value:
             ray.cloudpickle.register_pickle_by_value(module)
         try:
-            function = ray.put(objective.function)
+            function = ray.cloudpickle.dumps(objective.function)
             actor = (
                 ray.remote(StudyActor)
                 .options(
@@ -189,9 +189,9 @@ def _importable(module: Any) -> bool:
     return module.__name__ != "__main__" and not module.__name__.startswith("raybo_objective_")
 
 
-def _follow(ray: Any, actor: Any, function: Any, watch: Callable[[Status], None] | None) -> None:
+def _follow(ray: Any, actor: Any, function: bytes, watch: Callable[[Status], None] | None) -> None:
     """Wait for the study's end and show its status meanwhile; Ctrl-C stops it."""
-    running = actor.run.remote([function])
+    running = actor.run.remote(function)
     notes = 0
     try:
         while True:
@@ -216,9 +216,11 @@ def _show(ray: Any, actor: Any, watch: Callable[[Status], None] | None, notes: i
     if watch is None:
         return notes
     try:
-        status = cast("Status", ray.get(actor.status.remote(notes), timeout=5))
+        status = cast("Status | None", ray.get(actor.status.remote(notes), timeout=5))
     except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
         return notes  # it restarts, or is too busy to answer: the next call will say
+    if status is None:
+        return notes
     watch(status)
     return notes + len(status.notes)
 

@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,6 @@ def run_trial(
     settings: Mapping[str, Any],
     metric: str,
     threads: int,
-    started: Callable[[], None],
 ) -> tuple[Occurrence, dict[str, Any]]:
     """Run the objective once.
 
@@ -40,7 +40,6 @@ def run_trial(
         settings: its keyword parameters.
         metric: name of the value in a dict that it returns.
         threads: numerical threads that it may use.
-        started: called just before it runs.
     Returns:
         what happened, and the data of the event that records it.
     """
@@ -48,7 +47,6 @@ def run_trial(
         "host": socket.gethostname(),
         "started": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
     }
-    started()
     begun = time.perf_counter()
     try:
         with limit_threads(threads):
@@ -62,6 +60,15 @@ def run_trial(
     if value is None:
         return Occurrence.BAD_RESULT, {**data, "reason": reason}
     return Occurrence.RETURNED, {**data, "value": value}
+
+
+@lru_cache(maxsize=1)
+def unpickled(function: bytes) -> Callable[..., Any]:
+    """The user's function from what its own driver sent over Ray; once a worker, so that what it caches stays."""
+    from ray import cloudpickle
+
+    loaded: Callable[..., Any] = cloudpickle.loads(function)
+    return loaded
 
 
 def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, Any]]:

@@ -1,0 +1,50 @@
+"""auto: the default. Log expected improvement and an optimistic bound in turn, on a model with short length-scales."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.acquisition.confidence import UpperConfidence
+from raybo.acquisition.improvement import LogExpectedImprovement
+from raybo.history import History, Proposal, Tags
+from raybo.methods.design import sobol_proposal
+from raybo.methods.gp_ucb import STANDARD
+from raybo.methods.model import design_size, fitted, taken
+from raybo.methods.options import option
+from raybo.solvers import solve
+
+OPTIMISM = 1.5  # standard deviations
+
+
+@dataclass(frozen=True, kw_only=True)
+class Auto:
+    """Log expected improvement and an upper confidence bound, at random in turn, on a Gaussian process."""
+
+    initial: int | None = option(None, "points of the Sobol design; none: 10, at most a quarter of the trials")
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The initial design, then the maximiser of one of the two acquisitions."""
+        if history.count_tag("sobol") < design_size(history, 10, self.initial) or len(history.y) == 0:
+            return sobol_proposal(history, rng)
+        fit = fitted(history, STANDARD)
+        optimistic = bool(rng.random() < 0.5)
+        acquisition = UpperConfidence(fit.gp, OPTIMISM) if optimistic else LogExpectedImprovement(fit.gp, fit.incumbent)
+        points, apart = taken(history)
+        found = solve("lbfgsb", acquisition, history.cube, rng, near=fit.best[None, :], avoid=points, apart=apart)
+        mean, var = fit.gp.posterior(found.x[None, :])
+        tags = {
+            "acquisition": "ucb" if optimistic else "log-ei",
+            "theta": fit.theta.tolist(),
+            "mean": float(mean[0]),
+            "std": float(np.sqrt(var[0])),
+        }
+        return Proposal(found.x, tags)
+
+    def explain(self, tags: Tags) -> str:
+        """The design, or what the model expects of the point in standard deviations of the values."""
+        if "sobol" in tags:
+            return "initial design (Sobol)"
+        names = {"ucb": "upper confidence bound", "log-ei": "expected improvement"}
+        return f"{names[tags['acquisition']]}: expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}"
