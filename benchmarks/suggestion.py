@@ -2,9 +2,9 @@
 
 python -m benchmarks.suggestion [--method gp-ucb] [--sizes 25,50,100,200,400] [--dimensions 6] [--asks 15]
 
-Both run on one thread. scikit-learn's fit maximises the same kernel's marginal likelihood (Matern-5/2, a length-scale an
-axis, amplitude, noise) from one start; a suggestion of raybo fits and then maximises the acquisition, after a history in
-which every earlier suggestion left its fit to start from, as in a real study.
+Both run on one thread. scikit-learn's fit maximises the same kernel's marginal likelihood (Matern-5/2, a length-scale
+an axis, amplitude, noise) from one start; a suggestion of raybo fits and then maximises the acquisition, after a history
+in which every earlier suggestion left its fit to start from, as in a real study.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def objective(X: np.ndarray) -> np.ndarray:
 def raybo_seconds(method: str, n: int, d: int, asks: int) -> float:
     """Median seconds of an ask with n finished trials; each is told, so n grows by one at a time."""
     space = raybo.Space({f"x{i}": raybo.Float(0, 1) for i in range(d)})
-    searcher = raybo.Searcher(space, method=method, mode="max", seed=0)
+    searcher = raybo.Searcher(space, method=method, mode="max", seed=0, initial=1)
     rng = np.random.default_rng(0)
     for config, row in zip(*_design(space, rng, n - 2), strict=True):
         searcher.add(config, float(objective(row[None, :])[0]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import math
 import sys
 import typing
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from raybo.errors import ObjectiveError
+from raybo.errors import ObjectiveError, RayboError
 from raybo.methods.options import convert, nearest
 from raybo.space import Space
 
@@ -43,7 +44,7 @@ class Objective:
     @property
     def name(self) -> str:
         """The function's name."""
-        return self.function.__name__
+        return str(getattr(self.function, "__name__", type(self.function).__name__))
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]  # the function's, as a decorated function would show it
@@ -51,20 +52,28 @@ class Objective:
 
     @property
     def space(self) -> Space:
-        """The space under the present settings; SpaceError where it is none."""
+        """The space under the present settings; SpaceError where it is none, ObjectiveError where it cannot be made."""
         declared = self.declared_space
         if callable(declared) and not isinstance(declared, (Space, Mapping)):
-            declared = declared(**_wanted(declared, {**_defaults(self.function), **self.settings}))
+            try:
+                declared = declared(**_wanted(declared, {**_defaults(self.function), **self.settings}))
+            except RayboError:
+                raise
+            except Exception as error:
+                raise ObjectiveError(f"{self.name}: its space cannot be made: {_in_words(error)}") from error
         return declared if isinstance(declared, Space) else Space(cast("Mapping[str, Any]", declared))
 
-    def with_settings(self, **settings: Any) -> Objective:
+    def with_settings(self, /, **settings: Any) -> Objective:
         """The same objective with some of its keyword parameters fixed; text is read as the parameter's type.
 
         Raises:
             ObjectiveError: the function has no such keyword parameter, or the value is of another type.
         """
         parameters = _keywords(self.function)
-        hints = typing.get_type_hints(self.function)
+        try:
+            hints = typing.get_type_hints(self.function)
+        except (NameError, TypeError):  # a name that only a type checker imports, or no plain function
+            hints = {}
         takes_any = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(self.function).parameters.values())
         values = {}
         for name, value in settings.items():
@@ -109,9 +118,9 @@ def objective(
     if mode not in ("max", "min"):
         raise ObjectiveError(f"mode must be 'max' or 'min', got {mode!r}")
     for name, amount in {"num_cpus": num_cpus, "num_gpus": num_gpus, "memory": memory or 0}.items():
-        if isinstance(amount, bool) or not isinstance(amount, (int, float)) or amount < 0:
+        if isinstance(amount, bool) or not isinstance(amount, (int, float)) or not 0 <= amount < math.inf:
             raise ObjectiveError(f"{name} must be a number from 0, got {amount!r}")
-    if trial_seconds is not None and not trial_seconds > 0:
+    if trial_seconds is not None and not (isinstance(trial_seconds, (int, float)) and trial_seconds > 0):
         raise ObjectiveError(f"trial_seconds must be above 0, got {trial_seconds!r}")
 
     def decorate(function: Callable[..., Any]) -> Objective:
@@ -168,11 +177,18 @@ def _load_module(path: Path) -> Any:
         sys.path.append(directory)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever the user's file raises is told as the file's fault
+    except (Exception, SystemExit) as error:  # whatever the user's file raises is told as the file's fault
         line = _line_in(error, path)
-        last = (str(error).splitlines() or [""])[0]
-        raise ObjectiveError(f"{path}{line}: does not import: {type(error).__name__}: {last}") from error
+        raise ObjectiveError(f"{path}{line}: does not import: {_in_words(error)}") from error
     return module
+
+
+def _in_words(error: BaseException) -> str:
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception:  # noqa: BLE001  # a user's exception may fail even to print itself
+        lines = []
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def _line_in(error: BaseException, path: Path) -> str:

@@ -173,7 +173,11 @@ def finite(value: object, number: int) -> float:
     """The value as a float; TrialError where it is not a finite number."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TrialError(f"trial {number}: a number is needed, got {value!r}; use fail() for a trial without one")
-    if not math.isfinite(value):
+    try:
+        is_finite = math.isfinite(value)
+    except OverflowError:  # an integer beyond every float
+        is_finite = False
+    if not is_finite:
         raise TrialError(f"trial {number}: a finite number is needed, got {value!r}; use fail() for such a trial")
     return float(value)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import statistics
+import sys
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,8 @@ from raybo.objectives import Objective
 from raybo.searcher import Searcher
 from raybo.space import Config
 
+HURRY = 0.01  # of a trial's time: suggestions that take longer are prepared ahead
+SWITCH_SECONDS = 0.0005  # the thread that proposes must not keep the event loop waiting for Python's usual 5 ms
 SHARE_SECONDS = 0.002  # a result waits this long for the proposal that follows it, to be committed with it
 STOP_REASON = "stopped by the user"
 
@@ -116,6 +119,7 @@ class StudyActor:
         self.counts = dict.fromkeys(State, 0)
         self.best: tuple[int, float] | None = None
         self.suggest_seconds: deque[float] = deque(maxlen=100)
+        self.trial_seconds: deque[float] = deque(maxlen=100)
 
     async def run(self, function: bytes) -> None:
         """Run the study to its end, or until it is stopped. Called again by Ray after a restart.
@@ -123,9 +127,11 @@ class StudyActor:
         Args:
             function: the user's function as Ray pickles it; only the workers unpickle it.
         """
+        sys.setswitchinterval(SWITCH_SECONDS)
         self.thinker = ThreadPoolExecutor(1, thread_name_prefix="propose")
         self.asking = asyncio.Lock()
         self.unwritten: list[Event] = []
+        self.prepared: asyncio.Future[Event] | None = None
         self.begun = time.monotonic()
         self.ended_before = 0
         self._open()
@@ -190,8 +196,7 @@ class StudyActor:
                 return self.interrupted.popleft()
             if self.reason or self._asked_enough():
                 return None
-            loop = asyncio.get_running_loop()
-            asked = await loop.run_in_executor(self.thinker, self.searcher.propose, self.searcher.history.copy())
+            asked = await self._proposal()
             if self.reason:
                 return None
             self.suggest_seconds.append(asked.data["suggest_seconds"])
@@ -199,6 +204,29 @@ class StudyActor:
             self.flights[number] = _Flight()
             self._flush()
             return number
+
+    async def _proposal(self) -> Event:
+        """The proposal that was prepared while trials ran, or a fresh one."""
+        prepared, self.prepared = self.prepared, None
+        return await (prepared or self._think())
+
+    def _prepare(self) -> None:
+        """Begin the next proposal while trials run, where workers would wait for it."""
+        if self._is_hurried() and self.prepared is None and not (self.asking.locked() or self._asked_enough()):
+            self.prepared = self._think()
+
+    def _think(self) -> asyncio.Future[Event]:
+        loop = asyncio.get_running_loop()
+        return loop.run_in_executor(self.thinker, self.searcher.propose, self.searcher.history.copy())
+
+    def _is_hurried(self) -> bool:
+        """Whether workers would wait for proposals: then each is prepared ahead, without the result that frees a worker.
+
+        A sequential study always knows everything, and so does one whose trials are long beside its suggestions.
+        """
+        if self.plan.workers == 1 or not self.suggest_seconds or not self.trial_seconds:
+            return False
+        return statistics.median(self.suggest_seconds) > HURRY * statistics.median(self.trial_seconds)
 
     def _asked_enough(self) -> bool:
         return len(self.searcher.trials) - self.counts[State.STOPPED] >= self.plan.trials
@@ -212,6 +240,7 @@ class StudyActor:
             else:
                 self._submit(number, flight)
                 flight.phase = step(flight.phase, Occurrence.SUBMITTED).phase
+                asyncio.get_running_loop().call_soon(self._prepare)  # not before the trial is on its way
                 occurrence, data = await self._outcome(number, flight)
             flight.losses += occurrence is Occurrence.WORKER_LOST
             following = step(flight.phase, occurrence, losses=flight.losses, retries=self.plan.retries)
@@ -326,6 +355,7 @@ class StudyActor:
             self.counts[trial.state] += 1
         if event.kind is Kind.TOLD:
             self._consider_best(event.trial)
+            self.trial_seconds.append(event.data["seconds"])
         elif event.kind is Kind.FAILED:
             self.notes.append(f"trial {event.trial} {trial.state}: {event.data['reason']}")
         elif event.kind is Kind.RETRIED:

@@ -148,7 +148,7 @@ def _join(ray: Any, address: str) -> None:
             raise RayError(f"address must be 'auto' or HOST:PORT, got {address!r}")
         try:
             socket.create_connection((host, int(port)), timeout=PROBE_SECONDS).close()
-        except OSError as error:
+        except (OSError, OverflowError, UnicodeError) as error:  # the last two: no port, no host name
             raise RayError(
                 f"nothing answers at {address} ({error}); start a cluster there, or leave out the address"
             ) from None

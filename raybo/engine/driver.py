@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from raybo import journal
+from raybo import journal, methods
 from raybo.engine.connection import here, ray_for_study, workers_available
 from raybo.errors import MethodError, ObjectiveError, RayboError
 from raybo.journal import Description, Journal
+from raybo.methods.options import read
 from raybo.objectives import Objective
 from raybo.searcher import Searcher
 from raybo.space import Space
@@ -96,7 +97,7 @@ def _check(
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise MethodError(f"{name} must be a whole number from {least}, got {value!r}")
     for name, limit in (("max_minutes", max_minutes), ("trial_seconds", trial_seconds)):
-        if limit is not None and not limit > 0:
+        if limit is not None and not (isinstance(limit, (int, float)) and limit > 0):
             raise MethodError(f"{name} must be above 0, got {limit!r}")
 
 
@@ -109,6 +110,7 @@ def _describe(
     name = method or (earlier.method if earlier else "auto")
     if not options and same_method:
         options = cast(Description, earlier).options
+    read(name, methods.load(name), options)  # first, as an option may be called like an argument of the searcher
     searcher = Searcher(
         space, name, objective.mode, seed if earlier is None or seed is not None else earlier.seed, **options
     )
@@ -158,26 +160,21 @@ def _run(
             driver=os.getpid(),
         )
         module = sys.modules.get(objective.function.__module__)
-        by_value = module is not None and not _importable(module)
-        if by_value:
-            ray.cloudpickle.register_pickle_by_value(module)
-        try:
-            function = ray.cloudpickle.dumps(objective.function)
-            actor = (
-                ray.remote(StudyActor)
-                .options(
-                    num_cpus=0,
-                    max_restarts=RESTARTS,
-                    max_task_retries=-1,
-                    max_concurrency=1_000,
-                    scheduling_strategy=here(ray),
-                )
-                .remote(plan, replace(objective, function=_no_function, declared_space=objective.space))
+        if module is not None and not _importable(module):
+            ray.cloudpickle.register_pickle_by_value(module)  # for good: another study may be using it just now
+        function = ray.cloudpickle.dumps(objective.function)
+        actor = (
+            ray.remote(StudyActor)
+            .options(
+                num_cpus=0,
+                max_restarts=RESTARTS,
+                max_task_retries=-1,
+                max_concurrency=1_000,
+                scheduling_strategy=here(ray),
             )
-            _follow(ray, actor, function, watch)
-        finally:
-            if by_value:
-                ray.cloudpickle.unregister_pickle_by_value(module)
+            .remote(plan, replace(objective, function=_no_function, declared_space=objective.space))
+        )
+        _follow(ray, actor, function, watch)
 
 
 def _no_function(config: Mapping[str, Any]) -> None:

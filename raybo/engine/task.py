@@ -85,7 +85,7 @@ def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, 
     if isinstance(result, np.ndarray) and result.ndim == 0:
         result = result[()]
     if isinstance(result, (bool, np.bool_)) or not isinstance(result, (int, float, np.integer, np.floating)):
-        return None, f"its {metric} is not a number but {_short(result)}", others
+        return None, f"its {metric} is not a number but {' '.join(_short(result).split())}", others
     if not math.isfinite(result):
         return None, f"its {metric} is {float(result)}, not a finite number", others
     return float(result), "", others
@@ -93,7 +93,7 @@ def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, 
 
 def _described(error: BaseException) -> dict[str, Any]:
     text = _short(error, str)
-    reason = f"{type(error).__name__}: {text.splitlines()[0]}" if text.strip() else type(error).__name__
+    reason = f"{type(error).__name__}: {text.strip().splitlines()[0]}" if text.strip() else type(error).__name__
     # the first frame is this file's; the user's job begins below it
     with contextlib.suppress(Exception):  # an exception may fail even to print itself
         frames = error.__traceback__.tb_next if error.__traceback__ is not None else None
@@ -107,15 +107,19 @@ def _since(begun: float) -> float:
 
 
 def _is_plain(value: Any) -> bool:
+    if isinstance(value, np.timedelta64):  # one of numpy's integers, and no number
+        return False
     return value is None or isinstance(value, (bool, int, float, str, np.integer, np.floating, np.bool_))
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, str):
-        return value[:1_000]
-    if isinstance(value, (np.integer, np.floating, np.bool_)):
-        value = value.item()
-    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
+        return str(value[:1_000])
+    if value is None or isinstance(value, (bool, np.bool_)):
+        return None if value is None else bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value) if abs(int(value)) < 2**63 else _short(value)
+    return float(value) if math.isfinite(value) else repr(float(value))
 
 
 def _short(value: Any, to_text: Callable[[Any], str] = repr) -> str:

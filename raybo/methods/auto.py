@@ -26,7 +26,7 @@ class Auto:
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of one of the two acquisitions."""
-        if history.count_tag("sobol") < design_size(history, 10, self.initial) or len(history.y) == 0:
+        if len(history) < design_size(history, 10, self.initial) or len(history.y) == 0:
             return sobol_proposal(history, rng)
         fit = fitted(history, STANDARD)
         optimistic = bool(rng.random() < 0.5)

@@ -1,8 +1,8 @@
 """gp-ucb: upper confidence bounds, maximised as exactly or inexactly as one likes.
 
 Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI,
-Algorithm 1 with the random grid of section 4; margin numbers are its steps. t counts from 1, suggestions and not results,
-so that asynchronous workers leave the schedules alone. The paper's beta_t multiplies the standard deviation: kappa here.
+Algorithm 1 with the random grid of section 4. t counts from 1, suggestions and not results, so that asynchronous workers
+leave the schedules alone. The paper's beta_t multiplies the standard deviation: kappa here.
 Departures: the model is Matern-5/2 with a length-scale an axis on standardised values (`preset="paper"` restores the
 published one); pending trials are believed at their posterior mean; failed trials count as the worst value seen; the
 initial design is cut to a quarter of a short study.
@@ -22,7 +22,7 @@ from raybo.methods.design import sobol_proposal
 from raybo.methods.model import design_size, fitted, taken
 from raybo.methods.options import option
 from raybo.solvers import solve
-from raybo.surrogate import Flat, Hyperparameter, LogNormal, Model
+from raybo.surrogate import Flat, Hyperparameter, LogNormal, Model, Standardised
 
 STANDARD = Model(
     kernel="matern52",
@@ -58,6 +58,7 @@ class GpUcb:
     )
     preset: Literal["standard", "paper"] = option("standard", "the model and the solvers' settings")
     lengthscale_start: float = option(1.0, "of the paper's model, in sides of the cube")
+    prior_mean: float = option(0.0, "of the paper's model, in the values that are maximised")
     B: float = option(1.0, "bound of the objective's norm, for kappa=theory")
     R: float = option(1.0, "sub-Gaussian scale of the noise, for kappa=theory")
     delta: float = option(0.1, "probability that the theorem's bounds may fail, for kappa=theory")
@@ -70,12 +71,11 @@ class GpUcb:
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the bound."""
-        design = history.count_tag("sobol")
-        if design < design_size(history, 10 * history.d, self.initial) or len(history.y) == 0:
+        if len(history) < design_size(history, 10 * history.d, self.initial) or len(history.y) == 0:
             return sobol_proposal(history, rng)
         paper = self.preset == "paper"
         model = paper_model(self.lengthscale_start) if paper else STANDARD
-        fit = fitted(history, model, standardise=not paper)
+        fit = fitted(history, model, outputs=Standardised(self.prior_mean, 1.0) if paper else None)
         t = 1 + history.count_tag("t")
         kappa = exploration(
             self.kappa,
@@ -114,4 +114,6 @@ class GpUcb:
         """The design, or the bound's two parts in standard deviations of the values."""
         if "sobol" in tags:
             return "initial design (Sobol)"
-        return f"upper confidence bound: expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f} (kappa {tags['kappa']:.2f})"
+        return (
+            f"upper confidence bound: expects {tags['mean']:+.2f} sd, {tags['kappa']:.2f} times {tags['std']:.2f} added"
+        )

@@ -43,18 +43,18 @@ def observed(history: History) -> tuple[Array, Array]:  # (n, d), (n,)
     return np.vstack([history.X, failed]), np.concatenate([y, np.full(len(failed), y.min())])
 
 
-def fitted(history: History, model: Model, *, standardise: bool = True) -> Fitted:
+def fitted(history: History, model: Model, *, outputs: Standardised | None = None) -> Fitted:
     """Fit a model's hyperparameters by MAP, starting from the tag `theta`, and condition on everything known.
 
     Args:
         history: with at least one finished trial.
         model: what is assumed of f.
-        standardise: False for the values as they are.
+        outputs: the values' transform; what standardises them unless given.
     Raises:
         NumericalError: no factorisation succeeds.
     """
     X, y = observed(history)
-    outputs = Standardised.of(history.y) if standardise else Standardised(0.0, 1.0)
+    outputs = Standardised.of(history.y) if outputs is None else outputs
     z = outputs.apply(y)
     observations = Observations.of(X, z, history.cube.categorical)
     theta = fit_map(observations, model, starts(history, model))

@@ -103,3 +103,13 @@ def parameter_values(study: Study, config: Mapping[str, Any]) -> list[tuple[str,
 def shown(value: Any) -> str:
     """A value as people read it: floats with six figures."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def comparison_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A plain table of text."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in heading:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    return table

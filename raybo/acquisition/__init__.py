@@ -1,0 +1,45 @@
+"""Acquisitions: the worth of trying a point, as small frozen objects over a surrogate's posterior.
+
+value(X)                (m, d) -> (m,)
+value_and_gradient(X)   (m, d) -> (m,), (m, d)
+
+UpperConfidence                                                mean + kappa std, and the published schedules of kappa
+LogExpectedImprovement, ExpectedImprovement                    over an incumbent, rescaled by nu where asked
+LogProbabilityOfImprovement, ProbabilityOfImprovement
+JointDraw, Inflated                                            Thompson sampling
+Average, LogAverage                                            over posterior samples of the hyperparameters
+"""
+
+from __future__ import annotations
+
+from raybo.acquisition.average import Average, LogAverage
+from raybo.acquisition.confidence import UpperConfidence, exploration, practical_kappa, theory_kappa
+from raybo.acquisition.improvement import (
+    ExpectedImprovement,
+    LogExpectedImprovement,
+    LogProbabilityOfImprovement,
+    ProbabilityOfImprovement,
+    best_posterior_mean,
+)
+from raybo.acquisition.protocols import Acquisition, Draw, Surrogate
+from raybo.acquisition.thompson import Inflated, JointDraw, inexact_inflation
+
+__all__ = [
+    "Acquisition",
+    "Average",
+    "Draw",
+    "ExpectedImprovement",
+    "Inflated",
+    "JointDraw",
+    "LogAverage",
+    "LogExpectedImprovement",
+    "LogProbabilityOfImprovement",
+    "ProbabilityOfImprovement",
+    "Surrogate",
+    "UpperConfidence",
+    "best_posterior_mean",
+    "exploration",
+    "inexact_inflation",
+    "practical_kappa",
+    "theory_kappa",
+]

@@ -1,0 +1,70 @@
+"""Acquisitions averaged over posterior samples of the hyperparameters: one member a sample, each with its own
+surrogate.
+
+Snoek, Larochelle, Adams (2012), "Practical Bayesian Optimization of Machine Learning Algorithms", section 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.acquisition.protocols import Acquisition, Array
+
+
+@dataclass(frozen=True)
+class Average:
+    """The mean of the members, of upper confidence bounds or expected improvements.
+
+    Attributes:
+        members: at least one acquisition.
+    """
+
+    members: Sequence[Acquisition]
+
+    def value(self, X: Array) -> Array:  # (m, d) -> (m,)
+        """The mean at the rows of X."""
+        return np.asarray(np.mean([member.value(X) for member in self.members], axis=0))
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
+        """The mean and its gradient."""
+        values, gradients = _all(self.members, X)
+        return values.mean(axis=0), gradients.mean(axis=0)
+
+
+@dataclass(frozen=True)
+class LogAverage:
+    """log of the mean of exp of the members: of log expected improvements, the log of the mean expected improvement.
+
+    Attributes:
+        members: at least one acquisition, a logarithm.
+    """
+
+    members: Sequence[Acquisition]
+
+    def value(self, X: Array) -> Array:  # (m, d) -> (m,)
+        """The log of the mean at the rows of X; -inf only where every member is."""
+        return _log_mean_exp(np.stack([member.value(X) for member in self.members]))[0]
+
+    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
+        """The log of the mean, and its gradient: the members' gradients weighted by their shares of the mean."""
+        values, gradients = _all(self.members, X)
+        value, shares = _log_mean_exp(values)
+        return value, (shares[:, :, None] * gradients).sum(axis=0)
+
+
+def _all(members: Sequence[Acquisition], X: Array) -> tuple[Array, Array]:  # (k, m), (k, m, d)
+    pairs = [member.value_and_gradient(X) for member in members]
+    return np.stack([values for values, _ in pairs]), np.stack([gradient for _, gradient in pairs])
+
+
+def _log_mean_exp(values: Array) -> tuple[Array, Array]:  # (k, m) -> (m,), (k, m)
+    """The log of the mean of exp over the first axis, and each member's share of that sum."""
+    top = values.max(axis=0)
+    top = np.where(np.isfinite(top), top, 0.0)
+    weights = np.exp(values - top)
+    total = weights.sum(axis=0)
+    with np.errstate(divide="ignore"):  # log 0 is the -inf meant
+        return top + np.log(total / len(values)), weights / np.where(total > 0.0, total, 1.0)

@@ -1,0 +1,8 @@
+"""Comparing methods fairly: problems x methods x repeats as studies, resumable; claims judged by a stated test."""
+
+from raybo.experiments.compare import compare
+from raybo.experiments.output import page, table
+from raybo.experiments.plan import Claim, Entry, Experiment, Problem
+from raybo.experiments.verdicts import Verdict
+
+__all__ = ["Claim", "Entry", "Experiment", "Problem", "Verdict", "compare", "page", "table"]

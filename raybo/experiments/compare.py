@@ -1,0 +1,69 @@
+"""From an experiment to its results: run, judge, write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from raybo.engine.connection import ray_for_study, workers_available
+from raybo.errors import ObjectiveError
+from raybo.experiments.output import write
+from raybo.experiments.plan import Claim, Experiment
+from raybo.experiments.run import Run, bound_objective, run_all
+from raybo.experiments.verdicts import Verdict, judge
+from raybo.study import Study
+
+
+def compare(
+    experiment: Experiment,
+    directory: Path,
+    *,
+    root: Path | None = None,
+    repeats: int | None = None,
+    workers: int | None = None,
+    address: str | None = None,
+    watch: Callable[[int, int, Run], None] | None = None,
+) -> tuple[Mapping[Run, Study], list[Verdict]]:
+    """Run an experiment on Ray, judge its claims, and write table, curves, figure and verdicts to a directory.
+
+    What was run before in the same directory is not run again.
+
+    Args:
+        experiment: what to run.
+        directory: where journals and results are kept.
+        root: what the problems' files are relative to; the current directory unless given.
+        repeats: instead of the experiment's own.
+        workers: how many studies run at a time; as many as there is room for unless given.
+        address: a running Ray cluster, as for `raybo.tune`.
+        watch: called with the number of finished runs, of all runs, and the run that has just finished.
+    Raises:
+        RayboError: a method, an option or an objective is wrong, or a journal is another study's.
+    """
+    if repeats is not None:
+        if repeats < 1:
+            raise ObjectiveError(f"repeats must be at least 1, got {repeats}")
+        experiment = replace(experiment, repeats=repeats)
+    root = Path.cwd() if root is None else root
+    objectives = [bound_objective(problem, root) for problem in experiment.problems]
+    if not experiment.claims:
+        experiment = replace(experiment, claims=pairwise(experiment))
+    with ray_for_study(address, workers and max(workers, os.cpu_count() or 1)) as ray:
+        room = min(
+            workers_available(ray, one.num_cpus, one.num_gpus, one.memory, dict(one.resources)) for one in objectives
+        )
+        studies = run_all(experiment, directory, root, min(room, workers or room), watch)
+    verdicts = judge(experiment, studies)
+    write(experiment, studies, verdicts, directory)
+    return studies, verdicts
+
+
+def pairwise(experiment: Experiment) -> list[Claim]:
+    """What a user wants to know of methods on a job of his own: whether each is better than those named before it."""
+    names = [entry.name for entry in experiment.entries]
+    return [
+        Claim(f"{better} ends better than {worse}", "final_value", better, worse)
+        for i, better in enumerate(names)
+        for worse in names[:i]
+    ]

@@ -1,0 +1,32 @@
+"""Finds the experiments of a clone: every module of trials/papers/ holds some in its `EXPERIMENTS`."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from raybo.errors import ObjectiveError
+from raybo.experiments.plan import Experiment
+
+
+def find_experiments(start: Path) -> tuple[Path, dict[str, Experiment]]:
+    """The clone's root, and its experiments by name, in the order of their files.
+
+    Raises:
+        ObjectiveError: neither the directory nor one above it is a clone.
+    """
+    for root in (start, *start.parents):
+        directory = root / "trials" / "papers"
+        if directory.is_dir():
+            break
+    else:
+        raise ObjectiveError(f"{start}: the papers' experiments are not installed; run this inside a clone of raybo")
+    found: dict[str, Experiment] = {}
+    for path in sorted(directory.glob("*.py")):
+        spec = importlib.util.spec_from_file_location(f"raybo_papers_{path.stem}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found |= {experiment.name: experiment for experiment in getattr(module, "EXPERIMENTS", [])}
+    return root, found

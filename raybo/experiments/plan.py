@@ -1,0 +1,107 @@
+"""What is compared: problems, methods, repeats and claims, as plain data. A paper's figure is one `Experiment`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from raybo.errors import MethodError
+
+Measure = Literal["final_regret", "cumulative_regret", "final_value", "seconds"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One objective with its budget.
+
+    Attributes:
+        name: as tables and figures show it.
+        target: FILE or FILE:NAME of the objective, relative to the experiment's root.
+        trials: evaluations a run.
+        initial: how many of them are the initial design, which cumulative regret leaves out.
+        optimum: the best possible value, in the objective's own sign; None where it is not known, and then the best
+            value of any run stands for it.
+        settings: the objective's keyword parameters.
+    """
+
+    name: str
+    target: str
+    trials: int
+    initial: int = 0
+    optimum: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method with its options. `per_problem` holds options that differ from problem to problem."""
+
+    name: str
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    per_problem: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def options_for(self, problem: Problem) -> dict[str, Any]:
+        """The options on this problem."""
+        return {**self.options, **self.per_problem.get(problem.name, {})}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """That `better` does at most `factor` times what `worse` does, on a measure for which less is better.
+
+    Judged problem by problem over the repeats, paired by seed, see `verdicts`.
+
+    Attributes:
+        text: the claim in words.
+        measure: final_regret, cumulative_regret, final_value (more is better, and `factor` is left out) or seconds.
+        better, worse: names of entries.
+        problems: names of the problems that it speaks of; empty for all.
+        factor: 1 for "better than", more than 1 for "not much worse than".
+        source: where the claim is made.
+    """
+
+    text: str
+    measure: Measure
+    better: str
+    worse: str
+    problems: Sequence[str] = ()
+    factor: float = 1.0
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Problems x entries x repeats, what is drawn of them, and what is claimed.
+
+    Attributes:
+        name: as `raybo reproduce` knows it.
+        title: what it shows.
+        problems, entries, claims: see there.
+        repeats: runs of each entry on each problem; run r has seed `first_seed` + r for every entry.
+        curve: what the figure shows against the evaluations.
+    """
+
+    name: str
+    title: str
+    problems: Sequence[Problem]
+    entries: Sequence[Entry]
+    repeats: int
+    claims: Sequence[Claim] = ()
+    curve: Literal["simple_regret", "cumulative_regret", "best_value"] = "best_value"
+    first_seed: int = 0
+
+    def __post_init__(self) -> None:
+        for what, names in (
+            ("problem", [problem.name for problem in self.problems]),
+            ("method", [entry.name for entry in self.entries]),
+        ):
+            if not names:
+                raise MethodError(f"{self.name}: it has no {what} to compare")
+            if doubled := next((name for name in names if names.count(name) > 1), None):
+                raise MethodError(f"{self.name}: {what} {doubled!r} is named twice; each needs a name of its own")
+        known = {entry.name for entry in self.entries}
+        for claim in self.claims:
+            if missing := {claim.better, claim.worse} - known:
+                raise MethodError(f"{self.name}: a claim speaks of {missing.pop()!r}, which is not compared")

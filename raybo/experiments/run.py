@@ -1,0 +1,117 @@
+"""Runs an experiment: every run is a study of its own with one worker, several studies at a time, through `raybo.tune`.
+
+Each run's journal is kept under the output directory, so that an experiment that was interrupted continues trial by
+trial, and every run can be looked at with `raybo show`.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+import raybo
+from raybo.experiments.plan import Entry, Experiment, Problem
+from raybo.objectives import Objective, load_objective
+from raybo.study import Study
+
+
+@dataclass(frozen=True)
+class Run:
+    """One entry on one problem with one seed, and where its journal is."""
+
+    problem: Problem
+    entry: Entry
+    seed: int
+    path: Path
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+
+def runs(experiment: Experiment, directory: Path) -> list[Run]:
+    """Every run of an experiment, the repeats outermost, so that an unfinished one compares all entries evenly."""
+    return [
+        Run(problem, entry, seed, directory / "runs" / file_name(problem.name) / f"{file_name(entry.name)}-{seed}.db")
+        for seed in range(experiment.first_seed, experiment.first_seed + experiment.repeats)
+        for problem in experiment.problems
+        for entry in experiment.entries
+    ]
+
+
+def file_name(name: str) -> str:
+    """A name as part of a path."""
+    return re.sub(r"[^A-Za-z0-9._=-]+", "-", name).strip("-") or "unnamed"
+
+
+def run_all(
+    experiment: Experiment,
+    directory: Path,
+    root: Path,
+    at_a_time: int,
+    watch: Callable[[int, int, Run], None] | None = None,
+) -> dict[Run, Study]:
+    """Run what has not been run yet, and return every run's study.
+
+    Args:
+        experiment: what to run.
+        directory: where journals are kept.
+        root: directory that the problems' targets are relative to.
+        at_a_time: how many studies run at the same time; Ray must be connected, with room for as many trials.
+        watch: called with the number of finished runs, of all runs, and the run that has just finished.
+    Raises:
+        RayboError: a method, an option or an objective is wrong, or a journal is another study's.
+    """
+    objectives = {problem.name: bound_objective(problem, root) for problem in experiment.problems}
+    todo = runs(experiment, directory)
+    finished: dict[Run, Study] = {}
+    stopping = threading.Event()
+
+    def one(run: Run) -> Study:
+        run.path.parent.mkdir(parents=True, exist_ok=True)
+        if run.path.exists() and is_complete(study := raybo.load(run.path), run.problem.trials):
+            return study
+        if stopping.is_set():
+            raise KeyboardInterrupt
+        return raybo.tune(
+            objectives[run.problem.name],
+            trials=run.problem.trials,
+            method=run.entry.method,
+            seed=run.seed,
+            storage=run.path,
+            workers=1,
+            **run.entry.options_for(run.problem),
+        )
+
+    with ThreadPoolExecutor(at_a_time) as pool:
+        pending = {pool.submit(one, run): run for run in todo}
+        try:
+            while pending:
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    run = pending.pop(future)
+                    finished[run] = future.result()
+                    if watch is not None:
+                        watch(len(finished), len(todo), run)
+        except BaseException:
+            stopping.set()
+            for future in pending:
+                future.cancel()
+            raise
+    return {run: finished[run] for run in todo}
+
+
+def bound_objective(problem: Problem, root: Path) -> Objective:
+    """The problem's objective under its settings."""
+    file, _, name = problem.target.partition(":")
+    target = str(root / file) + (f":{name}" if name else "")
+    return load_objective(target).with_settings(**problem.settings)
+
+
+def is_complete(study: Study, trials: int) -> bool:
+    """Whether as many trials have ended as the problem asks for."""
+    ended = study.count(raybo.State.FINISHED, raybo.State.FAILED, raybo.State.LOST)
+    return ended >= trials

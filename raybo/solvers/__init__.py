@@ -1,0 +1,89 @@
+"""Inner maximisers of a plain function on the unit cube, by name and with one calling convention.
+
+    solution = solve("lbfgsb", acquisition, cube, rng)
+
+    random-grid    the best of fresh uniform points                                 grid
+    lbfgsb         raw candidates, then quasi-Newton climbs with box bounds         multistart
+    nelder-mead    the same starts, then simplex searches                           simplex
+    cg             the same starts, then conjugate gradients                        conjugate_gradient
+
+All maximise, return points that can be run, and treat discrete axes as such: the climbers search them one at a time
+(`mixed`), and try every point of a small wholly discrete domain.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from raybo.solvers.conjugate_gradient import conjugate_gradients
+from raybo.solvers.domain import Array, Domain
+from raybo.solvers.grid import grid_size, random_grid
+from raybo.solvers.multistart import multistart_ascent, paper_lbfgsb
+from raybo.solvers.runs import Preset
+from raybo.solvers.simplex import nelder_mead
+from raybo.solvers.solution import Differentiable, Function, Solution
+
+__all__ = [
+    "SOLVERS",
+    "Differentiable",
+    "Domain",
+    "Function",
+    "Solution",
+    "conjugate_gradients",
+    "grid_size",
+    "multistart_ascent",
+    "nelder_mead",
+    "paper_lbfgsb",
+    "random_grid",
+    "solve",
+]
+
+SOLVERS = ("random-grid", "lbfgsb", "nelder-mead", "cg")
+
+
+def solve(
+    name: str,
+    function: Function,
+    domain: Domain,
+    rng: np.random.Generator,
+    *,
+    preset: Preset = "standard",
+    size: int | None = None,
+    near: Array | None = None,
+    avoid: Array | None = None,
+    apart: float | Array = 0.0,
+    **options: Any,
+) -> Solution:
+    """Maximise by the named solver.
+
+    Args:
+        name: one of SOLVERS.
+        function: what to maximise; the random grid and Nelder-Mead use its values only.
+        domain: the cube.
+        rng: a stream for this search alone.
+        preset: "standard", or "paper" for the settings of the published comparison of these solvers.
+        size: how many uniform points: the grid itself (1,000 unless given), or a climber's raw candidates (512).
+        near: (k, d), good points already known, best first; climbers also start near them. The random grid does not.
+        avoid: (a, d), points that must not be returned while the domain has others.
+        apart: the least distance from those, one for all or (a,); with 0 the point must just differ.
+        options: the solver's own.
+    Raises:
+        ValueError: an unknown name.
+    """
+    shared: dict[str, Any] = {"avoid": avoid, "apart": apart, **options}
+    if size is not None and not (preset == "paper" and name == "lbfgsb"):
+        shared["size"] = size
+    smooth = cast(Differentiable, function)
+    if name == "random-grid":
+        return random_grid(function, domain, rng, **shared)
+    if name == "lbfgsb":
+        if preset == "paper":
+            return paper_lbfgsb(smooth, domain, rng, **shared)
+        return multistart_ascent(smooth, domain, rng, near=near, **shared)
+    if name == "nelder-mead":
+        return nelder_mead(function, domain, rng, preset=preset, near=near, **shared)
+    if name == "cg":
+        return conjugate_gradients(smooth, domain, rng, preset=preset, near=near, **shared)
+    raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {name!r}")

@@ -1,0 +1,162 @@
+"""Climbing from many starts at once: a projected quasi-Newton method whose every step is one batched call.
+
+A climb by scipy's L-BFGS-B spends more time between the evaluations of a surrogate than in them, and each start pays
+again. Here all starts share each call of the function and each line of linear algebra.
+
+    X (k, d)     where the climbs stand                  B (k, d, d)   BFGS models of the Hessian of -f, positive
+    G (k, d)     gradients there                         R (k,)        trust radii, in the max norm
+
+Per round: axes at a bound whose gradient points outwards are held; the model's step on the others, within the radius,
+is projected onto the cube; the new point is taken where it gains enough (Armijo); the model learns from it either way.
+
+Bertsekas (1982), "Projected Newton methods for optimization problems with simple constraints"; Nocedal, Wright (2006),
+"Numerical Optimization", procedure 18.2 (damped BFGS) and chapter 4 (radii).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybo.solvers.domain import Array, Axes
+from raybo.solvers.solution import Search
+
+FIRST_STEP, LONGEST_STEP = 0.1, 0.5  # of the cube's side
+ENOUGH, WELL = 1e-4, 0.25  # of the gain that the gradient promises: to take a step (Armijo), and to take longer ones
+CATCHING_UP = 10.0  # times the promise; a quadratic's whole gain is half of it
+SMALLEST_RADIUS = 1e-8
+DAMPING = 0.2  # procedure 18.2
+
+
+class Climbs(NamedTuple):
+    """Where the climbs ended: points (k, d), values (k,), and which of them (k,) stopped at a maximum."""
+
+    X: Array
+    values: Array
+    converged: NDArray[np.bool_]
+
+
+def ascend(search: Search, X: Array, axes: Axes, *, rounds: int = 40, tolerance: float = 1e-4) -> Climbs:
+    """Local maxima on the relaxed cube, climbed from the rows of X.
+
+    Args:
+        search: evaluates the function and counts.
+        X: (k, d), the starts, inside the cube.
+        axes: (d,), those that may move.
+        rounds: at most so many batched evaluations after the first.
+        tolerance: a climb ends where its next step promises less than this fraction of the largest finite |value| of
+            the starts. One that promises too little to catch up with the highest is given up.
+    """
+    X = X.copy()
+    F, G = search.value_and_gradient(X)
+    G = G * axes
+    finite = np.abs(F[np.isfinite(F)])
+    small = tolerance * (float(finite.max(initial=0.0)) or 1.0)
+    ends, values, converged = X.copy(), F.copy(), np.zeros(len(X), dtype=bool)
+    highest = float(F.max())
+    climbing = np.arange(len(X))
+    with np.errstate(over="ignore", invalid="ignore"):
+        slope = np.abs(G).max(axis=1)
+        B = np.eye(X.shape[1]) * np.where(slope > 0.0, slope / FIRST_STEP, 1.0)[:, None, None]
+        untaught = np.ones(len(X), dtype=bool)
+        R = np.full(len(X), 2.0 * FIRST_STEP)
+        for _ in range(rounds):
+            T = np.clip(X + _step(X, G, B, R), 0.0, 1.0)
+            S = T - X
+            promised = (G * S).sum(axis=1)
+            arrived = (promised <= small) | (R < SMALLEST_RADIUS)
+            if arrived.any():
+                T, S, promised = _second_opinion(X, G, B, R, T, S, promised, small)
+                arrived = (promised <= small) | (R < SMALLEST_RADIUS)
+            going = ~arrived & (F + CATCHING_UP * promised >= highest)
+            if not going.all():
+                converged[climbing] = arrived & np.isfinite(F)
+                if not going.any():
+                    break
+                X, F, G, B, R, T, S = X[going], F[going], G[going], B[going], R[going], T[going], S[going]
+                promised, untaught, climbing = promised[going], untaught[going], climbing[going]
+            Ft, Gt = search.value_and_gradient(T)
+            Gt = Gt * axes
+            gain = Ft - F
+            taken = (gain > 0.0) & (gain >= ENOUGH * promised)
+            length = np.abs(S).max(axis=1)
+            well = np.where(gain > WELL * promised, np.maximum(R, 2.0 * length), R)
+            R = np.minimum(np.where(taken, well, 0.25 * length), LONGEST_STEP)
+            B, untaught = _learn(B, S, G - Gt, np.isfinite(Ft), untaught)
+            X, F, G = np.where(taken[:, None], T, X), np.where(taken, Ft, F), np.where(taken[:, None], Gt, G)
+            ends[climbing], values[climbing] = X, F
+            highest = max(highest, float(F.max()))
+    return Climbs(ends, values, converged)
+
+
+def _step(X: Array, G: Array, B: Array, R: Array) -> Array:  # (k, d)
+    """The model's step within the radii along the axes that may move; those with a gradient of exactly 0 do not."""
+    low, high = X <= 0.0, X >= 1.0
+    at_bound = low | high
+    free = G != 0.0
+    if at_bound.any():
+        free &= ~((low & (G < 0.0)) | (high & (G > 0.0)))
+    elif free.all():
+        return _solved(B, G, R)
+    eye = np.eye(X.shape[1])
+    for _ in range(2):  # the second time without the axes along which the first step leaves from a bound
+        model = np.where(free[:, :, None] & free[:, None, :], B, eye)
+        step = _solved(model, np.where(free, G, 0.0), R)
+        leaving = (low & (step < 0.0)) | (high & (step > 0.0))
+        if not leaving.any():
+            break
+        free &= ~leaving
+    return step
+
+
+def _second_opinion(
+    X: Array, G: Array, B: Array, R: Array, T: Array, S: Array, promised: Array, small: float
+) -> tuple[Array, Array, Array]:
+    """T, S and what they promise, the step of the model's diagonal in place of those that promise too little.
+
+    Projecting a step of the whole model may turn it downhill; with this one every axis goes uphill or not at all.
+    """
+    plain = np.clip(X + _within(G / B.diagonal(axis1=1, axis2=2), R), 0.0, 1.0)
+    use = (promised <= small)[:, None]
+    T, S = np.where(use, plain, T), np.where(use, plain - X, S)
+    return T, S, (G * S).sum(axis=1)
+
+
+def _solved(B: Array, G: Array, R: Array) -> Array:  # (k, d)
+    """B^-1 G, shortened to the radii."""
+    try:
+        step = np.linalg.solve(B, G[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:  # a model that rounding has made singular
+        step = G
+    return _within(np.asarray(step, dtype=np.float64), R)
+
+
+def _within(step: Array, R: Array) -> Array:  # (k, d)
+    length = np.abs(step).max(axis=1)
+    return np.asarray(step * (R / np.maximum(R, length))[:, None])
+
+
+def _learn(
+    B: Array, S: Array, Y: Array, sound: NDArray[np.bool_], untaught: NDArray[np.bool_]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """The damped BFGS update with steps S and changes Y of the gradient of -f, where these are numbers."""
+    SY = (S * Y).sum(axis=1)
+    if untaught.any():  # the first curvature met sets the scale of the whole model (Nocedal & Wright, eq. 6.20)
+        scale = sound & untaught & (SY > 0.0)
+        size = (Y * Y).sum(axis=1) / np.where(scale, SY, 1.0)
+        B = np.where(scale[:, None, None], np.eye(S.shape[1]) * size[:, None, None], B)
+        untaught = untaught & ~scale
+    BS = (B @ S[:, :, None])[:, :, 0]
+    SBS = (S * BS).sum(axis=1)
+    short = SY < DAMPING * SBS
+    theta = np.where(short, (1.0 - DAMPING) * SBS / np.where(short, SBS - SY, 1.0), 1.0)[:, None]
+    Y = theta * Y + (1.0 - theta) * BS
+    SY = (S * Y).sum(axis=1)
+    learns = sound & (SBS > 1e-300) & (SY > 1e-300) & np.isfinite(SBS) & np.isfinite(SY)
+    update = (
+        Y[:, :, None] * (Y / np.where(learns, SY, 1.0)[:, None])[:, None, :]
+        - BS[:, :, None] * (BS / np.where(learns, SBS, 1.0)[:, None])[:, None, :]
+    )
+    return np.where(learns[:, None, None], B + update, B), untaught

@@ -1,0 +1,157 @@
+"""How inexact a solver's answer was, measured against a much more thorough search.
+
+    gap     highest value found by the reference - value at x, never negative; free of any shift
+    shift   C >= 0 with value + C >= 0 everywhere: a ratio needs it, and depends on it
+    eta     (value at x + C) / (highest + C), in [0, 1]; 1 is exact
+
+These are observed: the theory's accuracy is a lower bound known beforehand. Read eta together with gap and shift; where
+the function's lowest values lie far down, a large gap still gives an eta near 1.
+
+Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", section 4.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.solvers.domain import Array, Domain, climbable
+from raybo.solvers.mixed import ROWS_AT_ONCE, is_small, search_axes, try_all
+from raybo.solvers.runs import BOX, run
+from raybo.solvers.solution import Differentiable, Gradient, Search, Solution
+
+TIGHT = {"ftol": 1e-13, "gtol": 1e-9, "maxiter": 1000}
+
+
+@dataclass(frozen=True)
+class Inexactness:
+    """What was measured at one step.
+
+    Attributes:
+        value, highest, lowest: of the function: at the point, and over the reference search.
+        fixed_shift: a shift that is the same at every step (the largest |standardised y|, say), for `eta_fixed`.
+        solver_evaluations, solver_seconds: what the measured solver spent.
+        seconds: what the reference search took.
+    """
+
+    value: float
+    highest: float
+    lowest: float
+    fixed_shift: float
+    solver_evaluations: int
+    solver_seconds: float
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        """How far below the highest value the point lies."""
+        return self.highest - self.value
+
+    @property
+    def shift(self) -> float:
+        """The least shift that makes the function non-negative on the reference set."""
+        return max(0.0, -self.lowest)
+
+    @property
+    def eta(self) -> float:
+        """The accuracy under that shift."""
+        return accuracy(self.value, self.highest, self.shift)
+
+    @property
+    def eta_fixed(self) -> float:
+        """The accuracy under the fixed shift."""
+        return accuracy(self.value, self.highest, self.fixed_shift)
+
+    def to_json(self) -> dict[str, float]:
+        """Everything, for a log."""
+        return {
+            "gap": self.gap,
+            "eta": self.eta,
+            "shift": self.shift,
+            "eta_fixed": self.eta_fixed,
+            "fixed_shift": self.fixed_shift,
+            "value": self.value,
+            "highest": self.highest,
+            "solver_evaluations": self.solver_evaluations,
+            "solver_seconds": self.solver_seconds,
+            "reference_seconds": self.seconds,
+        }
+
+
+def accuracy(value: float, highest: float, shift: float) -> float:
+    """(value + shift) / (highest + shift) clipped to [0, 1]; 1 where the value is the highest."""
+    if value >= highest:
+        return 1.0
+    if highest + shift <= 0.0:
+        return 0.0
+    return min(max((value + shift) / (highest + shift), 0.0), 1.0)
+
+
+def measure(
+    function: Differentiable,
+    domain: Domain,
+    rng: np.random.Generator,
+    solution: Solution,
+    *,
+    fixed_shift: float = 0.0,
+    points: int = 8192,
+    polished: int = 5,
+    gradient: Gradient = "analytic",
+) -> Inexactness:
+    """Compare a solution with the best of a scrambled Sobol set whose best points, and the solution, are polished.
+
+    Costly: some thousands of evaluations; meant for one step in ten or so.
+
+    Args:
+        function, domain: what was maximised, and where.
+        rng: for the Sobol set.
+        solution: what the solver returned.
+        fixed_shift: see `Inexactness`.
+        points: size of the set, a power of 2.
+        polished: how many of its best points scipy's L-BFGS-B climbs from, to tight tolerances.
+        gradient: "analytic" or "fd".
+    """
+    from scipy.stats import qmc  # takes a third of a second to import, and few runs measure
+
+    started = time.perf_counter()
+    search = Search(function, domain, gradient=gradient)
+    _, here = search.try_points(solution.x[None])
+    if is_small(domain):
+        values = try_all(search)
+    else:
+        X, values = search.try_points(qmc.Sobol(domain.d, rng=rng).random(points), ROWS_AT_ONCE)
+        starts = np.concatenate([solution.x[None], X[np.argsort(-values, kind="stable")[:polished]]])
+        axes = np.flatnonzero(climbable(domain))
+        if len(axes) > 0:
+            starts = np.stack([run(search, x, axes, "L-BFGS-B", BOX, TIGHT, gradient).best for x in starts])
+        search_axes(search, *search.try_points(starts), rng)
+    highest = search.solution(rng).value
+    return Inexactness(
+        value=float(here[0]),
+        highest=highest,
+        lowest=float(np.min(values, initial=here[0], where=np.isfinite(values))),
+        fixed_shift=fixed_shift,
+        solver_evaluations=solution.evaluations,
+        solver_seconds=solution.seconds,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def running_sum(steps: Sequence[int], amounts: Sequence[float], total: int) -> Array:  # (total,)
+    """Sums of an amount over steps 1, ..., t for t = 1, ..., total: of 1 - eta the accumulated inaccuracy M_t, of gap
+    G_t.
+
+    Args:
+        steps: the steps that were measured, ascending, from 1.
+        amounts: what was measured at them.
+        total: the last step. Steps that were not measured are interpolated linearly, and before the first and after the
+            last measured one taken as equal to it; never as exact.
+    Raises:
+        ValueError: nothing was measured, or the numbers differ.
+    """
+    if len(steps) == 0 or len(steps) != len(amounts):
+        raise ValueError(f"one amount a measured step is needed, got {len(steps)} steps and {len(amounts)} amounts")
+    return np.cumsum(np.interp(np.arange(1, total + 1), steps, amounts))

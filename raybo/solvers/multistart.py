@@ -1,0 +1,90 @@
+"""Many raw candidates, a few climbs from the best of them: the solver of most methods.
+
+The climbs are quasi-Newton with box bounds on the relaxed cube, all in step (`ascent`); discrete axes are then searched
+one at a time (`mixed`). The published comparison solver, scipy's L-BFGS-B, is `paper_lbfgsb`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from raybo.solvers.ascent import ascend
+from raybo.solvers.domain import Array, Domain, climbable, continuous
+from raybo.solvers.mixed import ROWS_AT_ONCE, is_small, polish, try_all
+from raybo.solvers.runs import BOX, paper_starts, run_all
+from raybo.solvers.solution import Differentiable, Gradient, Search, Solution
+from raybo.solvers.starts import choose_starts, raw_candidates
+
+POLISHED = 2  # ends whose discrete axes are searched; more starts serve better than more of these
+
+
+def multistart_ascent(
+    function: Differentiable,
+    domain: Domain,
+    rng: np.random.Generator,
+    *,
+    size: int = 512,
+    near: Array | None = None,
+    perturbations: int = 50,
+    spread: float = 0.05,
+    starts: int = 4,
+    rounds: int = 40,
+    tolerance: float = 1e-4,
+    gradient: Gradient = "analytic",
+    avoid: Array | None = None,
+    apart: float | Array = 0.0,
+) -> Solution:
+    """Climb from the best of many candidates. A wholly discrete domain of few points is searched completely instead.
+
+    Args:
+        function: maximised; with gradient="fd" only its values are used.
+        domain: the cube.
+        rng: the stream that candidates are drawn from.
+        size: uniform candidates.
+        near: (k, d), good points already known, such as incumbents, best first; they and `perturbations` Gaussian
+            moves of them, with standard deviation `spread` an axis, are candidates too.
+        starts: how many climbs.
+        rounds: evaluations of a climb, at most; all climbs share them.
+        tolerance: relative gain below which a climb ends (see `ascend`).
+        gradient: "analytic", or "fd" for central differences.
+        avoid, apart: points not to be returned, and the distance to keep from them (see `Search`).
+    """
+    if size < 1 or starts < 1:
+        raise ValueError(f"at least one candidate and one start are needed, got size={size}, starts={starts}")
+    search = Search(function, domain, avoid, apart, gradient)
+    if is_small(domain):
+        try_all(search)
+        return search.solution(rng)
+    candidates, values = search.try_points(raw_candidates(domain, rng, size, near, perturbations, spread), ROWS_AT_ONCE)
+    chosen = choose_starts(candidates, values, starts)
+    ends, reached, converged = candidates[chosen], values[chosen], 0
+    axes = climbable(domain)
+    if axes.any():
+        climbs = ascend(search, ends, axes, rounds=rounds, tolerance=tolerance)
+        ends, reached = search.settle(climbs.X, climbs.values)
+        converged = int(climbs.converged.sum())
+    if not continuous(domain).all():
+        best = choose_starts(ends, reached, POLISHED, distance=1e-3)
+        polish(search, ends[best], reached[best], rng, tolerance=tolerance)
+    return search.solution(rng, climbs=len(chosen) if axes.any() else 0, converged=converged)
+
+
+def paper_lbfgsb(
+    function: Differentiable,
+    domain: Domain,
+    rng: np.random.Generator,
+    *,
+    gradient: Gradient = "fd",
+    avoid: Array | None = None,
+    apart: float | Array = 0.0,
+) -> Solution:
+    """The L-BFGS-B of Kim, Liu, Chen (2025): scipy's, 10 uniform starts, box bounds, gtol 0.01, at most 200 d
+    iterations.
+
+    The published times are with finite differences; "analytic" takes the function's own gradient.
+    """
+    search = Search(function, domain, avoid, apart)
+    options = {"gtol": 0.01, "maxiter": 200 * domain.d}
+    return run_all(search, rng, partial(paper_starts, search, rng), "L-BFGS-B", BOX, options, gradient)

@@ -1,0 +1,49 @@
+"""Where climbs start: many raw candidates, then the best of them that do not all lie in one basin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from raybo.solvers.domain import Array, Domain
+
+
+def raw_candidates(
+    domain: Domain,
+    rng: np.random.Generator,
+    size: int,
+    near: Array | None = None,
+    perturbations: int = 50,
+    spread: float = 0.05,
+) -> Array:  # (m, d)
+    """Uniform points; then, if there are points to stay near, these and Gaussian moves of each in turn.
+
+    A categorical coordinate is redrawn, instead of moved, on one axis in `d` on average.
+    """
+    uniform = rng.random((size, domain.d))
+    if near is None or len(near) == 0:
+        return uniform
+    moved = np.resize(near, (perturbations, domain.d))
+    moved = moved + spread * rng.standard_normal(moved.shape)
+    categorical = np.array(domain.categorical)
+    if categorical.any():
+        redrawn = rng.random(moved.shape) * domain.d < 1.0
+        moved = np.where(categorical, np.where(redrawn, rng.random(moved.shape), np.resize(near, moved.shape)), moved)
+    return np.concatenate([uniform, near, np.clip(moved, 0.0, 1.0)])
+
+
+def choose_starts(X: Array, values: Array, starts: int, distance: float = 0.1) -> list[int]:
+    """Rows to climb from: the best, then always the best that lies further than `distance` an axis (root mean square)
+    from those chosen, so that one high basin does not take all; the best of the rest where no such row is left."""
+    order = np.argsort(-values, kind="stable")[: 16 * starts]
+    pool = X[order]
+    free = np.ones(len(order), dtype=bool)
+    chosen: list[int] = []
+    while len(chosen) < min(starts, len(order)):
+        left = np.flatnonzero(free)
+        if len(left) == 0:
+            rest = [int(i) for i in order if i not in chosen]
+            return chosen + rest[: starts - len(chosen)]
+        i = int(left[0])
+        chosen.append(int(order[i]))
+        free &= ((pool - pool[i]) ** 2).mean(axis=1) > distance**2
+    return chosen
