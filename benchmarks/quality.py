@@ -1,6 +1,6 @@
 """Simple regret of methods on the papers' functions after the papers' budgets, over seeds, beside random and Sobol.
 
-python -m benchmarks.quality [--seeds 10] [--methods random,sobol,gp-ucb,auto] [--problems branin,hartmann6,levy]
+python -m benchmarks.quality [--seeds 10] [--methods random,sobol,gp-ucb,auto] [--problems branin,hartmann6,levy5]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import raybo
 from raybo.engine.connection import ray_for_study
 from trials.synthetic import PROBLEMS
 
-BUDGETS = {"branin": 100, "hartmann6": 260, "levy": 200}  # initial design and iterations of the UAI 2025 experiments
+BUDGETS = {"branin": 100, "hartmann6": 260, "levy5": 200}  # initial design and iterations of the UAI 2025 experiments
 
 
 def one_run(problem: str, method: str, options: dict[str, Any], seed: int, trials: int) -> tuple[float, float]:
@@ -46,7 +46,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--methods", default="random,sobol,gp-ucb,gp-ucb:solver=lbfgsb,auto")
-    parser.add_argument("--problems", default="branin,hartmann6,levy")
+    parser.add_argument("--problems", default="branin,hartmann6,levy5")
     arguments = parser.parse_args()
     print("simple regret, median [quartiles] over seeds; random's median over it; ms a suggestion")
     with ray_for_study(None, None) as ray:

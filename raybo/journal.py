@@ -85,8 +85,11 @@ def read(path: Path | str) -> tuple[Description, list[Event]]:
     with _reading(path) as connection:
         (description,) = connection.execute("SELECT description FROM study").fetchone()
         rows = connection.execute("SELECT number, kind, trial, at, data FROM event ORDER BY number").fetchall()
-    events = [Event(Kind(kind), trial, json.loads(data), number, at) for number, kind, trial, at, data in rows]
-    return Description(**json.loads(description)), events
+    try:
+        events = [Event(Kind(kind), trial, json.loads(data), number, at) for number, kind, trial, at, data in rows]
+        return Description(**json.loads(description)), events
+    except (TypeError, ValueError) as error:
+        raise JournalError(f"{path}: it is damaged ({error}); restore it from a copy") from error
 
 
 def exists(path: Path | str) -> bool:
@@ -110,19 +113,10 @@ class Journal:
     def __init__(self, path: Path | str, description: Description, driver: int | None = None) -> None:
         self.path = Path(path)
         self.description = description
-        new = not exists(self.path)
-        if new and not self.path.parent.is_dir():
-            raise JournalError(f"{self.path}: the directory {self.path.parent} does not exist; make it first")
-        if not new:
-            _require_writable(self.path)
-            found, _ = read(self.path)
-            if different := found.differences(description):
-                raise JournalError(
-                    f"{self.path}: it is the journal of another study: {'; '.join(different)}; continue it as it was, "
-                    "or use another file"
-                )
+        self._require_ours()
         self._lock = _lock(self.path, os.getpid() if driver is None else driver)
         try:
+            new = self._require_ours()  # again: another study may have begun there before we had the lock
             self._connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             with _translated(self.path):
                 if new:  # before WAL is switched on, so that the file's own header says what it is from the start
@@ -138,6 +132,21 @@ class Journal:
         except BaseException:
             self._unlock()
             raise
+
+    def _require_ours(self) -> bool:
+        """Whether the journal is still to be made; JournalError where it cannot be, or is not this study's."""
+        if not exists(self.path):
+            if not self.path.parent.is_dir():
+                raise JournalError(f"{self.path}: the directory {self.path.parent} does not exist; make it first")
+            return True
+        _require_writable(self.path)
+        found, _ = read(self.path)
+        if different := found.differences(self.description):
+            raise JournalError(
+                f"{self.path}: it is the journal of another study: {'; '.join(different)}; continue it as it was, "
+                "or use another file"
+            )
+        return False
 
     def append(self, events: Sequence[Event]) -> list[Event]:
         """Commit numbered events in one transaction; returns them with the time. Durable when this returns.
@@ -179,7 +188,10 @@ def _lock(path: Path, driver: int) -> TextIO:
     lock_path = path.with_name(path.name + "-lock")
     give_up = time.monotonic() + WAIT_SECONDS
     while True:
-        handle = open(lock_path, "a+", encoding="utf-8")  # held for as long as the journal is open
+        try:
+            handle = open(lock_path, "a+", encoding="utf-8")  # held for as long as the journal is open
+        except OSError as error:
+            raise JournalError(f"{path}: it cannot be locked ({error}); use a directory that can be written") from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -237,11 +249,14 @@ def _require_journal(path: Path) -> None:
         header = file.read(100)
     if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
         raise JournalError(f"{path}: it is not a journal of raybo (not an SQLite file); give another file")
+    page = struct.unpack(">H", header[16:18])[0]
     (schema,), (application,) = struct.unpack(">I", header[60:64]), struct.unpack(">I", header[68:72])
     if application != APPLICATION:
         raise JournalError(f"{path}: it is an SQLite file of another program; give another file")
     if schema > SCHEMA:
         raise JournalError(f"{path}: a newer raybo wrote it (schema {schema}, this one reads {SCHEMA}); upgrade raybo")
+    if path.stat().st_size % (page if page > 1 else 65_536):  # SQLite itself would take what is missing for zeros
+        raise JournalError(f"{path}: it is damaged (truncated in the middle of a page); restore it from a copy")
 
 
 @contextmanager
@@ -255,14 +270,14 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
                 connection.execute("PRAGMA query_only=1")
                 connection.execute("SELECT 1 FROM sqlite_master").fetchone()
                 break
-            except sqlite3.OperationalError:
+            except sqlite3.DatabaseError as error:
                 connection.close()
-                if mode.endswith("immutable=1"):
+                if not isinstance(error, sqlite3.OperationalError) or mode.endswith("immutable=1"):
                     raise
         with closing(connection):
             (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if verdict != "ok":
-                raise JournalError(f"{path}: it is damaged ({verdict}); restore it from a copy")
+                raise JournalError(f"{path}: it is damaged ({verdict.splitlines()[-1]}); restore it from a copy")
             yield connection
 
 

@@ -3,8 +3,8 @@
     raybo tune trials/gradient_boosting.py
 
 The AutoML task of Kim, Liu and Chen (UAI 2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search
-Sufficient?", on the 569 diagnostic cases that scikit-learn brings along (Wolberg, Street and Mangasarian, UCI 1995).
-One evaluation takes 0.2 to 1.5 s on one core.
+Sufficient?", on the 569 diagnostic cases that scikit-learn brings along (Wolberg, Mangasarian and Street, UCI).
+One evaluation takes 0.1 to 0.7 s on one core.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     raybo tune trials/random_forest.py --set trees=512 --set data=my_trees.csv
 
 The space is that of HPOBench's RandomForestBenchmark (Eggensperger et al., NeurIPS 2021), which has 512 trees; the data
-are Wilt (Johnson, Tateishi and Hoan 2013), see data/README.md. One evaluation takes 0.2 to 1.2 s on one core.
+are Wilt (Johnson, Tateishi and Hoan 2013), see data/README.md. One evaluation takes 0.1 to 0.5 s on one core.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import numpy as np
 
 from raybo.history import History
 from raybo.space import Array
-from raybo.surrogate import GP, Model, Observations, Standardised, fit_map
+from raybo.surrogate import GP, Model, Observations, Outputs, Standardised, fit_map
 
 APART = 1e-3  # of the cube's side, as a root mean square over the axes: the least distance between points in flight
 
@@ -30,7 +30,7 @@ class Fitted:
 
     gp: GP
     theta: Array
-    outputs: Standardised
+    outputs: Outputs
     incumbent: float
     best: Array
 
@@ -43,7 +43,7 @@ def observed(history: History) -> tuple[Array, Array]:  # (n, d), (n,)
     return np.vstack([history.X, failed]), np.concatenate([y, np.full(len(failed), y.min())])
 
 
-def fitted(history: History, model: Model, *, outputs: Standardised | None = None) -> Fitted:
+def fitted(history: History, model: Model, *, outputs: Outputs | None = None) -> Fitted:
     """Fit a model's hyperparameters by MAP, starting from the tag `theta`, and condition on everything known.
 
     Args:

@@ -15,6 +15,7 @@ Bertsekas (1982), "Projected Newton methods for optimization problems with simpl
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from raybo.solvers.solution import Search
 
 FIRST_STEP, LONGEST_STEP = 0.1, 0.5  # of the cube's side
 ENOUGH, WELL = 1e-4, 0.25  # of the gain that the gradient promises: to take a step (Armijo), and to take longer ones
-CATCHING_UP = 10.0  # times the promise; a quadratic's whole gain is half of it
+REACH = 0.25  # of the cube's side: how far a maximum is thought to lie when a climb's prospects are judged
 SMALLEST_RADIUS = 1e-8
 DAMPING = 0.2  # procedure 18.2
 
@@ -52,8 +53,10 @@ def ascend(search: Search, X: Array, axes: Axes, *, rounds: int = 40, tolerance:
     X = X.copy()
     F, G = search.value_and_gradient(X)
     G = G * axes
-    finite = np.abs(F[np.isfinite(F)])
-    small = tolerance * (float(finite.max(initial=0.0)) or 1.0)
+    # everything is in units of the first gradients, so that their scale does not matter; a power of 2 rounds nothing
+    unit = 2.0 ** math.frexp(float(np.abs(G).max()))[1]
+    F, G = F / unit, G / unit
+    small = tolerance * (float(np.abs(F).max(initial=0.0, where=np.isfinite(F))) or 1.0)
     ends, values, converged = X.copy(), F.copy(), np.zeros(len(X), dtype=bool)
     highest = float(F.max())
     climbing = np.arange(len(X))
@@ -70,7 +73,9 @@ def ascend(search: Search, X: Array, axes: Axes, *, rounds: int = 40, tolerance:
             if arrived.any():
                 T, S, promised = _second_opinion(X, G, B, R, T, S, promised, small)
                 arrived = (promised <= small) | (R < SMALLEST_RADIUS)
-            going = ~arrived & (F + CATCHING_UP * promised >= highest)
+            uphill = np.where(G > 0.0, X < 1.0, X > 0.0)
+            reach = REACH * np.abs(G * uphill).sum(axis=1)  # what a concave function can gain within that distance
+            going = ~arrived & (F + reach >= highest)
             if not going.all():
                 converged[climbing] = arrived & np.isfinite(F)
                 if not going.any():
@@ -78,7 +83,7 @@ def ascend(search: Search, X: Array, axes: Axes, *, rounds: int = 40, tolerance:
                 X, F, G, B, R, T, S = X[going], F[going], G[going], B[going], R[going], T[going], S[going]
                 promised, untaught, climbing = promised[going], untaught[going], climbing[going]
             Ft, Gt = search.value_and_gradient(T)
-            Gt = Gt * axes
+            Ft, Gt = Ft / unit, Gt * (axes / unit)
             gain = Ft - F
             taken = (gain > 0.0) & (gain >= ENOUGH * promised)
             length = np.abs(S).max(axis=1)
@@ -88,7 +93,7 @@ def ascend(search: Search, X: Array, axes: Axes, *, rounds: int = 40, tolerance:
             X, F, G = np.where(taken[:, None], T, X), np.where(taken, Ft, F), np.where(taken[:, None], Gt, G)
             ends[climbing], values[climbing] = X, F
             highest = max(highest, float(F.max()))
-    return Climbs(ends, values, converged)
+    return Climbs(ends, values * unit, converged)
 
 
 def _step(X: Array, G: Array, B: Array, R: Array) -> Array:  # (k, d)

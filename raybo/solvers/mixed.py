@@ -65,7 +65,7 @@ def polish(
         climbs = ascend(search, X, axes, tolerance=tolerance)
         ends, reached = search.try_points(climbs.X)
         better = reached > values
-        gain = np.max(reached - values, initial=0.0, where=better & np.isfinite(values))
+        gain = np.max(reached[better] - values[better], initial=0.0)
         X, values = np.where(better[:, None], ends, X), np.where(better, reached, values)
         if gain <= tolerance * np.max(np.abs(values), initial=0.0, where=np.isfinite(values)):
             break

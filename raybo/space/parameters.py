@@ -7,9 +7,11 @@ axis and is represented by the coordinate of its value inside it, so that unifor
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from types import FunctionType
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -31,6 +33,9 @@ class Float:
     log: bool = False
     step: float | None = None
 
+    def __post_init__(self) -> None:
+        _plain_numbers(self, float)
+
     def check(self, name: str) -> None:
         """Raise SpaceError, naming the parameter, where the range is not one."""
         _check_range(name, self.low, self.high, self.log)
@@ -38,7 +43,7 @@ class Float:
             if not (_is_number(self.step) and self.step > 0):
                 raise SpaceError(f"{name}: step must be a positive number, got step={self.step!r}")
             steps = (self.high - self.low) / self.step
-            if abs(steps - round(steps)) > 1e-6 * max(1.0, steps):
+            if not math.isfinite(steps) or abs(steps - round(steps)) > 1e-6 * max(1.0, steps):
                 raise SpaceError(
                     f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
                     f"step={self.step}"
@@ -54,9 +59,10 @@ class Float:
         if not _is_number(value):
             raise SpaceError(f"{name}: a number is needed, got {value!r}")
         number = float(cast(float, value))
-        slack = 1e-9 * (self.high - self.low)
-        if not self.low - slack <= number <= self.high + slack:
+        below, above = 1e-9 * (self.low if self.log else self.high - self.low), 1e-9 * (self.high - self.low)
+        if not self.low - below <= number <= self.high + above:
             raise SpaceError(f"{name}: {number} lies outside [{self.low}, {self.high}]")
+        number = min(max(number, self.low), self.high)
         if self.step is not None:
             index = round((number - self.low) / self.step)
             nearest = float(_grid(self, np.array([index]))[0])
@@ -91,6 +97,9 @@ class Integer:
     log: bool = False
     step: int = 1
 
+    def __post_init__(self) -> None:
+        _plain_numbers(self, int)
+
     def check(self, name: str) -> None:
         """Raise SpaceError, naming the parameter, where the range is not one."""
         for which, value in (("low", self.low), ("high", self.high), ("step", self.step)):
@@ -121,13 +130,22 @@ class Integer:
 
     def encode(self, values: Sequence[Any]) -> Array:  # (n,)
         """Coordinates of values in [0, 1]."""
-        return _to_unit(np.asarray(values, dtype=np.float64), *_edges(self), log=self.log)
+        if self.log:
+            return _to_unit(np.asarray(values, dtype=np.float64), *_edges(self), log=True)
+        index = np.array([(int(value) - self.low) // self.step for value in values], dtype=np.float64)
+        return (index + 0.5) / self.count
 
     def decode(self, u: Array) -> list[int]:  # (n,)
         """The values that the coordinates stand for."""
-        numbers = np.clip(_from_unit(u, *_edges(self), log=self.log), self.low, self.high)
-        index = np.round((numbers - self.low) / self.step).astype(np.int64)
-        return [self.low + self.step * i for i in index.tolist()]
+        # the float nearest to a huge count may lie above it
+        return [self.low + self.step * min(int(i), self.count - 1) for i in self.index(u).tolist()]
+
+    def index(self, u: Array) -> Array:  # (n,)
+        """Which of the values the coordinates stand for, counted from 0; whole numbers, however large."""
+        if self.log:
+            numbers = _from_unit(u, *_edges(self), log=True)
+            return np.clip(np.round((numbers - self.low) / self.step), 0.0, self.count - 1.0)
+        return np.clip(np.floor(u * self.count), 0.0, self.count - 1.0)
 
     def to_json(self) -> dict[str, Any]:
         """A plain description, read back by `Space.from_json`."""
@@ -189,7 +207,7 @@ class Categorical:
 Parameter: TypeAlias = Float | Integer | Categorical
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # two objects may look alike and still be two
 class Opaque:
     """Stands, in a space read back from JSON, for an object that JSON cannot hold."""
 
@@ -215,6 +233,8 @@ def level_index(parameter: Parameter, u: Array) -> NDArray[np.int64]:
     if isinstance(parameter, Categorical):
         k = len(parameter.choices)
         return np.clip(np.floor(u * k), 0, k - 1).astype(np.int64)
+    if isinstance(parameter, Integer):
+        return parameter.index(u).astype(np.int64)
     numbers = np.clip(_from_unit(u, *_edges(parameter), log=parameter.log), parameter.low, parameter.high)
     return np.round((numbers - parameter.low) / cast(float, parameter.step)).astype(np.int64)
 
@@ -225,7 +245,18 @@ def level_index(parameter: Parameter, u: Array) -> NDArray[np.int64]:
 def _is_number(value: object) -> bool:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
-    return math.isfinite(value)
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond every float
+        return False
+
+
+def _plain_numbers(parameter: Float | Integer, kind: type) -> None:
+    """Turn what the range was given in (numpy's numbers, 1.0 for 1) into plain numbers, where nothing is lost."""
+    for name in ("low", "high", "step"):
+        value = getattr(parameter, name)
+        if _is_number(value) and kind(value) == value:
+            object.__setattr__(parameter, name, kind(value))
 
 
 def _check_range(name: str, low: float, high: float, log: bool) -> None:
@@ -238,6 +269,8 @@ def _check_range(name: str, low: float, high: float, log: bool) -> None:
         raise SpaceError(f"{name}: the range is too wide for a 64-bit float, got low={low}, high={high}")
     if log and low <= 0:
         raise SpaceError(f"{name}: a logarithmic scale needs low above 0, got low={low}")
+    if log and not high / low < math.inf:
+        raise SpaceError(f"{name}: the range is too wide for a 64-bit float, got low={low}, high={high} on a log scale")
 
 
 def _edges(parameter: Float | Integer) -> tuple[float, float]:
@@ -260,9 +293,11 @@ def _from_unit(u: Array, low: float, high: float, *, log: bool) -> Array:
 
 def _grid(parameter: Float, index: Array) -> Array:
     """The index-th values of a stepped float, rounded to the decimals in which it was declared (0.3, not 0.30...04)."""
-    places = [-int(Decimal(str(v)).as_tuple().exponent) for v in (parameter.low, cast(float, parameter.step))]
+    places = max(0, *(-int(Decimal(str(v)).as_tuple().exponent) for v in (parameter.low, cast(float, parameter.step))))
     values = parameter.low + index * cast(float, parameter.step)
-    return np.round(values, min(max(0, *places), 15))
+    if places + math.log10(max(abs(parameter.low), abs(parameter.high))) <= 15:  # as many digits as a float can keep
+        values = np.round(values, places)
+    return np.clip(values, parameter.low, parameter.high)
 
 
 # ---- choices of any kind
@@ -294,7 +329,9 @@ def object_to_json(value: Any) -> Any:
         return {"tuple": [object_to_json(item) for item in value]}
     if type(value) is dict and all(type(key) is str for key in value):
         return {"dict": {key: object_to_json(item) for key, item in value.items()}}
-    return {"repr": repr(value)}
+    if isinstance(value, (type, FunctionType)):
+        return {"repr": f"{value.__module__}.{value.__qualname__}"}
+    return {"repr": re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))}  # an address is another one in the next process
 
 
 def object_from_json(value: Any) -> Any:

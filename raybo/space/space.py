@@ -151,7 +151,10 @@ class Space:
 
 
 def _read_mapping(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], path: Path) -> dict[str, Any]:
-    pairs = list(parameters.items()) if isinstance(parameters, Mapping) else list(parameters)
+    try:
+        pairs = [(n, v) for n, v in (parameters.items() if isinstance(parameters, Mapping) else parameters)]
+    except (TypeError, ValueError):
+        raise SpaceError(f"a space is a dict from names to parameters, got {parameters!r}") from None
     template: dict[str, Any] = {}
     for name, value in pairs:
         if not isinstance(name, str) or not name:
@@ -185,7 +188,7 @@ def _leaves(template: Any, path: Path = ()) -> Iterator[tuple[Path, Parameter]]:
 def _fill(template: Any, values: Iterator[Any]) -> Any:
     if isinstance(template, (Float, Integer, Categorical)):
         return next(values)
-    if isinstance(template, dict):
+    if type(template) is dict:
         return {key: _fill(value, values) for key, value in template.items()}
     if type(template) in (list, tuple):
         return type(template)(_fill(value, values) for value in template)

@@ -47,6 +47,8 @@ def _read(value: Any, path: Path) -> Any:
         return {key: _read(inside, (*path, key)) for key, inside in value.items()}
     if type(value) in (list, tuple):
         return type(value)(_read(inside, (*path, i)) for i, inside in enumerate(value))
+    if isinstance(value, (list, tuple)) and _holds_domain(value):
+        raise SpaceError(f"{label(path)}: domains may stand in dicts, lists and tuples, got a {type(value).__name__}")
     return _parameter(value, path) if is_domain(value) else value
 
 
@@ -68,20 +70,20 @@ def _parameter(domain: Any, path: Path) -> Parameter:
     if kind not in ("Float", "Integer") or not (log or type(sampler).__name__.endswith("Uniform")):
         raise SpaceError(
             f"{name}: tune's {type(sampler).__name__.lstrip('_').lower()} of {kind.lower()} cannot be searched; use "
-            " uniform, loguniform, their quantised and integer forms, or choice"
+            "uniform, loguniform, their quantised and integer forms, or choice"
         )
     if kind == "Float":
         return Float(float(domain.lower), float(domain.upper), log, None if step is None else float(step))
-    if int(domain.upper) - (step is None) == int(domain.lower):
-        return Categorical([int(domain.lower)])
-    if step in (None, 1):  # Tune's plain integer domains leave out the upper bound, its quantised ones include it
-        return Integer(int(domain.lower), int(domain.upper) - (step is None), log)
-    return Integer(int(domain.lower), int(domain.upper), log, int(step))
+    step = int(step or 1)  # the values of a quantised domain are the multiples of its step
+    low, high = -(-int(domain.lower) // step) * step, int(domain.upper) // step * step
+    if step == 1:  # Tune leaves out the upper bound, except where it has another step
+        high -= 1
+    return Categorical([low]) if low == high else Integer(low, high, log, step)
 
 
 def _holds_domain(value: Any) -> bool:
     if isinstance(value, Mapping):
-        return any(_holds_domain(inside) for inside in value.values())
+        return set(value) == {"grid_search"} or any(_holds_domain(inside) for inside in value.values())
     if isinstance(value, (list, tuple)):
         return any(_holds_domain(inside) for inside in value)
     return is_domain(value)

@@ -55,7 +55,7 @@ def squared_distances(A: Array, B: Array, lengthscale: Array, categorical: Seque
     if flags.any():
         a, b = a[:, ~flags], b[:, ~flags]
     # the expanded form is one matrix product; cancellation is at most 1e-16 of the largest squared norm
-    q = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1)[None, :] - 2.0 * (a @ b.T)
+    q: Array = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1)[None, :] - 2.0 * (a @ b.T)
     np.maximum(q, 0.0, out=q)
     for j in np.flatnonzero(flags):
         q += (A[:, j][:, None] != B[:, j][None, :]) / lengthscale[j] ** 2
@@ -65,7 +65,7 @@ def squared_distances(A: Array, B: Array, lengthscale: Array, categorical: Seque
 def pairwise_by_axis(X: Array, categorical: Sequence[bool]) -> Array:  # (n (n - 1) / 2, d)
     """D_j for every pair of rows i > k, in the order of `np.tril_indices(n, -1)`."""
     rows, columns = np.tril_indices(len(X), -1)
-    D = np.square(X[rows] - X[columns])
+    D: Array = np.square(X[rows] - X[columns])
     for j in np.flatnonzero(np.asarray(categorical, dtype=bool)):
         D[:, j] = X[rows, j] != X[columns, j]
     return D

@@ -87,12 +87,15 @@ class Model:
 
     def start(self, d: int) -> Array:  # (p,)
         """theta to start from where nothing is known."""
-        return np.log([part.start if part.fixed is None else part.fixed for part in self.parts(d)])
+        values = [part.start if part.fixed is None else part.fixed for part in self.parts(d)]
+        logs: Array = np.log(np.array(values))
+        return logs
 
     def bounds(self, d: int) -> Array:  # (p, 2)
         """The range of each entry of theta; both ends are the value where it is fixed."""
         ranges = [(p.low, p.high) if p.fixed is None else (p.fixed, p.fixed) for p in self.parts(d)]
-        return np.log(np.array(ranges))
+        logs: Array = np.log(np.array(ranges))
+        return logs
 
     def log_prior(self, theta: Array) -> tuple[float, Array]:
         """Log prior density of theta, up to a constant, and its gradient; fixed entries add nothing."""
