@@ -27,7 +27,7 @@ from typing import Any, TextIO
 
 from raybo.errors import JournalError, JournalInUse
 from raybo.history import Event, Kind
-from raybo.space import Space
+from raybo.space import Space, label
 
 SCHEMA = 1
 APPLICATION = 0x52415942  # "RAYB", in the header of every journal
@@ -83,7 +83,7 @@ def read(path: Path | str) -> tuple[Description, list[Event]]:
     path = Path(path)
     _require_journal(path)
     with _reading(path) as connection:
-        (description,) = connection.execute("SELECT description FROM study").fetchone()
+        (description,) = connection.execute("SELECT description FROM study").fetchone() or ("",)
         rows = connection.execute("SELECT number, kind, trial, at, data FROM event ORDER BY number").fetchall()
     try:
         events = [Event(Kind(kind), trial, json.loads(data), number, at) for number, kind, trial, at, data in rows]
@@ -304,11 +304,10 @@ def _shown(value: Any) -> str:
 
 
 def _space_differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
-    before = dict(zip(*(lambda s: (s.names, s.parameters.values()))(Space.from_json(mine)), strict=True))
-    now = dict(zip(*(lambda s: (s.names, s.parameters.values()))(Space.from_json(theirs)), strict=True))
+    before, now = Space.from_json(mine).parameters, Space.from_json(theirs).parameters
     told = []
-    for name in [*before, *(name for name in now if name not in before)]:
-        a, b = before.get(name), now.get(name)
+    for path in [*before, *(path for path in now if path not in before)]:
+        a, b = before.get(path), now.get(path)
         if a is None or b is None or a.to_json() != b.to_json():
-            told.append(f"{name} is {a or 'absent'} in the journal and {b or 'absent'} now")
+            told.append(f"{label(path)} is {a or 'absent'} in the journal and {b or 'absent'} now")
     return told or ["the constants of the space differ"]

@@ -60,6 +60,8 @@ class Study:
     def to_dataframe(self) -> pandas.DataFrame:
         """A row a trial: number, state, value, seconds, attempt, reason, and a column a parameter.
 
+        A parameter whose name is taken has `config.` before it.
+
         Raises:
             MissingExtra: pandas is not installed.
         """
@@ -81,6 +83,8 @@ class Study:
                 value: Any = trial.config
                 for key in path:
                     value = value[key]
+                while name in row:  # a parameter may be called like another column
+                    name = f"config.{name}"
                 row[name] = value
             rows.append(row)
         return pd.DataFrame(rows)

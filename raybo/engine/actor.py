@@ -220,7 +220,7 @@ class StudyActor:
         return loop.run_in_executor(self.thinker, self.searcher.propose, self.searcher.history.copy())
 
     def _is_hurried(self) -> bool:
-        """Whether workers would wait for proposals: then each is prepared ahead, without the result that frees a worker.
+        """Whether workers would wait for proposals: then each is prepared ahead, without the result that frees one.
 
         A sequential study always knows everything, and so does one whose trials are long beside its suggestions.
         """

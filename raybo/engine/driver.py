@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from raybo import journal, methods
 from raybo.engine.connection import here, ray_for_study, workers_available
+from raybo.engine.task import pickled
 from raybo.errors import MethodError, ObjectiveError, RayboError
 from raybo.journal import Description, Journal
 from raybo.methods.options import read
@@ -162,7 +163,7 @@ def _run(
         module = sys.modules.get(objective.function.__module__)
         if module is not None and not _importable(module):
             ray.cloudpickle.register_pickle_by_value(module)  # for good: another study may be using it just now
-        function = ray.cloudpickle.dumps(objective.function)
+        function = pickled(objective.function)
         actor = (
             ray.remote(StudyActor)
             .options(

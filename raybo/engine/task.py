@@ -7,6 +7,7 @@ kills the worker is the study's to notice.
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import math
 import socket
 import time
@@ -14,7 +15,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -62,13 +63,35 @@ def run_trial(
     return Occurrence.RETURNED, {**data, "value": value}
 
 
+def pickled(function: Callable[..., Any]) -> bytes:
+    """The user's function for Ray to send, with the memoised functions that it calls.
+
+    Those are pickled by name otherwise, which a worker cannot find where the file was loaded by its path.
+    """
+    from ray import cloudpickle
+
+    memoised: Any = type(unpickled)
+    reduce: Any = lambda f: (_memoised, (f.__wrapped__, f.cache_parameters()))  # noqa: E731
+    dumps: Any = cloudpickle.dumps
+    copyreg.pickle(memoised, reduce)
+    try:
+        return cast(bytes, dumps(function))
+    finally:
+        copyreg.dispatch_table.pop(memoised, None)
+
+
+def _memoised(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Callable[..., Any]:
+    wrapped: Callable[..., Any] = lru_cache(**parameters)(function)
+    return wrapped
+
+
 @lru_cache(maxsize=1)
 def unpickled(function: bytes) -> Callable[..., Any]:
     """The user's function from what its own driver sent over Ray; once a worker, so that what it caches stays."""
     from ray import cloudpickle
 
-    loaded: Callable[..., Any] = cloudpickle.loads(function)
-    return loaded
+    loads: Any = cloudpickle.loads
+    return cast("Callable[..., Any]", loads(function))
 
 
 def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, Any]]:

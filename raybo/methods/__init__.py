@@ -21,6 +21,8 @@ METHODS: dict[str, str] = {  # name: where it lives; loaded when used
     "random": "raybo.methods.random:Random",
     "sobol": "raybo.methods.sobol:Sobol",
     "gp-ucb": "raybo.methods.gp_ucb:GpUcb",
+    "gp-ts": "raybo.methods.gp_ts:GpTs",
+    "ei": "raybo.methods.ei:Ei",
 }
 
 

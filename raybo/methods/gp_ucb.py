@@ -1,8 +1,8 @@
 """gp-ucb: upper confidence bounds, maximised as exactly or inexactly as one likes.
 
 Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI,
-Algorithm 1 with the random grid of section 4. t counts from 1, suggestions and not results, so that asynchronous workers
-leave the schedules alone. The paper's beta_t multiplies the standard deviation: kappa here.
+Algorithm 1 with the random grid of section 4. t counts from 1, suggestions and not results, so that asynchronous
+workers leave the schedules alone. The paper's beta_t multiplies the standard deviation: kappa here.
 Departures: the model is Matern-5/2 with a length-scale an axis on standardised values (`preset="paper"` restores the
 published one); pending trials are believed at their posterior mean; failed trials count as the worst value seen; the
 initial design is cut to a quarter of a short study.
@@ -15,21 +15,15 @@ from typing import Literal
 
 import numpy as np
 
-from raybo.acquisition.confidence import UpperConfidence, exploration
+from raybo.acquisition import UpperConfidence, exploration
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
 from raybo.methods.design import sobol_proposal
-from raybo.methods.model import design_size, fitted, taken
+from raybo.methods.model import Estimate, Fitted, design_size, fitted, standard_model, taken
 from raybo.methods.options import option
 from raybo.solvers import solve
-from raybo.surrogate import Flat, Hyperparameter, LogNormal, Model, Standardised
-
-STANDARD = Model(
-    kernel="matern52",
-    lengthscale=Hyperparameter(LogNormal(-1.0, 1.5), low=5e-3, high=20.0, start=0.4),
-    outputscale=Hyperparameter(LogNormal(0.0, 1.5), low=1e-2, high=1e2, start=1.0),
-    noise_variance=Hyperparameter(LogNormal(-6.0, 1.5), low=1e-6, high=1.0, start=1e-3),
-)
+from raybo.solvers.inexactness import measure
+from raybo.surrogate import Flat, Hyperparameter, KernelName, Model, Standardised
 
 
 def paper_model(start: float) -> Model:
@@ -53,9 +47,10 @@ class GpUcb:
     )
     points_per_round: int = option(100, "grid points, times t while the grid grows")
     grid: Literal["growing", "fixed"] = option("growing", "whether the grid grows with t")
-    initial: int | None = option(
-        None, "points of the Sobol design; none: 10 a dimension, at most a quarter of the trials"
-    )
+    initial: int | None = option(None, "points of the Sobol design; none: 10 an axis, at most a quarter of the trials")
+    kernel: KernelName = option("matern52", "of the standard model: matern52, matern32 or rbf")
+    hyperparameters: Estimate = option("map", "most likely ones, or averaged over samples: map, mcmc or slice")
+    diagnostics: int = option(0, "measure the solver's inexactness every so many suggestions; 0 never (it is costly)")
     preset: Literal["standard", "paper"] = option("standard", "the model and the solvers' settings")
     lengthscale_start: float = option(1.0, "of the paper's model, in sides of the cube")
     prior_mean: float = option(0.0, "of the paper's model, in the values that are maximised")
@@ -68,15 +63,15 @@ class GpUcb:
             raise MethodError(f"gp-ucb: points_per_round must be at least 1, got {self.points_per_round}")
         if self.initial is not None and self.initial < 1:
             raise MethodError(f"gp-ucb: initial must be at least 1, got {self.initial}")
+        if not 0.0 < self.delta < 1.0:
+            raise MethodError(f"gp-ucb: delta must lie in (0, 1), got {self.delta}")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the bound."""
         if len(history) < design_size(history, 10 * history.d, self.initial) or len(history.y) == 0:
             return sobol_proposal(history, rng)
-        paper = self.preset == "paper"
-        model = paper_model(self.lengthscale_start) if paper else STANDARD
-        fit = fitted(history, model, outputs=Standardised(self.prior_mean, 1.0) if paper else None)
         t = 1 + history.count_tag("t")
+        fit = self._fit(history, rng)
         kappa = exploration(
             self.kappa,
             t,
@@ -86,29 +81,31 @@ class GpUcb:
             delta=self.delta,
             result="random-grid-ucb" if self.solver == "random-grid" else "ucb",
         )
+        bound = fit.average(lambda gp: UpperConfidence(gp, kappa))
         points, apart = taken(history)
-        size = self.points_per_round * (t if self.grid == "growing" else 1)
+        grid = self.points_per_round * (t if self.grid == "growing" else 1)
         found = solve(
             self.solver,
-            UpperConfidence(fit.gp, kappa),
+            bound,
             history.cube,
             rng,
             preset=self.preset,
-            size=size if self.solver == "random-grid" else None,
+            size=grid if self.solver == "random-grid" else None,
             near=fit.best[None, :],
             avoid=points,
             apart=apart,
         )
-        mean, var = fit.gp.posterior(found.x[None, :])
-        tags = {
-            "t": t,
-            "kappa": kappa,
-            "theta": fit.theta.tolist(),
-            "mean": float(mean[0]),
-            "std": float(np.sqrt(var[0])),
-            "evaluations": found.evaluations,
-        }
+        tags = {"t": t, "kappa": kappa, "evaluations": found.evaluations, **fit.prediction(found.x), **fit.tags}
+        if self.diagnostics and t % self.diagnostics == 0:
+            shift = float(np.max(np.abs(fit.gp.y)))  # the constant B of the paper's shift, estimated
+            tags["inexactness"] = measure(bound, history.cube, rng, found, fixed_shift=shift).to_json()
         return Proposal(found.x, tags)
+
+    def _fit(self, history: History, rng: np.random.Generator) -> Fitted:
+        if self.preset == "paper":
+            model, outputs = paper_model(self.lengthscale_start), Standardised(self.prior_mean, 1.0)
+            return fitted(history, model, rng, outputs=outputs, estimate=self.hyperparameters)
+        return fitted(history, standard_model(self.kernel), rng, estimate=self.hyperparameters)
 
     def explain(self, tags: Tags) -> str:
         """The design, or the bound's two parts in standard deviations of the values."""

@@ -6,15 +6,46 @@ pending one enters at its posterior mean, which shrinks the variance around it a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from raybo.history import History
+from raybo.acquisition import Average, LogAverage
+from raybo.acquisition.protocols import Acquisition
+from raybo.history import History, Tags
 from raybo.space import Array
-from raybo.surrogate import GP, Model, Observations, Outputs, Standardised, fit_map
+from raybo.surrogate import (
+    GP,
+    Hyperparameter,
+    KernelName,
+    Likelihood,
+    LogNormal,
+    Model,
+    Observations,
+    Outputs,
+    Standardised,
+    fit_map,
+    sample_hmc,
+    sample_slice,
+)
+
+Estimate = Literal["map", "mcmc", "slice"]
 
 APART = 1e-3  # of the cube's side, as a root mean square over the axes: the least distance between points in flight
+REFIT = 10  # trials between fits that also start afresh, lest a warm start stay in a poor maximum
+SAMPLES = 10  # of the hyperparameters, where these are sampled
+
+
+def standard_model(kernel: KernelName = "matern52") -> Model:
+    """What is assumed of standardised values: length-scales around a third of the cube's side, little noise."""
+    return Model(
+        kernel=kernel,
+        lengthscale=Hyperparameter(LogNormal(-1.0, 1.0), low=5e-3, high=20.0, start=0.4),
+        outputscale=Hyperparameter(LogNormal(0.0, 1.5), low=1e-2, high=1e2, start=1.0),
+        noise_variance=Hyperparameter(LogNormal(-9.0, 2.0), low=1e-6, high=1.0, start=1e-3),
+    )
 
 
 @dataclass(frozen=True)
@@ -22,17 +53,35 @@ class Fitted:
     """A surrogate with what led to it.
 
     Attributes:
-        gp: conditioned on finished, failed and pending trials, in standardised units.
-        theta: its hyperparameters, for the tag that the next fit starts from.
-        outputs: between the maximised values and standardised units.
-        incumbent: the best finished value, standardised. best: (d,), where it was seen.
+        members: a GP for each value of the hyperparameters (one, unless they are sampled), each conditioned on
+            finished, failed and pending trials, in the units of `outputs`.
+        outputs: from the maximised values to those units.
+        incumbent: the best finished value in those units. best: (d,), where it was seen.
+        tags: what the next fit starts from.
     """
 
-    gp: GP
-    theta: Array
+    members: tuple[GP, ...]
     outputs: Outputs
     incumbent: float
     best: Array
+    tags: Tags
+
+    @property
+    def gp(self) -> GP:
+        """The first member."""
+        return self.members[0]
+
+    def average(self, acquisition: Callable[[GP], Acquisition], *, log: bool = False) -> Acquisition:
+        """An acquisition averaged over the members; `log` where it is a logarithm whose exponential is meant."""
+        if len(self.members) == 1:
+            return acquisition(self.gp)
+        return (LogAverage if log else Average)([acquisition(gp) for gp in self.members])
+
+    def prediction(self, x: Array) -> Tags:  # (d,)
+        """Posterior mean and standard deviation at a point, averaged over the members, as tags."""
+        moments = [gp.posterior(x[None, :]) for gp in self.members]
+        means, variances = np.array([m[0][0] for m in moments]), np.array([m[1][0] for m in moments])
+        return {"mean": float(means.mean()), "std": float(np.sqrt(variances.mean() + means.var()))}
 
 
 def observed(history: History) -> tuple[Array, Array]:  # (n, d), (n,)
@@ -43,33 +92,59 @@ def observed(history: History) -> tuple[Array, Array]:  # (n, d), (n,)
     return np.vstack([history.X, failed]), np.concatenate([y, np.full(len(failed), y.min())])
 
 
-def fitted(history: History, model: Model, *, outputs: Outputs | None = None) -> Fitted:
-    """Fit a model's hyperparameters by MAP, starting from the tag `theta`, and condition on everything known.
+def fitted(
+    history: History,
+    model: Model,
+    rng: np.random.Generator,
+    *,
+    outputs: Outputs | None = None,
+    estimate: Estimate = "map",
+) -> Fitted:
+    """Estimate a model's hyperparameters and condition on everything known.
 
     Args:
         history: with at least one finished trial.
         model: what is assumed of f.
+        rng: for samples of the hyperparameters.
         outputs: the values' transform; what standardises them unless given.
+        estimate: "map" for the most likely hyperparameters, starting from the tag `theta`; "mcmc" for 10 samples by
+            Hamiltonian Monte Carlo after 200 of burn-in; "slice" for 10 by slice sampling, going on from the tag.
     Raises:
         NumericalError: no factorisation succeeds.
     """
     X, y = observed(history)
     outputs = Standardised.of(history.y) if outputs is None else outputs
-    z = outputs.apply(y)
-    observations = Observations.of(X, z, history.cube.categorical)
-    theta = fit_map(observations, model, starts(history, model))
-    gp = GP.of(observations, model, theta).believing(history.X_pending)
+    observations = Observations.of(X, outputs.apply(y), history.cube.categorical)
+    if estimate == "map":
+        thetas = fit_map(observations, model, _starts(history, model))[None, :]
+    else:
+        thetas = _sampled(history, observations, model, rng, estimate)
+    pending = history.X_pending
+    members = tuple(GP.of(observations, model, theta).believing(pending) for theta in thetas)
     best = int(np.argmax(history.y))
-    return Fitted(gp, theta, outputs, float(outputs.apply(history.y).max()), history.X[best])
+    incumbent = float(outputs.apply(history.y[[best]])[0])
+    return Fitted(members, outputs, incumbent, history.X[best], {"theta": thetas[-1].tolist()})
 
 
-def starts(history: History, model: Model) -> list[Array]:
+def _sampled(
+    history: History, observations: Observations, model: Model, rng: np.random.Generator, estimate: Estimate
+) -> Array:  # (s, p)
+    likelihood = Likelihood(observations, model)
+    if estimate == "mcmc":
+        start = fit_map(observations, model, _starts(history, model))
+        return sample_hmc(likelihood, start, rng, samples=SAMPLES).thetas
+    last = history.last_tag("theta")
+    start = model.start(history.d) if last is None else np.array(last)
+    return sample_slice(likelihood, start, rng, samples=SAMPLES, burn_in=20 if last is None else 2).thetas
+
+
+def _starts(history: History, model: Model) -> list[Array]:
     """Where to start a fit: at the last one, and every tenth trial from the model's own start too."""
     default = model.start(history.d)
     last = history.last_tag("theta")
     if last is None or len(last) != len(default):
         return [default]
-    return [np.array(last)] if len(history) % 10 else [np.array(last), default]
+    return [np.array(last)] if len(history) % REFIT else [np.array(last), default]
 
 
 def taken(history: History) -> tuple[Array, Array]:  # (a, d), (a,)
@@ -81,7 +156,7 @@ def taken(history: History) -> tuple[Array, Array]:  # (a, d), (a,)
 
 
 def design_size(history: History, published: int, given: int | None) -> int:
-    """How many points to spread before there is a model: as given; else as published, but at most a quarter of the plan.
+    """How many points to spread before there is a model: as given; else as published, but at most a quarter of all.
 
     A design as long as the papers' would leave a user's short study without a single modelled point.
     """

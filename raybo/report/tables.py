@@ -39,7 +39,7 @@ def trials_table(study: Study, trials: Sequence[Trial]) -> Table:
     method = methods.make(study.description.method, **study.description.options)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, justify in (("trial", "right"), ("state", "left"), (study.description.metric, "right"), ("s", "right")):
-        table.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+        table.add_column(Text(name), justify=justify, no_wrap=True)  # type: ignore[arg-type]
     table.add_column("configuration", overflow="fold", ratio=3)
     table.add_column("why", overflow="fold", ratio=2)
     for trial in trials:

@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from raybo.solvers.domain import Array, Domain, all_points, count_points, one_axis_moves
+from raybo.solvers.domain import Array, Domain, all_points, climbable, count_points, one_axis_moves
 
 Gradient: TypeAlias = Literal["analytic", "fd"]
 
@@ -112,14 +112,18 @@ class Search:
         return np.where(np.isfinite(values), values, -np.inf), np.where(sound[:, None], gradient, 0.0)
 
     def _by_differences(self, X: Array) -> tuple[Array, Array]:
-        """The gradient by central differences inside the cube, all in one call."""
+        """The gradient by central differences inside the cube, all in one call; 0 along axes without order."""
         m, d = X.shape
-        steps = DIFFERENCE * np.eye(d)
+        axes = climbable(self.domain)
+        steps = DIFFERENCE * np.eye(d)[axes]
         above, below = np.minimum(X[:, None, :] + steps, 1.0), np.maximum(X[:, None, :] - steps, 0.0)
         values = self.value(np.concatenate([X, above.reshape(-1, d), below.reshape(-1, d)]))
-        rise = values[m : m + m * d].reshape(m, d) - values[m + m * d :].reshape(m, d)
-        width = (above - below).diagonal(axis1=1, axis2=2)
-        return values[:m], np.where(np.isfinite(rise), rise / width, 0.0)
+        sides = values[m:].reshape(2, m, len(steps))
+        sound = np.isfinite(sides).all(axis=0)
+        rise = np.subtract(sides[0], sides[1], out=np.zeros(sound.shape), where=sound)
+        gradient = np.zeros((m, d))
+        gradient[:, axes] = rise / (above - below).sum(axis=2)
+        return values[:m], gradient
 
     def try_points(self, X: Array, chunk: int | None = None) -> tuple[Array, Array]:  # (m, d), (m,)
         """The rows of X snapped, and their values; the best of them is kept. `chunk` limits the rows of one call."""
@@ -189,7 +193,7 @@ class Search:
             allowed = (squared >= self._apart**2).all(axis=1)
             if allowed.any():
                 return int(rows[np.argmax(allowed)])
-            start, size = start + size, 2 * size
+            start, size = start + size, min(2 * size, 64)  # bounds the memory of (size, a, d)
         return None
 
     def _step_aside(self, rng: np.random.Generator) -> None:
@@ -204,4 +208,6 @@ class Search:
         if self._best is None:
             self.try_points(rng.random((256, domain.d)))
         if self._best is None and count_points(domain) <= 2 * len(self._avoid) + 256:  # else the draws would have hit
-            self.try_points(all_points(domain), chunk=1024)
+            everything = all_points(domain)
+            for i in range(0, len(everything), 1024):  # even a joint draw is divided, rather than be too large
+                self.try_points(everything[i : i + 1024])

@@ -51,8 +51,8 @@ class Standardised:
 class Tamed:
     """Clipped below, then Yeo-Johnson's power transform with the most likely power, then standardised.
 
-    A few values far below the rest (a penalty, a steep wall) would otherwise set the scale on which the GP sees the good
-    ones. The order of values is kept, but for those below the clip.
+    A few values far below the rest (a penalty, a steep wall) would otherwise set the scale on which the GP sees the
+    good ones. The order of values is kept, but for those below the clip.
 
     Attributes:
         raw, clipped, final: standardise the values, the clipped ones, and those after the power.
