@@ -3,8 +3,8 @@
 python -m benchmarks.suggestion [--method gp-ucb] [--sizes 25,50,100,200,400] [--dimensions 6] [--asks 15]
 
 Both run on one thread. scikit-learn's fit maximises the same kernel's marginal likelihood (Matern-5/2, a length-scale
-an axis, amplitude, noise) from one start; a suggestion of raybo fits and then maximises the acquisition, after a history
-in which every earlier suggestion left its fit to start from, as in a real study.
+an axis, amplitude, noise) from one start; a suggestion of raybo fits and then maximises the acquisition, after a
+history in which every earlier suggestion left its fit to start from, as in a real study.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ import os
 import socket
 import sqlite3
 import stat
-import struct
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -245,27 +244,34 @@ def _require_journal(path: Path) -> None:
         raise JournalError(f"{path}: it is a directory; give a file")
     if not path.exists():
         raise JournalError(f"{path}: no such file; `raybo tune ... --storage {path}` makes one")
-    with path.open("rb") as file:
-        header = file.read(100)
-    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
-        raise JournalError(f"{path}: it is not a journal of raybo (not an SQLite file); give another file")
-    page = struct.unpack(">H", header[16:18])[0]
-    (schema,), (application,) = struct.unpack(">I", header[60:64]), struct.unpack(">I", header[68:72])
+    # not by reading its first bytes: a process that closes a file by hand loses the locks that SQLite holds on it, and
+    # the next reader to leave would take the log away from under the writer
+    with _translated(path), closing(_connect(path, "mode=ro&immutable=1")) as connection:
+        try:
+            application, schema, page = (
+                connection.execute(f"PRAGMA {name}").fetchone()[0]
+                for name in ("application_id", "user_version", "page_size")
+            )
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+                raise
+            raise JournalError(
+                f"{path}: it is not a journal of raybo (not an SQLite file); give another file"
+            ) from None
     if application != APPLICATION:
         raise JournalError(f"{path}: it is an SQLite file of another program; give another file")
     if schema > SCHEMA:
         raise JournalError(f"{path}: a newer raybo wrote it (schema {schema}, this one reads {SCHEMA}); upgrade raybo")
-    if path.stat().st_size % (page if page > 1 else 65_536):  # SQLite itself would take what is missing for zeros
+    if path.stat().st_size % page:  # SQLite itself would take what is missing for zeros
         raise JournalError(f"{path}: it is damaged (truncated in the middle of a page); restore it from a copy")
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection that writes nothing. Where it may, it is a full one, so that the last to leave tidies up the log."""
-    uri = path.resolve().as_uri()
     with _translated(path):
         for mode in ("mode=rw", "mode=ro", "mode=ro&immutable=1"):  # the last: no place for the log's index
-            connection = sqlite3.connect(f"{uri}?{mode}", uri=True, timeout=30)
+            connection = _connect(path, mode)
             try:
                 connection.execute("PRAGMA query_only=1")
                 connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -279,6 +285,10 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
             if verdict != "ok":
                 raise JournalError(f"{path}: it is damaged ({verdict.splitlines()[-1]}); restore it from a copy")
             yield connection
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=30)
 
 
 @contextmanager

@@ -34,7 +34,8 @@ from raybo.surrogate import (
 Estimate = Literal["map", "mcmc", "slice"]
 
 APART = 1e-3  # of the cube's side, as a root mean square over the axes: the least distance between points in flight
-REFIT = 10  # trials between fits that also start afresh, lest a warm start stay in a poor maximum
+AFRESH = 10  # trials between fits that also start from nothing, lest a warm start stay in a poor maximum
+REFIT_SHARE = 100  # above twice as many observations, a fit is kept until they have grown by a hundredth
 SAMPLES = 10  # of the hyperparameters, where these are sampled
 
 
@@ -107,8 +108,9 @@ def fitted(
         model: what is assumed of f.
         rng: for samples of the hyperparameters.
         outputs: the values' transform; what standardises them unless given.
-        estimate: "map" for the most likely hyperparameters, starting from the tag `theta`; "mcmc" for 10 samples by
-            Hamiltonian Monte Carlo after 200 of burn-in; "slice" for 10 by slice sampling, going on from the tag.
+        estimate: "map" for the most likely hyperparameters, starting from the tag `theta`, and from 200 observations on
+            only when these have grown by a hundredth; "mcmc" for 10 samples by Hamiltonian Monte Carlo after 200 of
+            burn-in; "slice" for 10 by slice sampling, going on from the tag.
     Raises:
         NumericalError: no factorisation succeeds.
     """
@@ -116,14 +118,23 @@ def fitted(
     outputs = Standardised.of(history.y) if outputs is None else outputs
     observations = Observations.of(X, outputs.apply(y), history.cube.categorical)
     if estimate == "map":
-        thetas = fit_map(observations, model, _starts(history, model))[None, :]
+        thetas = _most_likely(history, observations, model)[None, :]
     else:
         thetas = _sampled(history, observations, model, rng, estimate)
-    pending = history.X_pending
-    members = tuple(GP.of(observations, model, theta).believing(pending) for theta in thetas)
+    members = tuple(_conditioned(observations, model, theta, history) for theta in thetas)
     best = int(np.argmax(history.y))
     incumbent = float(outputs.apply(history.y[[best]])[0])
     return Fitted(members, outputs, incumbent, history.X[best], {"theta": thetas[-1].tolist()})
+
+
+_latest: GP | None = None  # a cache only: its factor serves the next proposal where the hyperparameters are kept
+
+
+def _conditioned(observations: Observations, model: Model, theta: Array, history: History) -> GP:
+    global _latest
+    gp = GP.of(observations, model, theta, earlier=_latest)
+    _latest = gp
+    return gp.believing(history.X_pending)
 
 
 def _sampled(
@@ -138,13 +149,20 @@ def _sampled(
     return sample_slice(likelihood, start, rng, samples=SAMPLES, burn_in=20 if last is None else 2).thetas
 
 
+def _most_likely(history: History, observations: Observations, model: Model) -> Array:  # (p,)
+    last, n = history.last_tag("theta"), len(observations.X)
+    if n >= 2 * REFIT_SHARE and len(history) % (n // REFIT_SHARE) and last is not None:
+        return np.array(last)  # another observation among so many changes little
+    return fit_map(observations, model, _starts(history, model))
+
+
 def _starts(history: History, model: Model) -> list[Array]:
     """Where to start a fit: at the last one, and every tenth trial from the model's own start too."""
     default = model.start(history.d)
     last = history.last_tag("theta")
     if last is None or len(last) != len(default):
         return [default]
-    return [np.array(last)] if len(history) % REFIT else [np.array(last), default]
+    return [np.array(last)] if len(history) % AFRESH else [np.array(last), default]
 
 
 def taken(history: History) -> tuple[Array, Array]:  # (a, d), (a,)

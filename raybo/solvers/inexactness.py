@@ -12,6 +12,7 @@ Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Rando
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,13 +48,13 @@ class Inexactness:
 
     @property
     def gap(self) -> float:
-        """How far below the highest value the point lies."""
-        return self.highest - self.value
+        """How far below the highest value the point lies; infinite where it has no value and another point has."""
+        return self.highest - self.value if self.value < self.highest else 0.0
 
     @property
     def shift(self) -> float:
         """The least shift that makes the function non-negative on the reference set."""
-        return max(0.0, -self.lowest)
+        return max(0.0, -self.lowest) if math.isfinite(self.lowest) else 0.0
 
     @property
     def eta(self) -> float:
@@ -65,9 +66,9 @@ class Inexactness:
         """The accuracy under the fixed shift."""
         return accuracy(self.value, self.highest, self.fixed_shift)
 
-    def to_json(self) -> dict[str, float]:
-        """Everything, for a log."""
-        return {
+    def to_json(self) -> dict[str, float | None]:
+        """Everything, for a log; None for what is not finite."""
+        numbers = {
             "gap": self.gap,
             "eta": self.eta,
             "shift": self.shift,
@@ -79,13 +80,14 @@ class Inexactness:
             "solver_seconds": self.solver_seconds,
             "reference_seconds": self.seconds,
         }
+        return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
 
 
 def accuracy(value: float, highest: float, shift: float) -> float:
     """(value + shift) / (highest + shift) clipped to [0, 1]; 1 where the value is the highest."""
     if value >= highest:
         return 1.0
-    if highest + shift <= 0.0:
+    if highest + shift <= 0.0 or not math.isfinite(value):
         return 0.0
     return min(max((value + shift) / (highest + shift), 0.0), 1.0)
 
@@ -128,11 +130,11 @@ def measure(
         if len(axes) > 0:
             starts = np.stack([run(search, x, axes, "L-BFGS-B", BOX, TIGHT, gradient).best for x in starts])
         search_axes(search, *search.try_points(starts), rng)
-    highest = search.solution(rng).value
+    highest, values = search.solution(rng).value, np.append(values, here)
     return Inexactness(
         value=float(here[0]),
         highest=highest,
-        lowest=float(np.min(values, initial=here[0], where=np.isfinite(values))),
+        lowest=float(np.min(values, initial=highest, where=np.isfinite(values))),
         fixed_shift=fixed_shift,
         solver_evaluations=solution.evaluations,
         solver_seconds=solution.seconds,

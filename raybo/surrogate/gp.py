@@ -38,8 +38,19 @@ class GP:
     alpha: Array = field(repr=False)
 
     @classmethod
-    def of(cls, observations: Observations, model: Model, theta: Array) -> GP:
-        """Condition on observations; NumericalError where the covariance cannot be factorised."""
+    def of(cls, observations: Observations, model: Model, theta: Array, earlier: GP | None = None) -> GP:
+        """Condition on observations.
+
+        Args:
+            earlier: a GP whose factor is used again as far as its first points are the same, under the same theta.
+        Raises:
+            NumericalError: the covariance cannot be factorised.
+        """
+        if earlier is not None and (shared := earlier._shared(observations, model, theta)):
+            head, tail = observations.split(shared)
+            L = np.ascontiguousarray(earlier.L[:shared, :shared])
+            alpha, _ = lapack.dpotrs(L.T, head.y, lower=0)
+            return cls(model, theta, head, L, alpha).append(tail.X, tail.y, tail.counts)
         lengthscale, outputscale, noise = model.expand(theta, observations.X.shape[1])
         X = observations.X
         A = outputscale * profile(model.kernel, squared_distances(X, X, lengthscale, observations.categorical))
@@ -120,6 +131,8 @@ class GP:
         o = self.observations
         lengthscale, outputscale, noise = self.hyperparameters
         m = len(X)
+        if m == 0:
+            return self
         added = np.ones(m) if counts is None else counts
         grown = Observations(
             np.vstack([o.X, X]), np.concatenate([o.y, y]), np.concatenate([o.counts, added]), o.scatter, o.categorical
@@ -140,6 +153,21 @@ class GP:
     def believing(self, X: Array) -> GP:  # (m, d)
         """Conditioned on pending points at their posterior mean: the mean stays, the variance shrinks around them."""
         return self if len(X) == 0 else self.append(X, self.posterior(X)[0])
+
+    def _shared(self, observations: Observations, model: Model, theta: Array) -> int:
+        """How many leading points of the observations this factor serves; 0 where too few to be worth it."""
+        n = min(self.n, len(observations.X))
+        if (
+            self.model != model
+            or self.theta.shape != theta.shape
+            or (self.theta != theta).any()
+            or self.d != observations.X.shape[1]
+        ):
+            return 0
+        mine = self.observations
+        same = (mine.X[:n] == observations.X[:n]).all(axis=1) & (mine.counts[:n] == observations.counts[:n])
+        shared = n if same.all() else int(np.argmin(same))
+        return shared if 2 * shared >= len(observations.X) else 0
 
     def _squared_distances(self, X: Array) -> Array:  # (m, n)
         return squared_distances(X, self.X, self.hyperparameters[0], self.observations.categorical)

@@ -59,6 +59,11 @@ class Observations:
         means = np.bincount(group, weights=y) / counts
         return cls(X[np.sort(first)], means, counts, float(np.sum((y - means[group]) ** 2)), flags)
 
+    def split(self, n: int) -> tuple[Observations, Observations]:
+        """The first n points, and the others."""
+        head = Observations(self.X[:n], self.y[:n], self.counts[:n], self.scatter, self.categorical)
+        return head, Observations(self.X[n:], self.y[n:], self.counts[n:], 0.0, self.categorical)
+
 
 def cholesky(A: Array) -> tuple[Array, float]:
     """Lower Cholesky factor of a symmetric matrix, and the jitter that it took, relative to the mean diagonal.

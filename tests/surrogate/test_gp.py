@@ -96,6 +96,19 @@ def test_appending_points_equals_conditioning_on_all_at_once(gp):
     np.testing.assert_allclose(grown.L @ grown.L.T, whole.L @ whole.L.T, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize(("kept", "new"), [(9, 3), (7, 3), (3, 5), (9, 0), (6, 0)])
+def test_a_factor_used_again_gives_the_same_posterior(gp, kept, new):
+    """Of nine points the first `kept` stay, and `new` others follow; three of eight are too few to be of use."""
+    rng = np.random.default_rng(8)
+    X, y = np.vstack([gp.X[:kept], points(rng, new)]), rng.standard_normal(kept + new)
+    observations, Z = Observations.of(X, y, gp.observations.categorical), points(rng, 20)
+    again = GP.of(observations, gp.model, gp.theta, earlier=gp)
+    fresh = GP.of(observations, gp.model, gp.theta)
+    np.testing.assert_allclose(again.posterior(Z), fresh.posterior(Z), rtol=1e-8, atol=1e-10)
+    other = GP.of(observations, gp.model, gp.theta + 0.1, earlier=gp)
+    np.testing.assert_allclose(other.posterior(Z), GP.of(observations, gp.model, gp.theta + 0.1).posterior(Z))
+
+
 def test_appending_a_repeated_point_stays_accurate(gp):
     again = gp
     for _ in range(30):
