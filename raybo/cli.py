@@ -25,7 +25,7 @@ WRONG_USE = (MethodError, ObjectiveError, SpaceError)
 def main() -> None:
     """The script `raybo`."""
     try:
-        cli(standalone_mode=False)
+        cli(prog_name="raybo", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -250,7 +250,11 @@ def _compare(experiment: Experiment, out: Path, root: Path | None, workers: int 
             if not console.is_terminal:
                 click.echo(f"{done}/{total} runs: {finished.problem.name}, {finished.entry.name}, seed {finished.seed}")
 
-        studies, verdicts = run(experiment, out, root=root, workers=workers, address=address, watch=watch)
+        try:
+            studies, verdicts = run(experiment, out, root=root, workers=workers, address=address, watch=watch)
+        except KeyboardInterrupt:
+            click.echo(f"Stopped. The runs so far are in {out}; the same command continues.", err=True)
+            raise
     console.print(comparison_table(*table(experiment, studies)))
     for verdict in verdicts:
         p = min(verdict.p_holds, verdict.p_fails)

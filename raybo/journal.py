@@ -253,7 +253,7 @@ def _require_journal(path: Path) -> None:
                 for name in ("application_id", "user_version", "page_size")
             )
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            if "not a database" not in str(error):
                 raise
             raise JournalError(
                 f"{path}: it is not a journal of raybo (not an SQLite file); give another file"

@@ -101,8 +101,7 @@ class LogProbabilityOfImprovement:
         """log PI and its gradient phi(z) / Phi(z) dz."""
         z, s, dmean, ds = _standardised_gradient(self.gp, self.incumbent, 1.0, X)
         dz = (dmean - z[:, None] * ds) / s[:, None]
-        # phi / Phi = 1 / R(-z) on both sides of 0; above 37 it is below 1e-297, and R would overflow
-        return np.asarray(log_ndtr(z)), dz / _mills(-np.minimum(z, 37.0))[:, None]
+        return np.asarray(log_ndtr(z)), dz / _mills(-z)[:, None]  # phi / Phi = 1 / R(-z) on both sides of 0
 
 
 @dataclass(frozen=True)

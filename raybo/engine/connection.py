@@ -156,7 +156,7 @@ def _join(ray: Any, address: str) -> None:
     try:
         ray.init(address=address, log_to_driver=False, logging_level="error")
     except (ConnectionError, RuntimeError, ray.exceptions.RayError) as error:
-        raise RayError(f"cannot join the Ray cluster at {address}: {_first_line(error)}") from error
+        raise RayError(f"cannot join the Ray cluster at {address}: {first_line(error)}") from error
 
 
 def _check_token(ray: Any, address: str) -> None:
@@ -169,14 +169,15 @@ def _check_token(ray: Any, address: str) -> None:
         ray._raylet.GcsClient(address=address)
     except ray.exceptions.AuthenticationError as error:
         raise RayError(
-            f"the cluster at {address} refuses the token ({_first_line(error)}); put the cluster's token into "
+            f"the cluster at {address} refuses the token ({first_line(error)}); put the cluster's token into "
             "~/.ray/auth_token or RAY_AUTH_TOKEN"
         ) from error
     except (RuntimeError, ray.exceptions.RayError):
         return  # `ray.init` will say what is wrong
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """What an error says in its first line; its kind where it says nothing."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from raybo import journal, methods
-from raybo.engine.connection import here, ray_for_study, workers_available
+from raybo.engine.connection import first_line, here, ray_for_study, workers_available
 from raybo.engine.task import pickled
-from raybo.errors import MethodError, ObjectiveError, RayboError
+from raybo.errors import MethodError, ObjectiveError, RayboError, RayError
 from raybo.journal import Description, Journal
 from raybo.methods.options import read
 from raybo.objectives import Objective
@@ -163,7 +163,15 @@ def _run(
         module = sys.modules.get(objective.function.__module__)
         if module is not None and not _importable(module):
             ray.cloudpickle.register_pickle_by_value(module)  # for good: another study may be using it just now
-        function = pickled(objective.function)
+        sent = replace(objective, function=_no_function, declared_space=objective.space)
+        try:
+            function = pickled(objective.function)
+            ray.cloudpickle.dumps(sent)
+        except Exception as error:  # whatever a user's object raises when it is pickled
+            raise ObjectiveError(
+                f"{objective.name}: it cannot be sent to the workers: {first_line(error)}; "
+                "make such things inside the function"
+            ) from error
         actor = (
             ray.remote(StudyActor)
             .options(
@@ -173,7 +181,7 @@ def _run(
                 max_concurrency=1_000,
                 scheduling_strategy=here(ray),
             )
-            .remote(plan, replace(objective, function=_no_function, declared_space=objective.space))
+            .remote(plan, sent)
         )
         _follow(ray, actor, function, watch)
 
@@ -206,6 +214,10 @@ def _follow(ray: Any, actor: Any, function: bytes, watch: Callable[[Status], Non
         if isinstance(error.cause, RayboError):
             raise error.cause from None
         raise
+    except ray.exceptions.RayActorError as error:
+        raise RayError(
+            f"the study's own process was lost for good ({first_line(error)}); the same command continues the study"
+        ) from error
     finally:
         ray.kill(actor)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from raybo import methods
 from raybo.engine.connection import ray_for_study, workers_available
 from raybo.errors import ObjectiveError
 from raybo.experiments.output import write
@@ -47,6 +48,11 @@ def compare(
         experiment = replace(experiment, repeats=repeats)
     root = Path.cwd() if root is None else root
     objectives = [bound_objective(problem, root) for problem in experiment.problems]
+    for problem in experiment.problems:
+        for entry in experiment.entries:
+            methods.make(
+                entry.method, **entry.options_for(problem)
+            )  # what is wrong is better said before the first run
     if not experiment.claims:
         experiment = replace(experiment, claims=pairwise(experiment))
     with ray_for_study(address, workers and max(workers, os.cpu_count() or 1)) as ray:

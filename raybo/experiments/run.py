@@ -70,12 +70,15 @@ def run_all(
     finished: dict[Run, Study] = {}
     stopping = threading.Event()
 
+    def stop_if_asked(status: object = None) -> None:
+        if stopping.is_set():  # Ctrl-C reaches the main thread only
+            raise KeyboardInterrupt
+
     def one(run: Run) -> Study:
         run.path.parent.mkdir(parents=True, exist_ok=True)
         if run.path.exists() and is_complete(study := raybo.load(run.path), run.problem.trials):
             return study
-        if stopping.is_set():
-            raise KeyboardInterrupt
+        stop_if_asked()
         return raybo.tune(
             objectives[run.problem.name],
             trials=run.problem.trials,
@@ -83,6 +86,7 @@ def run_all(
             seed=run.seed,
             storage=run.path,
             workers=1,
+            watch=stop_if_asked,
             **run.entry.options_for(run.problem),
         )
 

@@ -31,7 +31,10 @@ class Auto:
         optimistic = bool(rng.random() < 0.5)
         acquisition = UpperConfidence(fit.gp, OPTIMISM) if optimistic else LogExpectedImprovement(fit.gp, fit.incumbent)
         points, apart = taken(history)
-        found = solve("lbfgsb", acquisition, history.cube, rng, near=fit.best[None, :], avoid=points, apart=apart)
+        near = fit.best[None, :]
+        found = solve(
+            "lbfgsb", acquisition, history.cube, rng, size=1_000, starts=8, near=near, avoid=points, apart=apart
+        )
         tags = {"acquisition": "ucb" if optimistic else "log-ei", **fit.prediction(found.x), **fit.tags}
         return Proposal(found.x, tags)
 

@@ -169,7 +169,7 @@ def taken(history: History) -> tuple[Array, Array]:  # (a, d), (a,)
     """Points that must not be proposed again, and how far to stay from each: a little from those in flight."""
     pending = history.X_pending
     known = np.vstack([history.X, history.X_failed])
-    apart = np.concatenate([np.full(len(pending), APART), np.zeros(len(known))])
+    apart = np.concatenate([np.full(len(pending), APART * np.sqrt(history.d)), np.zeros(len(known))])
     return np.vstack([pending, known]), apart
 
 

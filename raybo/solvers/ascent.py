@@ -97,23 +97,13 @@ def ascend(search: Search, X: Array, axes: Axes, *, rounds: int = 40, tolerance:
 
 
 def _step(X: Array, G: Array, B: Array, R: Array) -> Array:  # (k, d)
-    """The model's step within the radii along the axes that may move; those with a gradient of exactly 0 do not."""
+    """The model's step within the radii. Axes whose gradients are masked never enter the model, and so do not move."""
     low, high = X <= 0.0, X >= 1.0
-    at_bound = low | high
-    free = G != 0.0
-    if at_bound.any():
-        free &= ~((low & (G < 0.0)) | (high & (G > 0.0)))
-    elif free.all():
+    if not (low | high).any():
         return _solved(B, G, R)
-    eye = np.eye(X.shape[1])
-    for _ in range(2):  # the second time without the axes along which the first step leaves from a bound
-        model = np.where(free[:, :, None] & free[:, None, :], B, eye)
-        step = _solved(model, np.where(free, G, 0.0), R)
-        leaving = (low & (step < 0.0)) | (high & (step > 0.0))
-        if not leaving.any():
-            break
-        free &= ~leaving
-    return step
+    free = ~((low & (G < 0.0)) | (high & (G > 0.0)))
+    model = np.where(free[:, :, None] & free[:, None, :], B, np.eye(X.shape[1]))
+    return _solved(model, np.where(free, G, 0.0), R)
 
 
 def _second_opinion(

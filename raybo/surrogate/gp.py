@@ -1,39 +1,48 @@
 """Exact GP posterior under given hyperparameters.
 
-    A = K + diag(noise)     L = chol(A)     alpha = A^-1 y
-    mean(x) = k(x, X) alpha     var(x) = outputscale - |L^-1 k(X, x)|^2     (of f, without noise)
+    A = K + diag(noise / counts)     L = chol(A)     alpha = A^-1 (y - m)     m the prior mean
+    mean(x) = m + k(x, X) alpha      var(x) = outputscale - |L^-1 k(X, x)|^2      (of f, without noise)
 
 Rasmussen, Williams (2006), algorithm 2.1. Gradients in x follow from dk/dx = 2 outputscale slope(q) (x - x') / l^2.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack
 
-from raybo.surrogate.kernels import Array, profile, profile_and_slope, squared_distances
-from raybo.surrogate.likelihood import Observations, cholesky
+from raybo.surrogate.factor import cholesky, grown, half_solve, solve
+from raybo.surrogate.kernels import BLOCK, Array, Kernel
+from raybo.surrogate.likelihood import LOG_2PI, repeats
+from raybo.surrogate.mixture import Mixture
 from raybo.surrogate.model import Model
+from raybo.surrogate.observations import Observations
 
-CHUNK = 4_096  # rows of a posterior at a time, which bounds memory
+LEAST_ROWS = 16  # of a block, however many observations there are: triangular solves are slow on fewer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GP:
-    """A zero-mean GP conditioned on observations; ready when made.
+    """A GP conditioned on observations; ready when made, and never changed.
 
     Attributes:
-        model, theta: kernel and hyperparameters.
-        observations: what it is conditioned on.
-        L: (n, n) lower Cholesky factor of A. alpha: (n,) A^-1 y.
+        model, theta: assumptions and hyperparameters.
+        observations: n >= 0 of them, of d axes.
+        kernel: with the hyperparameters of theta.
+        prior_mean: 0, or the estimated constant.
+        jitter: what was added to A's diagonal; 0 unless A could not be factorised without.
+        L: (n, n) lower Cholesky factor of A. alpha: (n,) A^-1 (y - prior_mean).
     """
 
     model: Model
     theta: Array
     observations: Observations
+    kernel: Kernel
+    prior_mean: float
+    jitter: float
     L: Array = field(repr=False)
     alpha: Array = field(repr=False)
 
@@ -42,22 +51,35 @@ class GP:
         """Condition on observations.
 
         Args:
-            earlier: a GP whose factor is used again as far as its first points are the same, under the same theta.
+            observations: also none; then this is the prior.
+            model: what is assumed of f.
+            theta: (p,), logs of its hyperparameters.
+            earlier: a GP whose factor is used again as far as its first points are the same, under the same theta, if
+                these are at least half of all; the result is the same up to rounding.
         Raises:
-            NumericalError: the covariance cannot be factorised.
+            NumericalError: the covariance cannot be factorised, with all the jitter of `factor.JITTERS`.
         """
-        if earlier is not None and (shared := earlier._shared(observations, model, theta)):
-            head, tail = observations.split(shared)
-            L = np.ascontiguousarray(earlier.L[:shared, :shared])
-            alpha, _ = lapack.dpotrs(L.T, head.y, lower=0)
-            return cls(model, theta, head, L, alpha).append(tail.X, tail.y, tail.counts)
-        lengthscale, outputscale, noise = model.expand(theta, observations.X.shape[1])
-        X = observations.X
-        A = outputscale * profile(model.kernel, squared_distances(X, X, lengthscale, observations.categorical))
-        A.flat[:: len(X) + 1] = outputscale + noise / observations.counts
-        L, _ = cholesky(A)
-        alpha, _ = lapack.dpotrs(L.T, observations.y, lower=0)
-        return cls(model, theta, observations, L, alpha)
+        if earlier is not None:
+            L = earlier._factor_for(observations, model, theta)
+            if L is not None:
+                return cls._with(observations, model, theta, earlier.kernel, earlier.jitter, L)
+        kernel = model.kernel_at(theta, observations.categorical)
+        A = kernel.matrix(observations.X, observations.X)
+        # the diagonal is exact, whatever the rounding of distances
+        A.flat[:: len(A) + 1] = kernel.outputscale + observations.noise(math.exp(theta[-1]))
+        L, jitter = cholesky(A)
+        return cls._with(observations, model, theta, kernel, jitter, L)
+
+    @classmethod
+    def _with(
+        cls, observations: Observations, model: Model, theta: Array, kernel: Kernel, jitter: float, L: Array
+    ) -> GP:
+        alpha, mean = solve(L, observations.y), 0.0
+        if model.mean == "constant" and len(alpha):
+            beta = solve(L, np.ones(len(alpha)))
+            mean = float(alpha.sum() / beta.sum())  # generalised least squares: 1'A^-1 y / 1'A^-1 1
+            alpha = alpha - mean * beta
+        return cls(model, theta, observations, kernel, mean, jitter, L, alpha)
 
     @property
     def X(self) -> Array:  # (n, d)
@@ -77,97 +99,160 @@ class GP:
     @property
     def d(self) -> int:
         """Number of axes."""
-        return int(self.X.shape[1])
+        return len(self.observations.categorical)
 
-    @cached_property
+    @property
     def hyperparameters(self) -> tuple[Array, float, float]:
         """Length-scales (d,), outputscale, noise variance."""
-        return self.model.expand(self.theta, self.d)
+        return self.lengthscale, self.outputscale, self.noise_variance
+
+    @property
+    def lengthscale(self) -> Array:  # (d,)
+        """Length-scales, in sides of the cube."""
+        return self.kernel.lengthscale
+
+    @property
+    def outputscale(self) -> float:
+        """Prior variance of f."""
+        return self.kernel.outputscale
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise on a single value."""
+        return math.exp(self.theta[-1])
+
+    @cached_property
+    def log_marginal_likelihood(self) -> float:
+        """Of what it is conditioned on, repeats one by one."""
+        logdet = 2.0 * float(np.log(np.diagonal(self.L)).sum())
+        value = -0.5 * (float((self.y - self.prior_mean) @ self.alpha) + logdet + self.n * LOG_2PI)
+        return value + repeats(self.observations, self.observations.single_noise(self.noise_variance))
 
     @cached_property
     def information_gain(self) -> float:
-        """0.5 log det(I + K / noise_variance), with counted points as their counts say."""
-        noise = self.hyperparameters[2] / self.observations.counts
-        return float(np.sum(np.log(np.diagonal(self.L))) - 0.5 * np.sum(np.log(noise)))
+        """0.5 log det(I + K / noise_variance) of the single values, repeats one by one; in nats."""
+        noise = self.observations.noise(self.noise_variance)
+        return float(np.log(np.diagonal(self.L)).sum() - 0.5 * np.log(noise).sum())
 
     def posterior(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m,)
         """Mean and variance of f at the rows of X."""
-        if len(X) > CHUNK:
-            parts = [self.posterior(X[i : i + CHUNK]) for i in range(0, len(X), CHUNK)]
-            return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
-        outputscale = self.hyperparameters[1]
-        K = outputscale * profile(self.model.kernel, self._squared_distances(X))
-        V, _ = lapack.dtrtrs(self.L.T, K.T, lower=0, trans=1)  # K.T is Fortran-ordered: nothing is copied twice
-        return K @ self.alpha, np.maximum(outputscale - np.einsum("ij,ij->j", V, V), 0.0)
+        mean, var = np.empty(len(X)), np.empty(len(X))
+        for rows in self._blocks(len(X)):
+            K = self.kernel.matrix(X[rows], self.X)
+            mean[rows] = self.prior_mean + K @ self.alpha
+            V = half_solve(self.L, K.T, overwrite=True)  # K.T is Fortran-ordered: nothing is copied
+            var[rows] = self.outputscale - np.einsum("nm,nm->m", V, V)
+        return mean, np.maximum(var, 0.0, out=var)
 
     def posterior_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:  # (m,), (m,), (m, d), (m, d)
         """Mean and variance of f at the rows of X, and their gradients in x; zero along categorical axes."""
-        lengthscale, outputscale, _ = self.hyperparameters
-        kernel, slope = profile_and_slope(self.model.kernel, self._squared_distances(X))
-        K = outputscale * kernel
-        B, _ = lapack.dpotrs(self.L.T, K.T, lower=0)  # (n, m): A^-1 k
-        mean = K @ self.alpha
-        var = np.maximum(outputscale - np.einsum("mn,nm->m", K, B), 0.0)
-        scale = 2.0 * outputscale / lengthscale**2
-        scale = np.where(np.asarray(self.observations.categorical), 0.0, scale)
-        W = slope * self.alpha
-        V = slope * B.T
-        dmean = scale * (X * W.sum(axis=1)[:, None] - W @ self.X)
-        dvar = -2.0 * scale * (X * V.sum(axis=1)[:, None] - V @ self.X)
-        return mean, var, dmean, dvar
+        mean, var = np.empty(len(X)), np.empty(len(X))
+        dmean, dvar = np.empty(X.shape), np.empty(X.shape)
+        for rows in self._blocks(len(X)):
+            K, slope = self.kernel.matrix_and_slope(X[rows], self.X)
+            mean[rows] = self.prior_mean + K @ self.alpha
+            V = half_solve(self.L, K.T, overwrite=True)
+            var[rows] = self.outputscale - np.einsum("nm,nm->m", V, V)
+            B = half_solve(self.L, V, transposed=True, overwrite=True)  # A^-1 k
+            dmean[rows] = self.kernel.contract(X[rows], self.X, slope * self.alpha)
+            dvar[rows] = -2.0 * self.kernel.contract(X[rows], self.X, slope * B.T)
+        return mean, np.maximum(var, 0.0, out=var), dmean, dvar
 
     def joint(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, m)
         """Mean and covariance of f at the rows of X."""
-        lengthscale, outputscale, _ = self.hyperparameters
-        K = outputscale * profile(self.model.kernel, self._squared_distances(X))
-        V, _ = lapack.dtrtrs(self.L.T, K.T, lower=0, trans=1)
-        prior = outputscale * profile(
-            self.model.kernel, squared_distances(X, X, lengthscale, self.observations.categorical)
-        )
-        return K @ self.alpha, prior - V.T @ V
+        K = self.kernel.matrix(X, self.X)
+        mean = self.prior_mean + K @ self.alpha
+        V = half_solve(self.L, K.T, overwrite=True)
+        cov = self.kernel.matrix(X, X) - V.T @ V
+        return mean, 0.5 * (cov + cov.T)
 
-    def append(self, X: Array, y: Array, counts: Array | None = None) -> GP:  # (m, d), (m,)
-        """Conditioned on m more points, the factor grown by m rows in O(n^2 m); refactored where that is inaccurate."""
-        o = self.observations
-        lengthscale, outputscale, noise = self.hyperparameters
-        m = len(X)
-        if m == 0:
-            return self
-        added = np.ones(m) if counts is None else counts
-        grown = Observations(
-            np.vstack([o.X, X]), np.concatenate([o.y, y]), np.concatenate([o.counts, added]), o.scatter, o.categorical
+    def covariance(self, A: Array, B: Array) -> Array:  # (m, d), (k, d) -> (m, k)
+        """Posterior covariance of f between the rows of A and those of B."""
+        VA = half_solve(self.L, self.kernel.matrix(A, self.X).T, overwrite=True)
+        VB = half_solve(self.L, self.kernel.matrix(B, self.X).T, overwrite=True)
+        return np.asarray(self.kernel.matrix(A, B) - VA.T @ VB)
+
+    def covariance_gradient(self, A: Array, B: Array) -> Array:  # (m, d), (k, d) -> (m, k, d)
+        """Gradient of `covariance(A, B)` in the rows of A."""
+        _, slope = self.kernel.matrix_and_slope(A, B)
+        _, slope_data = self.kernel.matrix_and_slope(A, self.X)
+        weights = solve(self.L, self.kernel.matrix(B, self.X).T)  # (n, k)
+        # sum over n of slope (a - x_n) weights, for each k: the part in a is a matrix product, and so is that in x_n
+        in_data = A[:, None, :] * (slope_data @ weights)[:, :, None] - np.einsum(
+            "mn,nk,nd->mkd", slope_data, weights, self.X, optimize=True
         )
-        K = outputscale * profile(self.model.kernel, self._squared_distances(X))
-        R, _ = lapack.dtrtrs(self.L.T, K.T, lower=0, trans=1)  # (n, m)
-        S = outputscale * profile(self.model.kernel, squared_distances(X, X, lengthscale, o.categorical)) - R.T @ R
-        S.flat[:: m + 1] += noise / added
-        corner, info = lapack.dpotrf(S.T, lower=0, clean=1)
-        # a pivot far below the noise means that cancellation ate the digits: start again from the whole matrix
-        if info != 0 or float(np.min(np.diagonal(corner)) ** 2) < 0.5 * float(np.min(noise / added)):
-            return GP.of(grown, self.model, self.theta)
-        L = np.zeros((self.n + m, self.n + m))
-        L[: self.n, : self.n], L[self.n :, : self.n], L[self.n :, self.n :] = self.L, R.T, corner.T
-        alpha, _ = lapack.dpotrs(L.T, grown.y, lower=0)
-        return GP(self.model, self.theta, grown, L, alpha)
+        between = slope[:, :, None] * (A[:, None, :] - B[None, :, :])
+        return np.asarray(2.0 * self.kernel.metric * (between - in_data))
+
+    def append(self, X: Array, y: Array, counts: Array | None = None) -> GP:  # (m, d), (m,), (m,)
+        """Conditioned on m more observations under the same theta, in O(n^2 m); a constant mean is estimated again.
+
+        The factor is grown, or made anew where growing it was inaccurate (see `factor.grown`). Points that repeat
+        others are not merged with them.
+        """
+        if len(X) == 0:
+            return self
+        more, L = self._grown(X, y, counts)
+        if L is None:
+            return GP.of(more, self.model, self.theta)
+        return GP._with(more, self.model, self.theta, self.kernel, self.jitter, L)
 
     def believing(self, X: Array) -> GP:  # (m, d)
-        """Conditioned on pending points at their posterior mean: the mean stays, the variance shrinks around them."""
-        return self if len(X) == 0 else self.append(X, self.posterior(X)[0])
+        """Conditioned on pending points at their posterior mean: the mean stays, the variance shrinks around them.
 
-    def _shared(self, observations: Observations, model: Model, theta: Array) -> int:
-        """How many leading points of the observations this factor serves; 0 where too few to be worth it."""
-        n = min(self.n, len(observations.X))
-        if (
-            self.model != model
-            or self.theta.shape != theta.shape
-            or (self.theta != theta).any()
-            or self.d != observations.X.shape[1]
-        ):
-            return 0
-        mine = self.observations
-        same = (mine.X[:n] == observations.X[:n]).all(axis=1) & (mine.counts[:n] == observations.counts[:n])
-        shared = n if same.all() else int(np.argmin(same))
-        return shared if 2 * shared >= len(observations.X) else 0
+        Source: Desautels, Krause, Burdick (2014), "Parallelizing Exploration-Exploitation Tradeoffs in Gaussian
+        Process Bandit Optimization" (GP-BUCB).
+        """
+        if len(X) == 0:
+            return self
+        y = self.prior_mean + self.kernel.matrix(X, self.X) @ self.alpha
+        more, L = self._grown(X, y, None)
+        if L is None:
+            return GP.of(more, self.model, self.theta)
+        alpha = np.concatenate([self.alpha, np.zeros(len(X))])  # values as expected change no weight
+        return GP(self.model, self.theta, more, self.kernel, self.prior_mean, self.jitter, L, alpha)
 
-    def _squared_distances(self, X: Array) -> Array:  # (m, n)
-        return squared_distances(X, self.X, self.hyperparameters[0], self.observations.categorical)
+    def fantasising(self, X: Array, Y: Array) -> Mixture:  # (m, d), (s, m)
+        """The mixture of s GPs, each conditioned on one row of values of Y at pending points X; they share one factor.
+
+        Y is drawn by the caller, with `paths.joint_draws` for instance.
+        """
+        _, L = self._grown(X, Y[0], None)
+        if L is None:
+            return Mixture(tuple(self.append(X, y) for y in Y))
+        known = np.repeat((self.y - self.prior_mean)[:, None], len(Y), axis=1)
+        alphas = solve(L, np.concatenate([known, Y.T - self.prior_mean]))
+        members = []
+        for y, alpha in zip(Y, alphas.T, strict=True):
+            values = self.observations.with_more(X, y)
+            members.append(GP(self.model, self.theta, values, self.kernel, self.prior_mean, self.jitter, L, alpha))
+        return Mixture(tuple(members))
+
+    def _grown(self, X: Array, y: Array, counts: Array | None) -> tuple[Observations, Array | None]:
+        """The observations with more of them, and the factor grown to match; None where that is inaccurate."""
+        more = self.observations.with_more(X, y, counts)
+        return more, self._grown_factor(more, self.n)
+
+    def _grown_factor(self, observations: Observations, kept: int) -> Array | None:
+        """The factor for observations of which the first `kept` are this one's; None where that is inaccurate."""
+        old, new = observations.X[:kept], observations.X[kept:]
+        noise = observations.noise(self.noise_variance)[kept:] + self.jitter
+        corner = self.kernel.matrix(new, new)
+        corner.flat[:: len(new) + 1] = self.outputscale + noise
+        L = np.asfortranarray(self.L[:kept, :kept])
+        return grown(L, self.kernel.matrix(old, new), corner, noise)
+
+    def _factor_for(self, observations: Observations, model: Model, theta: Array) -> Array | None:
+        """The factor for other observations by way of this one's; None where too few points are the same."""
+        if self.model != model or self.d != len(observations.categorical) or not np.array_equal(self.theta, theta):
+            return None
+        mine, n = self.observations, min(self.n, len(observations.X))
+        same = (mine.X[:n] == observations.X[:n]).all(axis=1)
+        same &= mine.noise(self.noise_variance)[:n] == observations.noise(self.noise_variance)[:n]
+        kept = n if same.all() else int(np.argmin(same))
+        return self._grown_factor(observations, kept) if 0 < len(observations.X) <= 2 * kept else None
+
+    def _blocks(self, m: int) -> list[slice]:
+        """Rows to be worked on at a time, few enough for the work to stay in a small and warm part of memory."""
+        rows = max(LEAST_ROWS, BLOCK // max(1, self.n))
+        return [slice(i, min(i + rows, m)) for i in range(0, m, rows)]

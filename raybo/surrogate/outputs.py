@@ -1,111 +1,191 @@
-"""Transforms of the observed values before the GP sees them: standardised, and tamed where a few are far off."""
+"""Transforms of the observed values before the GP sees them: standardised, and tamed where a few are far off.
+
+Each is made from the values with `of`, applied with `apply`, and undone with `invert`, so that what the model expects
+can be told in the user's units. All are increasing.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from raybo.surrogate.kernels import Array
 
-CLIP = 4.0  # robust standard deviations below the median: what is worse than that is all the same
-ROBUST = 1.4826  # makes the median absolute deviation of a normal sample its standard deviation
+LARGEST = float(np.finfo(np.float64).max)
+SMALLEST = float(np.finfo(np.float64).tiny)
+ROBUST_SD = 1.4826  # of a normal sample, in median absolute deviations
+FARTHEST = 1e9  # where an inverse that has left the transform's range is stopped, in standard deviations
 
 
 class Outputs(Protocol):
-    """A monotone transform of the maximised values."""
+    """An increasing transform of the maximised values."""
 
     def apply(self, y: Array) -> Array:  # (n,) -> (n,)
         """Into the units of the GP."""
         ...
 
+    def invert(self, z: Array) -> Array:  # (n,) -> (n,)
+        """Back into the units of the values."""
+        ...
+
 
 @dataclass(frozen=True)
 class Standardised:
-    """(y - mean) / std, safe for any finite values; std is 1 where all values are equal."""
+    """(y - mean) / std, safe for finite values of any size.
+
+    Attributes:
+        mean: of the values. std: their standard deviation; the largest of their sizes (or 1) where all are equal.
+    """
 
     mean: float
     std: float
 
     @classmethod
     def of(cls, y: Array) -> Standardised:
-        """The transform that gives y (n,) mean 0 and variance 1."""
+        """The transform that gives y (n,) mean 0 and variance 1; one that does nothing where n = 0."""
         if len(y) == 0:
             return cls(0.0, 1.0)
         largest = float(np.max(np.abs(y)))
-        unit = largest if largest > 0 else 1.0  # squares of 1e300 overflow, and of 1e-300 vanish
+        unit = largest if largest > 0.0 else 1.0  # squares of 1e300 overflow, and of 1e-300 vanish
         z = y / unit
         mean, std = float(np.mean(z)), float(np.std(z))
-        if std <= 1e-12:  # of the largest value: equal but for rounding
-            return cls(mean * unit, unit)
-        return cls(mean * unit, std * unit)
+        if std <= 1e-14:  # of the largest value: equal but for rounding
+            std = 1.0
+        return cls(mean * unit, max(std * unit, SMALLEST))
 
     def apply(self, y: Array) -> Array:
         """Into standardised units."""
-        return (y / self.std) - (self.mean / self.std)
+        # the halves keep differences of the largest floats finite
+        return np.asarray((0.5 * y - 0.5 * self.mean) / (0.5 * self.std))
+
+    def invert(self, z: Array) -> Array:
+        """Back; at most the largest float."""
+        with np.errstate(over="ignore"):
+            return np.clip(z * self.std + self.mean, -LARGEST, LARGEST)
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """The values, none below `floor`. Undoing it leaves them there."""
+
+    floor: float
+
+    @classmethod
+    def of(cls, y: Array, sds: float = 4.0) -> Clipped:
+        """The floor at median - sds robust standard deviations of y (n,); no floor where half of y is equal."""
+        if len(y) == 0:
+            return cls(-math.inf)
+        half = 0.5 * y  # differences of the largest floats are finite
+        centre = float(np.median(half))
+        sd = ROBUST_SD * float(np.median(np.abs(half - centre)))
+        return cls(2.0 * max(centre - sds * sd, -0.5 * LARGEST) if sd > 0.0 else -math.inf)
+
+    def apply(self, y: Array) -> Array:
+        """Raised to the floor."""
+        return np.maximum(y, self.floor)
+
+    def invert(self, z: Array) -> Array:
+        """The same; what was below the floor is not known any more."""
+        return z
+
+
+@dataclass(frozen=True)
+class YeoJohnson:
+    """Yeo and Johnson's power transform, which makes skewed values of either sign more normal; for standardised ones.
+
+    y >= 0: ((1 + y)^power - 1) / power            y < 0: -((1 - y)^(2 - power) - 1) / (2 - power)
+    with logarithms where an exponent is 0; power 1 changes nothing, above 1 it tames low values.
+
+    Source: Yeo, Johnson (2000), "A new family of power transformations to improve normality or symmetry", eq. (2.1).
+    """
+
+    power: float
+
+    @classmethod
+    def of(cls, y: Array, low: float = -2.0, high: float = 4.0) -> YeoJohnson:
+        """The power in [low, high] of the highest likelihood if transformed y (n,) are normal; 1 where n < 3."""
+        if len(y) < 3 or float(np.ptp(y)) == 0.0:
+            return cls(1.0)
+        step = (high - low) / 24.0
+        powers = np.linspace(low, high, 25)
+        for _ in range(3):  # each time a tenth as wide: 1e-2 of the first step is beyond what any sample can tell
+            best = float(powers[np.argmax(_log_likelihoods(y, powers))])
+            powers = np.clip(best + step * np.linspace(-1.0, 1.0, 21), low, high)
+            step /= 10.0
+        return cls(best)
+
+    def apply(self, y: Array) -> Array:
+        """Into the transformed scale."""
+        return np.asarray(_yeo_johnson(y, np.array([self.power]))[0])
+
+    def invert(self, z: Array) -> Array:
+        """Back; beyond the transform's range, which is bounded where the power is not in [0, 2], at +-1e9."""
+        size = np.abs(z)
+        exponents = np.where(z >= 0.0, self.power, 2.0 - self.power)
+        is_log = np.abs(exponents) < 1e-9
+        with np.errstate(over="ignore", divide="ignore"):
+            inside = np.maximum(size * exponents, -1.0)
+            logs = np.where(is_log, size, np.log1p(inside) / np.where(is_log, 1.0, exponents))
+            return np.asarray(np.sign(z) * np.minimum(np.expm1(logs), FARTHEST))
 
 
 @dataclass(frozen=True)
 class Tamed:
-    """Clipped below, then Yeo-Johnson's power transform with the most likely power, then standardised.
+    """Clipped below, then Yeo-Johnson's power transform with the most likely power, standardised before and after.
 
     A few values far below the rest (a penalty, a steep wall) would otherwise set the scale on which the GP sees the
     good ones. The order of values is kept, but for those below the clip.
 
     Attributes:
-        raw, clipped, final: standardise the values, the clipped ones, and those after the power.
-        floor: what lies below is raised to it, in the units of `raw`.
-        power: Yeo-Johnson's lambda, in [-2, 4]; 1 changes nothing.
-    Source: Yeo, Johnson (2000), "A new family of power transformations to improve normality or symmetry", eq. (2.1).
+        steps: the transforms, the first applied first.
     """
 
-    raw: Standardised
-    floor: float
-    clipped: Standardised
-    power: float
-    final: Standardised
+    steps: tuple[Outputs, ...]
 
     @classmethod
-    def of(cls, y: Array) -> Tamed:
-        """The transform that suits y (n,), n >= 1."""
-        raw = Standardised.of(y)
-        z = raw.apply(y)
-        median = float(np.median(z))
-        spread = ROBUST * float(np.median(np.abs(z - median)))
-        floor = median - CLIP * spread if spread > 0.0 else -np.inf
-        clipped = Standardised.of(np.maximum(z, floor))
-        z = clipped.apply(np.maximum(z, floor))
-        power = _most_likely_power(z)
-        return cls(raw, floor, clipped, power, Standardised.of(yeo_johnson(z, power)))
+    def of(cls, y: Array, *, clip: float | None = 4.0, warp: bool = True) -> Tamed:
+        """The transform that suits y (n,).
+
+        Args:
+            y: finite values, maximised.
+            clip: robust standard deviations below the median; what is worse is all the same. None to leave it.
+            warp: whether to apply the power transform.
+        """
+        clipped = Clipped.of(y, math.inf if clip is None else clip)
+        y = clipped.apply(y)
+        standardised = Standardised.of(y)
+        if not warp:
+            return cls((clipped, standardised))
+        z = standardised.apply(y)
+        power = YeoJohnson.of(z)
+        return cls((clipped, standardised, power, Standardised.of(power.apply(z))))
 
     def apply(self, y: Array) -> Array:
         """Into standardised units."""
-        return self.final.apply(yeo_johnson(self.before_power(y), self.power))
+        for step in self.steps:
+            y = step.apply(y)
+        return y
 
-    def before_power(self, y: Array) -> Array:
-        """Clipped and standardised only."""
-        return self.clipped.apply(np.maximum(self.raw.apply(y), self.floor))
-
-
-def yeo_johnson(z: Array, power: float) -> Array:  # (n,) -> (n,)
-    """Yeo and Johnson's transform, increasing in z; the identity at power 1."""
-    size = np.log1p(np.abs(z))
-    up = size if abs(power) < 1e-8 else np.expm1(power * size) / power
-    other = 2.0 - power
-    down = size if abs(other) < 1e-8 else np.expm1(other * size) / other
-    return np.where(z >= 0.0, up, -down)
+    def invert(self, z: Array) -> Array:
+        """Back into the units of the values."""
+        for step in reversed(self.steps):
+            z = step.invert(z)
+        return z
 
 
-def _most_likely_power(z: Array) -> float:
-    """The power under which the transformed values are most likely normal; 1 where they hardly differ."""
-    if float(np.std(z)) < 1e-9:
-        return 1.0
-    jacobian = float(np.sum(np.sign(z) * np.log1p(np.abs(z))))
+def _yeo_johnson(y: Array, powers: Array) -> Array:  # (n,), (p,) -> (p, n)
+    exponents = np.where(y >= 0.0, powers[:, None], 2.0 - powers[:, None])
+    logs = np.log1p(np.abs(y))
+    is_log = np.abs(exponents) < 1e-9
+    safe = np.where(is_log, 1.0, exponents)
+    return np.asarray(np.sign(y) * np.where(is_log, logs, np.expm1(safe * logs) / safe))
 
-    def cost(power: float) -> float:
-        variance = float(np.var(yeo_johnson(z, power)))
-        return 0.5 * len(z) * float(np.log(max(variance, 1e-300))) - (power - 1.0) * jacobian
 
-    return float(minimize_scalar(cost, bounds=(-2.0, 4.0), method="bounded", options={"xatol": 1e-2}).x)
+def _log_likelihoods(y: Array, powers: Array) -> Array:  # (n,), (p,) -> (p,)
+    """Profile log likelihood of each power: mean and variance of the transformed values are the best ones."""
+    variances = np.maximum(_yeo_johnson(y, powers).var(axis=1), SMALLEST)
+    jacobian = float(np.sum(np.sign(y) * np.log1p(np.abs(y))))
+    return np.asarray(-0.5 * len(y) * np.log(variances) + (powers - 1.0) * jacobian)

@@ -1,0 +1,82 @@
+"""The models of f that published methods assume, and the one for everything else."""
+
+from __future__ import annotations
+
+from raybo.surrogate.kernels import KernelName
+from raybo.surrogate.model import Hyperparameter, Model
+from raybo.surrogate.priors import Flat, Gamma, LogNormal, Normal
+
+
+def standard_model(
+    log_median: float = -1.0, log_sd: float = 1.5, *, noise_log_median: float = -6.0, noise_log_sd: float = 1.5
+) -> Model:
+    """Matern-5/2 with a length-scale an axis, log-normal priors; short length-scales (0.37 of a side) are likeliest."""
+    return _log_normal(LogNormal(log_median, log_sd), LogNormal(noise_log_median, noise_log_sd))
+
+
+def dimension_scaled_model(d: int) -> Model:
+    """As `standard_model`, with length-scales that are expected to grow with the dimension."""
+    return _log_normal(LogNormal.dimension_scaled(d), LogNormal(-6.0, 1.5))
+
+
+def random_grid_model(start: float = 1.0) -> Model:
+    """Matern-3/2, one length-scale by maximum likelihood within [1e-5, 1e5], unit outputscale, noise 1e-4, zero mean.
+
+    Source: the experiments of Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid
+    Search Sufficient?"; `start` there is 1 in raw units.
+    """
+    return Model(
+        kernel="matern32",
+        lengthscale=Hyperparameter(low=1e-5, high=1e5, start=start),
+        outputscale=Hyperparameter(fixed=1.0),
+        noise_variance=Hyperparameter(fixed=1e-4),
+        shared_lengthscale=True,
+    )
+
+
+def uhe_model(prior: Gamma | None = None) -> Model:
+    """Matern-5/2 with a Gamma prior, shape 1e-3 and rate 10 unless given, on every hyperparameter.
+
+    Source: Ha et al. (2023), arXiv:2306.06844, appendix C; the ranges are ours.
+    """
+    gamma = Gamma(1e-3, 10.0) if prior is None else prior
+    return Model(
+        lengthscale=Hyperparameter(gamma, low=5e-3, high=10.0, start=0.3),
+        outputscale=Hyperparameter(gamma, low=1e-3, high=1e3, start=1.0),
+        noise_variance=Hyperparameter(gamma, low=1e-6, high=1.0, start=1e-3),
+    )
+
+
+def gibo_model(noise_variance: float, low: float, high: float, kernel: KernelName = "rbf") -> Model:
+    """Length-scales anywhere in [low, high], outputscale around 2, known noise, constant mean.
+
+    Source: Mueller, von Rohr, Trimpe (2021), "Local policy search with Bayesian optimization", published settings.
+    """
+    return Model(
+        kernel=kernel,
+        lengthscale=Hyperparameter(Flat(), low=low, high=high, start=0.5 * (low + high)),
+        outputscale=Hyperparameter(Normal(2.0, 1.0), low=1e-3, high=1e3, start=2.0),
+        noise_variance=Hyperparameter(fixed=noise_variance),
+        mean="constant",
+    )
+
+
+def turbo_model() -> Model:
+    """Matern-5/2 with flat priors in TuRBO's ranges, constant mean.
+
+    Source: Eriksson et al. (2019), "Scalable Global Optimization via Local Bayesian Optimization", supplement.
+    """
+    return Model(
+        lengthscale=Hyperparameter(Flat(), low=5e-3, high=2.0, start=0.5),
+        outputscale=Hyperparameter(Flat(), low=0.05, high=20.0, start=1.0),
+        noise_variance=Hyperparameter(Flat(), low=5e-4, high=0.2, start=5e-3),
+        mean="constant",
+    )
+
+
+def _log_normal(lengthscale: LogNormal, noise_variance: LogNormal) -> Model:
+    return Model(
+        lengthscale=Hyperparameter(lengthscale, low=5e-3, high=20.0, start=0.4),
+        outputscale=Hyperparameter(LogNormal(0.0, 1.5), low=1e-2, high=1e2, start=1.0),
+        noise_variance=Hyperparameter(noise_variance, low=1e-6, high=1.0, start=1e-3),
+    )

@@ -1,0 +1,132 @@
+"""The table of a trial's life: as it is documented, complete, and without a place where a trial could stay for ever."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from raybo.engine import lifecycle
+from raybo.engine.lifecycle import Occurrence, Phase, Step, step
+from raybo.history import Kind
+
+ENDS = {Phase.FINISHED, Phase.FAILED, Phase.LOST, Phase.STOPPED}
+PAIRS = list(itertools.product(Phase, Occurrence))
+
+
+def defined(phase, occurrence):
+    try:
+        step(phase, occurrence)
+    except AssertionError:
+        return False
+    return True
+
+
+def documented():
+    """The table in the module's docstring, as {(phase, occurrence, given up): step}."""
+    table = {}
+    rows = re.findall(r"^    (waiting|running|either) .*$", lifecycle.__doc__, re.MULTILINE)
+    lines = [line for line in lifecycle.__doc__.splitlines() if re.match(r"    (waiting|running|either)\b", line)]
+    assert len(lines) == len(rows)
+    for line in lines:
+        state, occurrence, following, instructions, *remark = re.split(r"\s{2,}", line.strip())
+        record = re.search(r"record (\w+)", instructions)
+        told = Step(
+            Phase(following),
+            Kind(record[1]) if record else None,
+            submit="submit again" in instructions,
+            free="free the worker" in instructions,
+        )
+        for phase in ("waiting", "running") if state == "either" else (state,):
+            table[Phase(phase), Occurrence(occurrence), remark == ["after the last attempt"]] = told
+    return table
+
+
+def test_the_table_in_the_docstring_is_what_happens():
+    table = documented()
+    for (phase, occurrence, given_up), told in table.items():
+        for retries in range(3):
+            losses = retries + 1 if given_up else retries
+            assert step(phase, occurrence, losses=losses, retries=retries) == told
+    assert {(phase, occurrence) for phase, occurrence, _ in table} == {pair for pair in PAIRS if defined(*pair)}
+
+
+@pytest.mark.parametrize(("phase", "occurrence"), PAIRS, ids=lambda value: value.value)
+def test_every_pair_either_leads_somewhere_or_raises_with_the_story(phase, occurrence):
+    if not defined(phase, occurrence):
+        with pytest.raises(AssertionError, match=f"a trial that is {phase.value} cannot meet '{occurrence.value}'"):
+            step(phase, occurrence)
+        return
+    following = step(phase, occurrence)
+    assert phase not in ENDS  # what has ended meets nothing more
+    assert following.free == (following.phase in ENDS)  # a worker is freed at the end, and only there
+    assert not (following.free and following.submit)
+    if following.phase in ENDS:
+        assert following.record is not None
+    if following.submit:
+        assert following.phase is Phase.WAITING
+        assert following.record is Kind.RETRIED
+
+
+def test_whatever_runs_can_be_stopped_and_survives_the_loss_of_the_study():
+    for phase in (Phase.WAITING, Phase.RUNNING):
+        assert step(phase, Occurrence.STOPPED).phase is Phase.STOPPED
+        assert step(phase, Occurrence.STUDY_LOST) == Step(Phase.WAITING, Kind.RETRIED, submit=True)
+
+
+@pytest.mark.parametrize("retries", range(4))
+def test_a_trial_that_always_loses_its_worker_runs_once_more_than_it_is_retried(retries):
+    phase, runs = Phase.WAITING, 0
+    while phase not in ENDS:
+        assert step(phase, Occurrence.SUBMITTED) == Step(Phase.RUNNING)
+        runs += 1
+        following = step(Phase.RUNNING, Occurrence.WORKER_LOST, losses=runs, retries=retries)
+        phase = following.phase
+    assert phase is Phase.LOST
+    assert following == Step(Phase.LOST, Kind.FAILED, free=True)
+    assert runs == retries + 1
+
+
+class Life(RuleBasedStateMachine):
+    """Any sequence of what can happen: the trial ends, once, after a bounded number of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.phase, self.losses, self.interruptions, self.submissions, self.records = Phase.WAITING, 0, 0, 0, []
+
+    @precondition(lambda self: self.phase not in ENDS)
+    @rule(data=st.data())
+    def happen(self, data):
+        occurrence = data.draw(st.sampled_from([o for o in Occurrence if defined(self.phase, o)]))
+        self.losses += occurrence is Occurrence.WORKER_LOST
+        self.interruptions += occurrence is Occurrence.STUDY_LOST
+        self.submissions += occurrence is Occurrence.SUBMITTED
+        following = step(self.phase, occurrence, losses=self.losses, retries=2)
+        self.phase = following.phase
+        self.records.append(following.record)
+
+    @precondition(lambda self: self.phase in ENDS)
+    @rule(occurrence=st.sampled_from(Occurrence))
+    def nothing_more(self, occurrence):
+        with pytest.raises(AssertionError):
+            step(self.phase, occurrence, losses=self.losses, retries=2)
+
+    @invariant()
+    def ends_once(self):
+        ends = [kind for kind in self.records if kind not in (None, Kind.RETRIED)]
+        assert len(ends) == (self.phase in ENDS)
+        assert self.records.count(Kind.RETRIED) <= 2 + self.interruptions
+        assert self.submissions <= 1 + 2 + self.interruptions  # retries, and what was not the trial's doing
+
+    @invariant()
+    def is_never_stuck(self):
+        if self.phase not in ENDS:
+            assert any(defined(self.phase, occurrence) for occurrence in Occurrence)
+
+
+TestLife = Life.TestCase
+TestLife.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)

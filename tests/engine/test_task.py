@@ -1,0 +1,273 @@
+"""One trial: whatever the objective returns or raises, plain data leaves the worker."""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+import pickle
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
+
+from raybo.engine.lifecycle import Occurrence
+from raybo.engine.task import METRICS_KEPT, TRACEBACK_CHARACTERS, read_result, run_trial
+
+PLAIN = (type(None), bool, int, float, str)
+
+
+def run(function, config=None, settings=None, metric="loss", threads=1):
+    """A run, checked for what holds of every one."""
+    occurrence, data = run_trial(function, config or {"x": 1}, settings or {}, metric, threads)
+    assert json.loads(json.dumps(data)) == data  # what the journal will make of it
+    assert pickle.loads(pickle.dumps(data)) == data  # noqa: S301
+    assert all(type(value) in PLAIN for value in data.values() if not isinstance(value, dict))
+    assert all(type(value) in PLAIN for value in data.get("metrics", {}).values())
+    assert data["seconds"] >= 0
+    assert data["host"]
+    assert ("value" in data) == (occurrence is Occurrence.RETURNED)
+    assert ("reason" in data) == (occurrence is not Occurrence.RETURNED)
+    if "reason" in data:
+        assert data["reason"].strip()
+        assert len(data["reason"].splitlines()) == 1
+        assert len(data["reason"]) < 400
+    assert len(data.get("traceback", "")) <= TRACEBACK_CHARACTERS
+    return occurrence, data
+
+
+def raising(error):
+    def objective(config):
+        raise error
+
+    return objective
+
+
+# ---- a number, or a dict that holds it
+
+
+class Whole(enum.IntEnum):
+    FIVE = 5
+
+
+class Half(float):
+    pass
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(0, 1, -2.5, 1e308, 5e-324, 2**70, Whole.FIVE, Half(0.5)),
+        *(np.float32(0.5), np.float64(3), np.longdouble(2), np.int8(-3), np.uint64(2**64 - 1)),
+        *(np.array(3.0), np.array(4)),
+    ],
+    ids=repr,
+)
+def test_a_finite_number_is_a_result_alone_or_in_a_dict(value):
+    for returned in (value, {"loss": value}, {"other": 1, "loss": value}):
+        occurrence, data = run(lambda config, returned=returned: returned)
+        assert occurrence is Occurrence.RETURNED
+        assert type(data["value"]) is float
+        assert data["value"] == float(value)
+
+
+BAD = [
+    (math.nan, "its loss is nan, not a finite number"),
+    (-math.inf, "its loss is -inf, not a finite number"),
+    (np.float32("inf"), "its loss is inf, not a finite number"),
+    (True, "its loss is not a number but True"),
+    (np.bool_(False), "its loss is not a number but "),
+    ("0.5", "its loss is not a number but '0.5'"),
+    (1 + 2j, "its loss is not a number but (1+2j)"),
+    (Fraction(1, 2), "its loss is not a number but Fraction(1, 2)"),
+    ([0.5], "its loss is not a number but [0.5]"),
+    ((0.5, 1), "its loss is not a number but (0.5, 1)"),
+    (np.array([0.5]), "its loss is not a number but array([0.5])"),
+    (np.zeros((9, 9)), "its loss is not a number but array([[0., 0., 0."),
+    (threading.Lock(), "its loss is not a number but <unlocked _thread.lock object"),
+    ("x" * 10**6, "its loss is not a number but 'xxxxxxxx"),
+]
+
+
+@pytest.mark.parametrize(("value", "words"), BAD, ids=range(len(BAD)))
+def test_what_is_no_finite_number_is_told_as_it_was_returned(value, words):
+    for returned in (value, {"loss": value}):
+        occurrence, data = run(lambda config, returned=returned: returned)
+        assert occurrence is Occurrence.BAD_RESULT
+        assert data["reason"].startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        (None, "it returned None; return the number, or a dict with 'loss'"),
+        ({}, "it returned no 'loss' but nothing"),
+        ({"accuracy": 1.0, "f1": 2}, "it returned no 'loss' but 'accuracy', 'f1'"),
+        ({"loss": None}, "its loss is not a number but None"),
+    ],
+    ids=repr,
+)
+def test_a_missing_metric_is_told_with_what_is_there(returned, words):
+    occurrence, data = run(lambda config: returned)
+    assert (occurrence, data["reason"]) == (Occurrence.BAD_RESULT, words)
+
+
+def test_a_result_beyond_every_float_is_a_failure_of_the_trial():
+    occurrence, _ = run(lambda config: 10**400)
+    assert occurrence is not Occurrence.RETURNED
+
+
+def test_other_metrics_are_kept_as_far_as_they_are_plain():
+    class Text(str):
+        pass
+
+    others = {
+        "f": np.float32(0.5),
+        "i": np.int64(3),
+        "b": np.True_,
+        "t": Text("text"),
+        "none": None,
+        "nan": math.nan,
+        "long": np.longdouble(2),
+        "enum": Whole.FIVE,
+        "half": Half(0.5),
+        5: 6,
+        (1, 2): 3,
+        "huge": 10**5_000,  # no JSON
+        "text": "x" * 10**6,
+        "list": [1],
+        "array": np.zeros(3),
+        "delta": np.timedelta64(5, "s"),
+        "surrogate": "\ud800",
+    }
+    occurrence, data = run(lambda config: {"loss": 1, **others})
+    metrics = data["metrics"]
+    assert occurrence is Occurrence.RETURNED
+    assert {
+        key: metrics[key] for key in ("f", "i", "b", "t", "none", "nan", "long", "enum", "half", "5", "(1, 2)")
+    } == {
+        "f": 0.5,
+        "i": 3,
+        "b": True,
+        "t": "text",
+        "none": None,
+        "nan": "nan",
+        "long": 2.0,
+        "enum": 5,
+        "half": 0.5,
+        "5": 6,
+        "(1, 2)": 3,
+    }
+    assert len(metrics["text"]) == 1_000
+    assert not {"list", "array", "delta", "loss"} & set(metrics)
+    many = {f"m{i}": i for i in range(1_000)}
+    assert len(run(lambda config: {"loss": 1, **many})[1]["metrics"]) <= METRICS_KEPT
+
+
+@given(st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text()), st.lists, max_leaves=3))
+def test_reading_any_result_gives_a_finite_number_or_a_reason(result):
+    for returned in (result, {"loss": result, "other": result}):
+        value, reason, _ = read_result(returned, "loss")
+        assert (value is None) != (reason == "")
+        assert value is None or math.isfinite(value)
+
+
+# ---- raised
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError("no")
+
+
+class Odd(Exception):
+    """Cannot be made again from its arguments, and holds what no pickle takes."""
+
+    def __init__(self, lock, other):
+        super().__init__("odd")
+        self.lock = lock
+
+
+RAISED = [
+    (ValueError("bad rate"), "ValueError: bad rate"),
+    (ValueError(), "ValueError"),
+    (ValueError("first\nsecond"), "ValueError: first"),
+    (ValueError("\n\n  third"), "ValueError: third"),
+    (KeyError("x"), "KeyError: 'x'"),
+    (SystemExit(), "SystemExit"),
+    (SystemExit(0), "SystemExit: 0"),
+    (SystemExit("bye"), "SystemExit: bye"),
+    (KeyboardInterrupt(), "KeyboardInterrupt"),
+    (GeneratorExit(), "GeneratorExit"),
+    (MemoryError(), "MemoryError"),
+    (Unprintable(), "Unprintable: <Unprintable>"),
+    (Odd(threading.Lock(), 1), "Odd: odd"),
+    (ValueError("\ud800"), "ValueError: \ud800"),
+]
+
+
+@pytest.mark.parametrize(("error", "words"), RAISED, ids=range(len(RAISED)))
+def test_whatever_is_raised_is_a_result_with_its_traceback(error, words):
+    occurrence, data = run(raising(error))
+    assert occurrence is Occurrence.RAISED
+    assert data["reason"] == words
+    assert "in objective" in data["traceback"]
+    assert "run_trial" not in data["traceback"]  # the user's frames only
+
+
+def test_a_huge_message_is_cut():
+    occurrence, data = run(raising(ValueError("x" * 10**7)))
+    assert occurrence is Occurrence.RAISED
+    assert data["reason"].startswith("ValueError: xxx")
+
+
+def test_the_cause_of_an_error_is_told():
+    def objective(config):
+        try:
+            raise KeyError("inner")
+        except KeyError as error:
+            raise ValueError("outer") from error
+
+    _, data = run(objective)
+    assert "inner" in data["traceback"]
+    assert data["traceback"].rstrip().endswith("ValueError: outer")
+
+
+def test_recursion_without_end_is_a_failed_trial():
+    def objective(config):
+        return objective(config)
+
+    occurrence, data = run(objective)
+    assert occurrence is Occurrence.RAISED
+    assert data["reason"].startswith("RecursionError: ")
+
+
+def test_an_objective_that_cannot_be_called_so_is_a_failed_trial():
+    _, data = run(lambda: 1)
+    assert data["reason"].startswith("TypeError: ")
+
+
+# ---- how it is called
+
+
+def test_it_gets_its_own_copy_of_the_configuration_and_its_settings():
+    config = {"x": 1, "y": {"z": 2}}
+
+    def objective(config, *, folds=5):
+        config["x"] = 99
+        return {"loss": folds}
+
+    assert run(objective, config, {"folds": 3})[1]["value"] == 3.0
+    assert config == {"x": 1, "y": {"z": 2}}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_numerical_libraries_keep_to_the_threads_of_the_trial(threads):
+    before = [pool["num_threads"] for pool in threadpool_info()]
+    value = run(lambda config: max(pool["num_threads"] for pool in threadpool_info()), threads=threads)[1]["value"]
+    assert value <= threads
+    assert [pool["num_threads"] for pool in threadpool_info()] == before

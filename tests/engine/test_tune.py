@@ -1,0 +1,706 @@
+"""Studies on a real Ray: what becomes of every kind of trial, of the study's own death, and of being stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import json
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import raybo
+from raybo.engine import driver
+from raybo.errors import JournalInUse, MethodError, ObjectiveError, RayError, SpaceError
+from raybo.history import ENDS, Event, Kind, State
+from raybo.journal import Journal, read
+from raybo.searcher import Searcher
+from tests.conftest import CPUS
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_session")]
+
+SPACE = raybo.Space({"x": raybo.Float(0, 1), "n": raybo.Integer(1, 9)})
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "study.db"
+
+
+@pytest.fixture
+def log(tmp_path):
+    """What trials write down, a line each; they run in other processes."""
+    file = tmp_path / "log"
+    file.touch()
+    return file
+
+
+def tune(objective, path, **arguments):
+    """A study, checked for what holds of every one that has ended."""
+    study = raybo.tune(objective, **{"method": "random", "seed": 0, "workers": 2, **arguments}, storage=path)
+    check_journal(path)
+    loaded = raybo.load(path)
+    for mine, theirs in zip(study.trials, loaded.trials, strict=True):
+        assert replace(mine, config={}) == replace(theirs, config={})
+        assert study.space.pack(mine.config) == loaded.space.pack(theirs.config)
+    assert study.planned == arguments["trials"]
+    assert study.count(State.PENDING) == 0
+    assert not path.with_name(f"{path.name}-lock").exists()
+    return study
+
+
+def check_journal(path):
+    """Events are numbered without a hole; every trial is asked for before it ends, and ends at most once."""
+    _, events = read(path)
+    assert [event.number for event in events] == list(range(1, len(events) + 1))
+    assert [event.at for event in events] == sorted(event.at for event in events)
+    ended, asked = set(), 0
+    for event in events:
+        if event.kind is Kind.ASKED:
+            assert event.trial == asked
+            assert event.data["seen"] < event.number
+            asked += 1
+        elif event.kind is not Kind.PLANNED:
+            assert event.trial < asked
+            assert event.trial not in ended
+            if event.kind in ENDS:
+                ended.add(event.trial)
+    return events
+
+
+def simple(**declared):
+    @raybo.objective(space=SPACE, metric="score", **declared)
+    def simple(config):
+        return {"score": config["x"] * config["n"], "half": config["x"] / 2}
+
+    return simple
+
+
+# ---- the ordinary course
+
+
+def test_every_trial_is_run_and_told(path):
+    study = tune(simple(), path, trials=10, workers=4)
+    assert [trial.number for trial in study.trials] == list(range(10))
+    for trial in study.trials:
+        assert trial.state is State.FINISHED
+        assert trial.value == trial.config["x"] * trial.config["n"]
+        assert trial.details["metrics"] == {"half": trial.config["x"] / 2}
+        assert trial.seconds >= 0
+        assert trial.attempt == 1
+    assert study.best.value == max(trial.value for trial in study.trials)
+    assert study.path == path
+
+
+def test_without_storage_the_study_is_kept_in_memory_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study = raybo.tune(simple(mode="min"), trials=4, method="sobol", workers=2)
+    assert study.path is None
+    assert study.best.value == min(trial.value for trial in study.trials)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("method", ["random", "sobol", "gp-ucb", "auto"])
+def test_one_worker_and_one_seed_give_the_same_trials(tmp_path, method):
+    studies = [tune(simple(), tmp_path / f"{i}.db", trials=7, workers=1, seed=5, method=method) for i in range(2)]
+    first, second = ([(trial.config, trial.value, trial.tags) for trial in study.trials] for study in studies)
+    assert first == second
+
+
+def test_every_proposal_can_be_made_again_from_what_it_had_seen(path):
+    """Also with several workers: the journal up to `seen` gives the proposal that follows."""
+    tune(simple(), path, trials=16, workers=4, method="gp-ucb", initial=4)
+    description, events = read(path)
+    searcher = Searcher(SPACE, description.method, description.mode, description.seed, **description.options)
+    replayed = 0
+    for asked in (event for event in events if event.kind is Kind.ASKED):
+        while searcher.history.last_event < asked.data["seen"]:
+            searcher.apply(events[searcher.history.last_event])
+        # what happened between seeing and asking was not known to the method, so it is put aside
+        again = searcher.propose(searcher.history)
+        assert (again.trial, again.data["x"], again.data["tags"]) == (asked.trial, asked.data["x"], asked.data["tags"])
+        replayed += 1
+    assert replayed == 16
+    assert sum("theta" in event.data.get("tags", {}) for event in events) >= 8
+
+
+def test_workers_run_at_the_same_time_and_never_more_of_them(path):
+    @raybo.objective(space=SPACE)
+    def sleeping(config):
+        begin = time.time()
+        time.sleep(0.3)
+        return {"value": 1.0, "begin": begin, "end": time.time(), "pid": os.getpid()}
+
+    study = tune(sleeping, path, trials=12, workers=3)
+    spans = [trial.details["metrics"] for trial in study.trials]
+    at_once = [sum(a["begin"] <= b["begin"] < a["end"] for a in spans) for b in spans]
+    assert max(at_once) == 3
+    assert len({span["pid"] for span in spans}) >= 3
+
+
+def test_a_status_never_tells_of_what_is_not_committed(path):
+    @raybo.objective(space=SPACE)
+    def quick(config):
+        time.sleep(0.05)
+        if config["n"] == 5:
+            raise ValueError("five")
+        return config["x"]
+
+    told, notes = [], []
+
+    def watch(status):
+        states = [trial.state for trial in raybo.load(path).trials]
+        assert states.count(State.FINISHED) >= status.finished
+        assert states.count(State.FAILED) >= status.failed
+        if status.best is not None:
+            assert raybo.load(path).trials[status.best[0]].value == status.best[1]
+        assert status.running <= 2
+        told.append((status.finished + status.failed, status))
+        notes.extend(status.notes)
+
+    study = tune(quick, path, trials=40, watch=watch)
+    counts = [count for count, _ in told]
+    assert counts == sorted(counts)
+    last = told[-1][1]
+    assert (last.finished + last.failed, last.planned, last.running) == (40, 40, 0)
+    assert last.best == (study.best.number, study.best.value)
+    failed = [trial.number for trial in study.trials if trial.state is State.FAILED]
+    assert failed
+    assert sorted(notes) == sorted(f"trial {number} failed: ValueError: five" for number in failed)
+
+
+def test_the_study_answers_while_its_method_thinks(path):
+    """A status is asked for every 0.2 s; were the event loop kept by a proposal, one or two would come with each."""
+
+    class Slow(raybo.Space):
+        def decode(self, X):  # every proposal is decoded, where the method runs
+            time.sleep(1.5)
+            return super().decode(X)
+
+    @raybo.objective(space=Slow({"x": raybo.Float(0, 1)}))
+    def job(config):
+        return config["x"]
+
+    statuses = []
+    tune(job, path, trials=2, workers=1, watch=statuses.append)
+    assert sum(status.finished < 2 for status in statuses) > 8
+
+
+# ---- each row of the table of outcomes
+
+
+def test_what_a_trial_returns_or_raises_is_recorded_and_run_once(path, log):
+    kinds = [
+        "float",
+        "dict",
+        "nan",
+        "inf",
+        "none",
+        "missing",
+        "text",
+        "raises",
+        "exits",
+        "interrupts",
+        "odd",
+        "unplain",
+    ]
+
+    @raybo.objective(space={"kind": raybo.Categorical(kinds)}, metric="score")
+    def job(config):
+        with log.open("a") as file:
+            file.write(config["kind"] + "\n")
+
+        class OddError(Exception):
+            def __init__(self, one, two):
+                super().__init__(one)
+                self.lock = threading.Lock()
+
+        def raises(error):
+            raise error
+
+        return {
+            "float": lambda: 0.5,
+            "dict": lambda: {"score": np.float32(0.25), "array": np.zeros(3)},
+            "nan": lambda: {"score": float("nan")},
+            "inf": lambda: float("inf"),
+            "none": lambda: None,
+            "missing": lambda: {"accuracy": 1.0},
+            "text": lambda: "0.5",
+            "raises": lambda: raises(ValueError("bad rate")),
+            "exits": lambda: raises(SystemExit(3)),
+            "interrupts": lambda: raises(KeyboardInterrupt()),
+            "odd": lambda: raises(OddError("odd", 2)),
+            "unplain": lambda: {
+                "score": 1,
+                "big": 10**5_000,
+                "delta": np.timedelta64(1),
+                "long": np.longdouble(1),
+                "lock": threading.Lock(),
+            },
+        }[config["kind"]]()
+
+    study = tune(job, path, trials=60, workers=4)
+    assert {trial.config["kind"] for trial in study.trials} == set(kinds)
+    assert len(log.read_text().split()) == 60  # nothing here is run twice
+    expected = {
+        "float": 0.5,
+        "dict": 0.25,
+        "nan": "its score is nan, not a finite number",
+        "inf": "its score is inf, not a finite number",
+        "none": "it returned None; return the number, or a dict with 'score'",
+        "missing": "it returned no 'score' but 'accuracy'",
+        "text": "its score is not a number but '0.5'",
+        "raises": "ValueError: bad rate",
+        "exits": "SystemExit: 3",
+        "interrupts": "KeyboardInterrupt",
+        "odd": "OddError: odd",
+        "unplain": 1.0,
+    }
+    for trial in study.trials:
+        wanted = expected[trial.config["kind"]]
+        if isinstance(wanted, float):
+            assert (trial.state, trial.value, trial.reason) == (State.FINISHED, wanted, "")
+        else:
+            assert (trial.state, trial.value, trial.reason) == (State.FAILED, None, wanted)
+        if trial.config["kind"] in ("raises", "exits", "interrupts", "odd"):
+            assert "in job" in trial.details["traceback"]
+        assert trial.attempt == 1
+    assert study.best.value == 1.0
+
+
+@pytest.mark.parametrize(
+    "die",
+    [lambda: os._exit(0), lambda: os.kill(os.getpid(), 9), lambda: ctypes.string_at(0)],
+    ids=["exit", "kill", "segv"],
+)
+def test_a_trial_whose_worker_is_lost_starts_again(path, log, die):
+    @raybo.objective(space=SPACE)
+    def dying(config):
+        faulthandler.disable()  # a segmentation fault without its pages of text
+        with log.open("a") as file:
+            file.write(f"{config['x']}\n")
+        if log.read_text().split().count(str(config["x"])) == 1:
+            die()
+        return config["x"]
+
+    study = tune(dying, path, trials=2, retries=1)
+    assert [(trial.state, trial.attempt, trial.reason) for trial in study.trials] == [(State.FINISHED, 2, "")] * 2
+    assert len(log.read_text().split()) == 4
+    retried = [event for event in read(path)[1] if event.kind is Kind.RETRIED]
+    assert sorted(event.trial for event in retried) == [0, 1]
+    assert all("its worker died" in event.data["reason"] for event in retried)
+
+
+@pytest.mark.parametrize("retries", [0, 2])
+def test_a_trial_that_loses_every_worker_is_lost_after_its_last_attempt(path, log, retries):
+    @raybo.objective(space=SPACE)
+    def dying(config):
+        with log.open("a") as file:
+            file.write("run\n")
+        os._exit(1)
+
+    notes = []
+    study = tune(dying, path, trials=1, retries=retries, watch=lambda status: notes.extend(status.notes))
+    (trial,) = study.trials
+    assert (trial.state, trial.attempt, trial.value) == (State.LOST, retries + 1, None)
+    assert "its worker died" in trial.reason
+    assert len(log.read_text().split()) == retries + 1
+    assert [note.split(":")[0] for note in notes] == [
+        *(f"trial 0 starts again (attempt {n})" for n in range(2, retries + 2)),
+        "trial 0 lost",
+    ]
+
+
+def test_a_trial_over_its_time_limit_fails_and_frees_its_worker(path, log):
+    @raybo.objective(space={"hang": raybo.Categorical(["sleep", "stubborn", "no"])}, trial_seconds=1.0)
+    def hanging(config):
+        with log.open("a") as file:
+            file.write("run\n")
+        if config["hang"] == "sleep":
+            time.sleep(600)  # one call into C
+        while config["hang"] == "stubborn":
+            with contextlib.suppress(BaseException):
+                time.sleep(0.01)
+        return 1.0
+
+    study = tune(hanging, path, trials=8, workers=4, retries=3)
+    assert {trial.config["hang"] for trial in study.trials} == {"sleep", "stubborn", "no"}
+    for trial in study.trials:
+        if trial.config["hang"] == "no":
+            assert trial.state is State.FINISHED
+        else:
+            assert (trial.state, trial.attempt) == (State.FAILED, 1)
+            assert trial.reason == "it ran longer than its limit of 1 seconds"
+    assert len(log.read_text().split()) == 8  # not retried
+
+
+def test_the_time_limit_counts_from_when_a_trial_begins(path):
+    """Of two trials submitted together only one has room: the other waits longer than it may run."""
+
+    @raybo.objective(space=SPACE, num_cpus=CPUS)
+    def filling(config):
+        time.sleep(1.2)
+        return 1.0
+
+    study = tune(filling, path, trials=3, workers=3, trial_seconds=2.0)
+    assert [trial.state for trial in study.trials] == [State.FINISHED] * 3
+
+
+def test_a_study_whose_trials_all_fail_ends(path):
+    @raybo.objective(space=SPACE)
+    def failing(config):
+        raise RuntimeError
+
+    study = tune(failing, path, trials=6, method="auto")
+    assert [trial.state for trial in study.trials] == [State.FAILED] * 6
+    with pytest.raises(raybo.TrialError, match="no trial has finished"):
+        _ = study.best
+
+
+# ---- stopped
+
+
+def test_a_study_over_its_time_limit_stops_what_runs(path):
+    @raybo.objective(space=SPACE)
+    def slow(config):
+        time.sleep(0.1 if config["x"] < 0.5 else 600)
+        return config["x"]
+
+    reasons = []
+    study = tune(slow, path, trials=50, max_minutes=0.05, watch=lambda status: reasons.append(status.reason))
+    stopped = [trial for trial in study.trials if trial.state is State.STOPPED]
+    assert 1 <= len(stopped) <= 2
+    assert {trial.reason for trial in stopped} == {"time limit of 0.05 minutes"}
+    assert all(trial.value is None for trial in stopped)
+    assert reasons[-1] == "time limit of 0.05 minutes"
+    assert study.count(State.FINISHED, State.STOPPED) == len(study.trials) < 50
+
+
+def test_a_stopped_study_goes_on_with_other_trials_in_the_place_of_those_stopped(path):
+    @raybo.objective(space=SPACE)
+    def job(config, *, sleep: float = 0.0):
+        time.sleep(sleep if config["n"] > 4 else 0.0)
+        return config["x"]
+
+    def interrupt(status):
+        if status.finished >= 2 and status.running:
+            raise KeyboardInterrupt  # as Ctrl-C does between two statuses
+
+    space = raybo.Space({"x": raybo.Float(0, 1), "n": raybo.Integer(1, 9)})
+    assert space == SPACE
+    with pytest.raises(KeyboardInterrupt):
+        raybo.tune(
+            job, trials=8, method="random", seed=0, workers=2, storage=path, settings={"sleep": 600}, watch=interrupt
+        )
+    check_journal(path)
+    broken = raybo.load(path)
+    assert broken.count(State.PENDING) == 0
+    assert {trial.reason for trial in broken.trials if trial.state is State.STOPPED} == {"stopped by the user"}
+    finished = [trial for trial in broken.trials if trial.state is State.FINISHED]
+    with pytest.raises(raybo.JournalError, match=r'settings is \{"sleep": 600.0\} in the journal and \{"sleep": 0.0\}'):
+        raybo.tune(job, trials=8, storage=path, settings={"sleep": 0.0})
+    with pytest.raises(KeyboardInterrupt):  # the same again, to the same end
+        raybo.tune(job, trials=8, workers=2, storage=path, settings={"sleep": 600}, watch=interrupt)
+    again = raybo.load(path)
+    assert [trial for trial in again.trials if trial in finished] == finished
+
+
+def test_an_error_in_the_users_watch_ends_the_study_but_harms_nothing(path):
+    def watch(status):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        raybo.tune(simple(), trials=5, method="random", workers=2, storage=path, watch=watch)
+    study = continued(simple(), path, trials=5)
+    assert study.count(State.FINISHED) == 5
+
+
+def continued(objective, path, **arguments):
+    """Continues, waiting for the last study's actor to be gone as far as its journal shows it."""
+    give_up = time.monotonic() + 20
+    while True:
+        try:
+            return tune(objective, path, **{"seed": None, "method": None, **arguments})
+        except JournalInUse:
+            assert time.monotonic() < give_up
+            time.sleep(0.2)
+
+
+# ---- taken up again
+
+
+def test_a_continued_study_is_the_study_that_was_never_interrupted(tmp_path, log):
+    @raybo.objective(space=SPACE)
+    def job(config):
+        with log.open("a") as file:
+            file.write(f"{config['x']}\n")
+        return config["x"]
+
+    whole = tune(job, tmp_path / "whole.db", trials=9, workers=1)
+    log.write_text("")
+    tune(job, tmp_path / "parts.db", trials=4, workers=1)
+    first = raybo.load(tmp_path / "parts.db")
+    parts = tune(job, tmp_path / "parts.db", trials=9, workers=1, seed=None, method=None)
+    assert parts.trials[:4] == first.trials
+    assert [(t.config, t.value) for t in parts.trials] == [(t.config, t.value) for t in whole.trials]
+    assert len(log.read_text().split()) == 9
+    again = tune(job, tmp_path / "parts.db", trials=9, seed=None, method=None)  # nothing is left to do
+    assert again.trials == parts.trials
+    assert len(log.read_text().split()) == 9
+
+
+def test_what_was_in_flight_when_everything_died_is_run_again(path, log):
+    """A journal as a power cut leaves it: asked and not told."""
+    description, _ = raybo_description(simple(), path)
+    searcher = Searcher(SPACE, "random", "max", 0)
+    with contextlib.closing(Journal(path, description)) as journal:
+        journal.append([searcher.plan(4)])
+        for _ in range(3):
+            journal.append([searcher.apply(searcher.propose(searcher.history))])
+        journal.append([searcher.apply(Event(Kind.TOLD, 1, {"value": 123.0, "seconds": 1.0}))])
+    study = tune(simple(), path, trials=4)
+    assert [trial.state for trial in study.trials] == [State.FINISHED] * 4
+    assert [trial.attempt for trial in study.trials] == [2, 1, 2, 1]
+    assert study.trials[1].value == 123.0
+    assert [trial.config for trial in study.trials[:3]] == [trial.config for trial in searcher.trials]
+
+
+def raybo_description(objective, path):
+    """The description that such a study has, from a study of one trial."""
+    elsewhere = path.with_name("elsewhere.db")
+    raybo.tune(objective, trials=1, method="random", seed=0, storage=elsewhere)
+    return read(elsewhere)
+
+
+def test_the_study_actor_may_be_killed_at_any_time(path, log):
+    @raybo.objective(space=SPACE)
+    def job(config):
+        with log.open("a") as file:
+            file.write(f"{config['x']}\n")
+        time.sleep(0.1)
+        return config["x"]
+
+    lock = path.with_name(path.name + "-lock")
+    killed, counts = [], []
+
+    def watch(status):
+        counts.append(status.finished)
+        if len(killed) < 2 and status.finished >= 4 * (len(killed) + 1):
+            holder = json.loads(lock.read_text())
+            if holder["process"] not in killed:
+                assert holder["driver"] == os.getpid() != holder["process"]
+                os.kill(holder["process"], signal.SIGKILL)
+                killed.append(holder["process"])
+
+    study = tune(job, path, trials=20, watch=watch)
+    assert len(killed) == 2
+    assert [trial.state for trial in study.trials] == [State.FINISHED] * 20
+    assert counts[-1] == 20
+    runs = log.read_text().split()
+    again = {trial.number for trial in study.trials if trial.attempt > 1}
+    assert again
+    for trial in study.trials:  # what had finished was not run again; what was in flight, once a kill
+        assert runs.count(str(trial.config["x"])) <= trial.attempt
+        assert trial.number in again or runs.count(str(trial.config["x"])) == 1
+    assert len(runs) <= 20 + 2 * 2
+
+
+def test_a_study_whose_actor_is_lost_for_good_says_so_and_can_be_continued(path, monkeypatch):
+    @raybo.objective(space=SPACE)
+    def job(config):
+        time.sleep(0.1)
+        return config["x"]
+
+    def watch(status):
+        if status.finished >= 2:
+            os.kill(json.loads(path.with_name(path.name + "-lock").read_text())["process"], signal.SIGKILL)
+
+    monkeypatch.setattr(driver, "RESTARTS", 0)
+    with pytest.raises(RayError, match=r"^the study's own process was lost for good \(.*; the same command") as caught:
+        raybo.tune(job, trials=10, method="random", workers=2, storage=path, watch=watch)
+    assert "\n" not in str(caught.value)
+    assert raybo.load(path).count(State.FINISHED) >= 2
+    assert tune(job, path, trials=10, seed=None, method=None).count(State.FINISHED) == 10
+
+
+def test_one_study_at_a_time_writes_a_journal(path):
+    tune(simple(), path, trials=1)
+    description, _ = read(path)
+    with contextlib.closing(Journal(path, description)), pytest.raises(JournalInUse, match="another study is writing"):
+        raybo.tune(simple(), trials=2, storage=path)
+
+
+def test_another_study_is_refused_before_anything_runs(path):
+    tune(simple(), path, trials=1)
+    before = path.read_bytes()
+    for arguments, words in (
+        ({"method": "sobol"}, "method is 'random' in the journal and 'sobol' now"),
+        ({"seed": 1}, "seed is 0 in the journal and 1 now"),
+    ):
+        with pytest.raises(raybo.JournalError, match=words):
+            raybo.tune(simple(), trials=2, storage=path, **arguments)
+    assert path.read_bytes() == before
+
+
+# ---- what users bring along
+
+
+def test_categories_may_be_objects_that_only_the_users_process_knows(path):
+    class Kernel:
+        def __init__(self, power):
+            self.power = power
+
+    def square(x):
+        return x**2
+
+    choices = [Kernel(3), square, range(4), None, float("nan"), (1, [2]), True, 1, 1.0]
+
+    @raybo.objective(space={"c": raybo.Categorical(choices)})
+    def job(config):
+        c = config["c"]
+        if hasattr(c, "power"):
+            return c.power
+        return c(3) if callable(c) else -1.0 if c != c else 4.0
+
+    study = tune(job, path, trials=40, workers=4)
+    assert study.count(State.FINISHED) == 40
+    seen = {id(trial.config["c"]) for trial in study.trials}
+    assert seen == {id(choice) for choice in choices}
+    values = {id(trial.config["c"]): trial.value for trial in study.trials}
+    assert [values[id(choice)] for choice in choices[:5]] == [3.0, 9.0, 4.0, 4.0, -1.0]
+    more = tune(job, path, trials=42, seed=None, method=None)
+    assert len(more.trials) == 42
+
+
+def test_constants_of_a_tune_space_reach_the_trial(path):
+    from ray import tune as ray_tune
+
+    table = np.arange(5.0)
+    space = raybo.Space.from_tune({"m": {"lr": ray_tune.uniform(0, 1), "table": table}, "list": [1, "two"]})
+
+    @raybo.objective(space=space)
+    def job(config):
+        assert config["list"] == [1, "two"]
+        return config["m"]["table"].sum() + config["m"]["lr"]
+
+    study = tune(job, path, trials=3)
+    assert [trial.value for trial in study.trials] == [10.0 + trial.config["m"]["lr"] for trial in study.trials]
+    assert study.trials[0].config["m"]["table"] is table
+
+
+def test_a_space_may_depend_on_the_settings(path):
+    @raybo.objective(space=lambda width: {"x": raybo.Float(width, 2 * width)})
+    def job(config, *, width: int = 1):
+        return config["x"] / width
+
+    study = tune(job, path, trials=4, settings={"width": "10"})
+    assert all(10 <= trial.config["x"] <= 20 for trial in study.trials)
+    assert study.description.settings == {"width": 10}
+
+
+def test_trials_keep_to_their_threads_and_their_working_directory(path):
+    @raybo.objective(space=SPACE, num_cpus=2)
+    def job(config):
+        from threadpoolctl import threadpool_info
+
+        return max([pool["num_threads"] for pool in threadpool_info()], default=1)
+
+    assert tune(job, path, trials=2, workers=1).best.value <= 2
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ({"num_cpus": 1_000}, "a trial needs CPU=1000, and no node of the cluster has more than 4"),
+        ({"num_gpus": 1}, "a trial needs GPU=1, and no node of the cluster has more than 0"),
+        ({"memory": 2**60}, "a trial needs memory="),
+        ({"resources": {"tpu_of_mine": 2}}, "a trial needs tpu_of_mine=2, and no node of the cluster has more than 0"),
+    ],
+    ids=str,
+)
+def test_a_trial_that_no_node_could_ever_run_is_refused(path, declared, words):
+    with pytest.raises(RayError) as caught:
+        raybo.tune(simple(**declared), trials=2, storage=path)
+    assert str(caught.value).startswith(words)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("num_cpus", [0, 0.5, 2])
+def test_trials_may_need_any_part_of_the_machine(path, num_cpus):
+    assert tune(simple(num_cpus=num_cpus), path, trials=3, workers=None).count(State.FINISHED) == 3
+
+
+def test_what_cannot_be_sent_to_the_workers_is_refused_by_name(path):
+    lock = threading.Lock()
+
+    @raybo.objective(space=SPACE)
+    def locked(config):
+        with lock:
+            return 1.0
+
+    with pytest.raises(ObjectiveError, match=r"^locked: it cannot be sent to the workers: .*lock") as caught:
+        raybo.tune(locked, trials=1, storage=path)
+    assert "\n" not in str(caught.value)
+
+    @raybo.objective(space={"c": raybo.Categorical([lock, 1])})
+    def choosing(config):
+        return 1.0
+
+    with pytest.raises(ObjectiveError, match=r"^choosing: it cannot be sent to the workers: .*lock") as caught:
+        raybo.tune(choosing, trials=1, storage=path.with_name("other.db"))
+    assert "\n" not in str(caught.value)
+
+
+# ---- wrong use, told before anything is started
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "words"),
+    [
+        ({"trials": 0}, MethodError, "trials must be a whole number from 1, got 0"),
+        ({"trials": 2.0}, MethodError, "trials must be a whole number from 1, got 2.0"),
+        ({"trials": True}, MethodError, "trials must be a whole number from 1, got True"),
+        ({"workers": 0}, MethodError, "workers must be a whole number from 1, got 0"),
+        ({"retries": -1}, MethodError, "retries must be a whole number from 0, got -1"),
+        ({"max_minutes": 0}, MethodError, "max_minutes must be above 0, got 0"),
+        ({"max_minutes": float("nan")}, MethodError, "max_minutes must be above 0, got nan"),
+        ({"max_minutes": "3"}, MethodError, "max_minutes must be above 0, got '3'"),
+        ({"trial_seconds": -1}, MethodError, "trial_seconds must be above 0, got -1"),
+        ({"seed": -1}, MethodError, "seed must be a whole number from 0, got -1"),
+        ({"method": "gp_ucb"}, MethodError, "there is no method 'gp_ucb'; did you mean 'gp-ucb'?"),
+        ({"method": "gp-ucb", "solvr": 1}, MethodError, "gp-ucb has no option 'solvr'; did you mean 'solver'?"),
+        ({"method": "random", "mode": "min"}, MethodError, "random has no option 'mode'"),
+        ({"method": "random", "space": SPACE}, MethodError, "random has no option 'space'"),
+        ({"settings": {"folds": 3}}, ObjectiveError, "simple has no parameter 'folds'"),
+        ({"address": "127.0.0.1:1"}, RayError, ""),
+        ({"address": "nonsense"}, RayError, ""),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_refused(path, arguments, kind, words):
+    with pytest.raises(kind) as caught:
+        raybo.tune(simple(), storage=path, **arguments)
+    assert str(caught.value).startswith(words)
+    assert "\n" not in str(caught.value)
+    if kind is not RayError:
+        assert not path.exists()
+
+
+def test_what_is_no_objective_or_no_space_is_refused(path):
+    with pytest.raises(ObjectiveError, match=r"an objective is needed, got .*; decorate the function with @raybo"):
+        raybo.tune(lambda config: 1.0, trials=1, storage=path)
+    with pytest.raises(SpaceError, match="x: low must be below high"):
+        raybo.tune(raybo.objective(space={"x": raybo.Float(1, 0)})(lambda config: 1.0), trials=1, storage=path)
+    with pytest.raises(raybo.JournalError, match=r"the directory .* does not exist"):
+        raybo.tune(simple(), trials=1, storage=path.parent / "nowhere" / "study.db")
+    with pytest.raises(raybo.JournalError, match="it is a directory"):
+        raybo.tune(simple(), trials=1, storage=path.parent)
+    assert os.listdir(path.parent) == []
+    assert Path(path.parent).is_dir()

@@ -1,0 +1,81 @@
+"""A comparison from the command line on a real Ray, continued and extended; the papers' experiments as data."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from raybo import methods
+from raybo.errors import ObjectiveError
+from raybo.experiments.papers import find_experiments
+from raybo.experiments.run import bound_objective
+
+ROOT = Path(__file__).parents[2]
+JOB = """
+import raybo
+
+
+@raybo.objective(space={"x": raybo.Float(0, 1)}, metric="v", mode="min")
+def job(config, *, shift=0.0):
+    with open("calls", "a") as file:
+        file.write("x")
+    return (config["x"] - 0.3) ** 2 + shift
+"""
+
+
+def raybo_command(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "raybo.cli", *arguments]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=170, check=False)
+
+
+@pytest.mark.slow
+def test_compare_ends_with_a_table_a_picture_and_verdicts_and_continues(tmp_path):
+    Path(tmp_path, "job.py").write_text(JOB)
+    options = [
+        "compare",
+        "job.py",
+        "--methods",
+        "random,ei:initial=3",
+        "--trials",
+        "8",
+        "--optimum",
+        "1",
+        "--set",
+        "shift=1",
+    ]
+    first = raybo_command(tmp_path, *options, "--repeats", "1")
+    assert first.returncode == 0, first.stderr
+    assert "ei:initial=3 ends better than random: undecided" in first.stdout
+    assert Path(tmp_path, "calls").stat().st_size == 16
+    more = raybo_command(tmp_path, *options, "--repeats", "2")
+    assert more.returncode == 0, more.stderr
+    assert Path(tmp_path, "calls").stat().st_size == 32
+    out = Path(tmp_path, "compare-job")
+    assert {"runs.csv", "curves.csv", "figure.png", "README.md", "runs"} == {file.name for file in out.iterdir()}
+    assert len(Path(out, "runs.csv").read_text().splitlines()) == 5
+
+
+def test_a_wrong_method_is_refused_at_once(tmp_path):
+    Path(tmp_path, "job.py").write_text(JOB)
+    found = raybo_command(tmp_path, "compare", "job.py", "--methods", "random,gp-ucbb")
+    assert found.returncode == 2
+    assert found.stderr.strip() == "Error: there is no method 'gp-ucbb'; did you mean 'gp-ucb'?"
+
+
+def test_the_papers_experiments_name_real_objectives_methods_and_options():
+    root, experiments = find_experiments(ROOT / "trials")
+    assert root == ROOT
+    assert {"inexact-fig1", "inexact-fig3", "inexact-fig4", "inexact-fig6"} <= set(experiments)
+    for experiment in experiments.values():
+        for problem in experiment.problems:
+            assert bound_objective(problem, root).space.d >= 1
+            for entry in experiment.entries:
+                methods.make(entry.method, **entry.options_for(problem))
+
+
+def test_outside_a_clone_there_is_nothing_to_reproduce(tmp_path):
+    with pytest.raises(ObjectiveError, match="inside a clone"):
+        find_experiments(tmp_path)

@@ -1,0 +1,142 @@
+"""Claims, curves and tables from studies made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import raybo
+from raybo.experiments import Claim, Entry, Experiment, Problem, page, table
+from raybo.experiments.measures import curve, measure, optimum, values
+from raybo.experiments.output import write
+from raybo.experiments.run import Run, file_name, runs
+from raybo.experiments.verdicts import judge, paired_test
+from raybo.history import Event, Kind
+from raybo.journal import Description
+from raybo.study import Study
+
+SPACE = raybo.Space({"x": raybo.Float(0, 1)})
+
+
+def study(outcomes, mode="max") -> Study:
+    """A study whose trials ended with these values; None for a failed one."""
+    events = []
+    for number, value in enumerate(outcomes):
+        data = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, "suggest_seconds": 0.25}
+        events.append(Event(Kind.ASKED, number, data))
+        if value is None:
+            events.append(Event(Kind.FAILED, number, {"reason": "no"}))
+        else:
+            events.append(Event(Kind.TOLD, number, {"value": value}))
+    return Study(Description("job", "v", mode, SPACE.to_json(), "random", 0), events)
+
+
+def experiment(results, *, mode="max", claims=(), problem=None, curve="best_value"):
+    """An experiment and its studies; results maps an entry's name to its repeats' outcomes."""
+    problem = problem or Problem("p", "job.py", trials=3, optimum=10.0 if mode == "max" else 0.0)
+    entries = [Entry(name, "random") for name in results]
+    repeats = len(next(iter(results.values())))
+    plan = Experiment("e", "title", [problem], entries, repeats, claims, curve)
+    studies = {run: study(results[run.entry.name][run.seed], mode) for run in runs(plan, Path("out"))}
+    return plan, studies
+
+
+def test_a_failed_trial_counts_as_the_worst_value_seen():
+    np.testing.assert_array_equal(values(study([3.0, None, 1.0])), [3.0, 1.0, 1.0])
+    np.testing.assert_array_equal(values(study([3.0, None, 1.0], "min")), [3.0, 3.0, 1.0])
+
+
+@pytest.mark.parametrize(("mode", "best"), [("max", [3.0, 3.0, 4.0]), ("min", [3.0, 1.0, 1.0])])
+def test_curves(mode, best):
+    problem, found = Problem("p", "job.py", 3, initial=1), study([3.0, 1.0, 4.0], mode)
+    target = 5.0 if mode == "max" else 0.0
+    np.testing.assert_array_equal(curve("best_value", found, problem, target), best)
+    np.testing.assert_array_equal(curve("simple_regret", found, problem, target), np.abs(target - np.array(best)))
+    regret = np.abs(target - np.array([1.0, 4.0]))
+    np.testing.assert_array_equal(curve("cumulative_regret", found, problem, target), np.cumsum(regret))
+    assert measure("seconds", found, problem, target) == 0.75
+
+
+@pytest.mark.parametrize(("mode", "best"), [("max", 9.0), ("min", 1.0)])
+def test_an_unknown_optimum_is_the_best_value_of_any_run(mode, best):
+    problem = Problem("p", "job.py", 2)
+    plan, studies = experiment({"a": [[3.0, 9.0]], "b": [[1.0, 2.0]]}, mode=mode, problem=problem)
+    assert optimum(plan.problems[0], studies) == best
+
+
+@pytest.mark.parametrize("mode", ["max", "min"])
+def test_claims_hold_fail_or_stay_undecided(mode):
+    better = [[9.0 + 0.01 * r] for r in range(6)]
+    worse = [[5.0 + 0.02 * r] for r in range(6)]
+    if mode == "min":
+        better, worse = worse, better
+    claims = [
+        Claim("a is better", "final_value", "a", "b"),
+        Claim("b is better", "final_value", "b", "a"),
+        Claim("a has less regret", "final_regret", "a", "b"),
+        Claim("b has at most 1.1 times a's regret", "final_regret", "b", "a", factor=1.1),
+        Claim("b has at most 50 times a's regret", "final_regret", "b", "a", factor=50.0),
+        Claim("a is faster", "seconds", "a", "b"),
+    ]
+    plan, studies = experiment({"a": better, "b": worse}, mode=mode, claims=claims)
+    words = [verdict.word for verdict in judge(plan, studies)]
+    assert words == ["holds", "does not hold", "holds", "does not hold", "holds", "undecided"]
+
+
+def test_four_repeats_decide_nothing_and_a_claim_may_speak_of_some_problems():
+    claims = [Claim("a is better", "final_value", "a", "b"), Claim("elsewhere", "final_value", "a", "b", ["other"])]
+    plan, studies = experiment({"a": [[9.0]] * 4, "b": [[5.0]] * 4}, claims=claims)
+    (verdict,) = judge(plan, studies)
+    assert verdict.word == "undecided"
+    assert verdict.repeats == 4
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12))
+def test_the_paired_test_is_symmetric(differences):
+    forwards, backwards = paired_test(np.array(differences)), paired_test(-np.array(differences))
+    np.testing.assert_allclose(forwards, backwards[::-1], rtol=1e-9)
+
+
+def test_everything_is_written_and_read(tmp_path):
+    claims = [Claim("a is better", "final_regret", "a", "b", source="figure 9")]
+    plan, studies = experiment(
+        {"a": [[1.0, 9.0, 9.5]] * 5, "b": [[1.0, 5.0, 2.0]] * 5}, claims=claims, curve="simple_regret"
+    )
+    files = write(plan, studies, judge(plan, studies), tmp_path)
+    assert [file.name for file in files] == ["runs.csv", "curves.csv", "figure.png", "README.md"]
+    assert files[2].read_bytes().startswith(b"\x89PNG")
+    assert len(files[0].read_text().splitlines()) == 1 + 10
+    assert len(files[1].read_text().splitlines()) == 1 + 2 * 3
+    text = page(plan, studies, judge(plan, studies))
+    assert "a is better (figure 9)" in text
+    assert "**holds**" in text
+    heading, rows = table(plan, studies)
+    assert rows[0][:3] == ["p", "a", "5"]
+    assert len(rows[0]) == len(heading)
+
+
+def test_a_plan_that_makes_no_sense_is_refused():
+    problem = Problem("p", "job.py", 3)
+    with pytest.raises(raybo.MethodError, match="named twice"):
+        Experiment("e", "t", [problem], [Entry("a", "random"), Entry("a", "sobol")], 1)
+    with pytest.raises(raybo.MethodError, match="no problem"):
+        Experiment("e", "t", [], [Entry("a", "random")], 1)
+    with pytest.raises(raybo.MethodError, match="'b', which is not compared"):
+        Experiment("e", "t", [problem], [Entry("a", "random")], 1, [Claim("", "seconds", "a", "b")])
+
+
+def test_options_may_differ_from_problem_to_problem_and_paths_are_plain():
+    problem = Problem("p", "job.py", 3)
+    entry = Entry("a", "gp-ucb", {"initial": 3, "grid": "fixed"}, per_problem={"p": {"initial": 5}})
+    assert entry.options_for(problem) == {"initial": 5, "grid": "fixed"}
+    assert entry.options_for(Problem("q", "job.py", 3)) == {"initial": 3, "grid": "fixed"}
+    assert file_name("gp-ucb:solver=cg / x") == "gp-ucb-solver=cg-x"
+    order = runs(Experiment("e", "t", [problem], [entry, Entry("b", "random")], 2), Path("out"))
+    assert [run.seed for run in order] == [0, 0, 1, 1]
+    assert len({run.path for run in order}) == 4
+    assert isinstance(order[0], Run)

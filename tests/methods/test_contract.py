@@ -1,0 +1,288 @@
+"""What every registered method promises, whatever it is. A new method joins by its name in the registry."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import math
+import typing
+
+import numpy as np
+import pytest
+
+from raybo import methods
+from raybo.errors import MethodError
+from raybo.history import Event, History, Kind, Proposal, State
+from raybo.searcher import Searcher
+from raybo.space import Categorical, Float, Integer, Space
+
+NAMES = [name for name, home in methods.METHODS.items() if importlib.util.find_spec(home.partition(":")[0])]
+
+SPACES = {
+    "mixed": Space(
+        {
+            "lr": Float(1e-4, 1, log=True),
+            "n": Integer(1, 12),
+            "c": Categorical(["a", "b", "c"]),
+            "s": Float(0, 1, step=0.1),
+            "big": Integer(1, 10**9, log=True),
+        }
+    ),
+    "one float": Space({"x": Float(-5, 5)}),
+    "one integer": Space({"n": Integer(0, 4)}),
+    "one choice": Space({"c": Categorical(["a", "b"])}),
+    "a single choice": Space({"c": Categorical(["only"])}),
+    "a single choice beside a float": Space({"x": Float(0, 1), "c": Categorical([None])}),
+    "six floats": Space({f"x{i}": Float(0, 1) for i in range(6)}),
+}
+
+
+def variants(name):
+    """The method once for each value, beside the default, of every option that is a choice of words."""
+    hints, default = typing.get_type_hints(methods.load(name)), methods.make(name)
+    for option, _, _ in methods.describe(name)[1]:
+        for hint in (hints[option], *typing.get_args(hints[option])):
+            for word in typing.get_args(hint):
+                if isinstance(word, str) and word != getattr(default, option):
+                    yield pytest.param(name, {option: word}, id=f"{name} {option}={word}")
+
+
+def stream(*key):
+    return np.random.default_rng(np.random.SeedSequence(7, spawn_key=key))
+
+
+def history_of(space, points, ends, *, sign=1.0, planned=None, method=None):
+    """A history of trials: `ends` holds a value, "failed", "lost", "stopped" or None for pending.
+
+    Tags are the method's own where one is given: it may rely on having asked for its trials itself.
+    """
+    history = History(space.cube, sign)
+    if planned is not None:
+        history.apply(Event(Kind.PLANNED, None, {"trials": planned}))
+    for number, (x, end) in enumerate(zip(space.snap(np.array(points, dtype=float)), ends, strict=True)):
+        tags = {} if method is None else json.loads(json.dumps(method.propose(history, stream(number)).tags))
+        history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": tags}))
+        if end is not None:
+            kind, data = {
+                "failed": (Kind.FAILED, {"reason": "raised"}),
+                "lost": (Kind.FAILED, {"reason": "gone", "kind": "lost"}),
+                "stopped": (Kind.STOPPED, {"reason": "by the user"}),
+            }.get(end if isinstance(end, str) else "", (Kind.TOLD, {"value": end}))
+            history.apply(Event(kind, number, data))
+    return history
+
+
+def frozen(history):
+    """Everything a method could have changed."""
+    records = [(r.x.tobytes(), json.dumps(r.tags), r.state, r.y) for r in history.records]
+    return history.planned, history.last_event, history.sign, records
+
+
+def check(method, history, number=99):
+    """One proposal: in the cube, plain tags, repeatable, explained, the history untouched."""
+    before = frozen(history)
+    proposal = method.propose(history, stream(number))
+    assert isinstance(proposal, Proposal)
+    x = proposal.x
+    assert x.shape == (history.d,)
+    assert x.dtype == np.float64
+    assert np.isfinite(x).all()
+    assert ((x >= 0) & (x <= 1)).all()
+    snapped = history.cube.snap(x[None, :])[0]
+    np.testing.assert_array_equal(history.cube.snap(snapped[None, :])[0], snapped)
+    assert json.loads(json.dumps(proposal.tags, allow_nan=False)) == json.loads(json.dumps(proposal.tags))
+    assert frozen(history) == before
+    again = method.propose(history.copy(), stream(number))
+    assert again.x.tobytes() == x.tobytes()
+    assert again.tags == proposal.tags
+    told = method.explain(json.loads(json.dumps(proposal.tags)))
+    assert told
+    assert "\n" not in told
+    return proposal
+
+
+@pytest.fixture(params=NAMES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def method(name):
+    return methods.make(name)
+
+
+def test_the_registry_has_the_methods_of_this_version():
+    assert set(NAMES) >= {"random", "sobol"}
+
+
+# ---- what it is
+
+
+def test_a_method_is_a_frozen_dataclass_whose_options_say_what_they_mean(name, method):
+    text, options = methods.describe(name)
+    assert text
+    assert dataclasses.is_dataclass(method)
+    assert all(meaning for _, _, meaning in options)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        method.anything = 1
+    assert methods.make(name, **{option: default for option, default, _ in options}) == method
+
+
+def test_unknown_options_are_refused(name):
+    with pytest.raises(MethodError, match=f"^{name} has no option 'nonsense_of_mine'"):
+        methods.make(name, nonsense_of_mine=1)
+
+
+# ---- on every space and every history
+
+
+@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+@pytest.mark.parametrize("n", [0, 1, 2, 25])
+def test_it_proposes_on_every_space(method, space, n):
+    points = stream(0).random((n, space.d))
+    values = np.sin(5 * points).sum(axis=1).tolist()
+    check(method, history_of(space, points, values, planned=40, method=method))
+
+
+POINTS = stream(1).random((14, SPACES["mixed"].d))
+GRID = np.tile([0.5, 0.5, 0.5, 0.5, 0.5], (14, 1))
+VALUES = np.cos(4 * POINTS).sum(axis=1).tolist()
+HISTORIES = {
+    "nothing planned": (POINTS, VALUES, None),
+    "all pending": (POINTS, [None] * 14, 20),
+    "all failed": (POINTS, ["failed"] * 14, 20),
+    "all lost": (POINTS, ["lost"] * 14, 20),
+    "all stopped": (POINTS, ["stopped"] * 14, 20),
+    "one finished, others failed": (POINTS, [1.0] + ["failed"] * 13, 20),
+    "one finished, others pending": (POINTS, [1.0] + [None] * 13, 20),
+    "every kind": (POINTS, [*VALUES[:10], "failed", "lost", "stopped", None], 20),
+    "failed first": (POINTS, ["failed", "failed", *VALUES[2:]], 20),
+    "constant values": (POINTS, [3.25] * 14, 20),
+    "all zero": (POINTS, [0.0] * 14, 20),
+    "ties": (POINTS, [float(i % 2) for i in range(14)], 20),
+    "the same point": (GRID, VALUES, 20),
+    "the same point and value": (GRID, [1.0] * 14, 20),
+    "the same point pending": (GRID, [*VALUES[:7], *[None] * 7], 20),
+    "the same point failed": (GRID, [*VALUES[:7], *["failed"] * 7], 20),
+    "huge values": (POINTS, [1e300 * v / 8 for v in VALUES], 20),
+    "huge of both signs": (POINTS, [1.7e308, -1.7e308, *VALUES[2:]], 20),
+    "tiny values": (POINTS, [1e-300 * v for v in VALUES], 20),
+    "denormal values": (POINTS, [5e-324 * (i % 3) for i in range(14)], 20),
+    "one outlier": (POINTS, [*VALUES[:13], -1e12], 20),
+    "nearly constant": (POINTS, [1e9 + 1e-7 * v for v in VALUES], 20),
+    "corners": (np.round(POINTS), VALUES, 20),
+    "more than planned": (POINTS, VALUES, 5),
+    "the only one planned": (POINTS[:1], VALUES[:1], 1),
+}
+
+
+@pytest.mark.parametrize(("points", "ends", "planned"), HISTORIES.values(), ids=HISTORIES)
+def test_it_proposes_after_every_history(method, points, ends, planned):
+    check(method, history_of(SPACES["mixed"], points, ends, planned=planned, method=method))
+
+
+@pytest.mark.parametrize("history", ["every kind", "all failed", "constant values", "the same point pending"])
+@pytest.mark.parametrize(("name", "options"), [variant for name in NAMES for variant in variants(name)])
+def test_it_proposes_under_each_of_its_options(name, options, history):
+    points, ends, planned = HISTORIES[history]
+    method = methods.make(name, **options)
+    check(method, history_of(SPACES["mixed"], points, ends, planned=planned, method=method))
+
+
+@pytest.mark.parametrize("space", [SPACES["one integer"], SPACES["one choice"], SPACES["a single choice"]])
+def test_it_goes_on_when_every_point_has_been_tried(method, space):
+    levels = np.concatenate([space.cube.levels[0]] * 5)[:, None]
+    for ends in ([float(i % 3) for i in range(len(levels))], [None] * len(levels)):
+        check(method, history_of(space, levels, ends, planned=50, method=method))
+
+
+def test_trials_that_the_user_added_carry_no_tags_and_do_no_harm(name):
+    space = SPACES["mixed"]
+    searcher = Searcher(space, name, seed=3, trials=30)
+    for config in space.sample(stream(2), 15):
+        searcher.add(config, float(config["n"]))
+    for i in range(4):
+        searcher.tell(searcher.ask(), float(i))
+    check(searcher.method, searcher.history)
+
+
+# ---- purity, by replay
+
+
+def events_of(name, *, mode="max", seed=5, count=18):
+    """A study with everything in it: waves of three, told out of order, failures, an added trial; its events."""
+    searcher = Searcher(SPACES["mixed"], name, mode=mode, seed=seed)
+    events, apply = [], searcher.apply
+
+    def keep(event):
+        events.append(apply(event))
+        return events[-1]
+
+    searcher.apply = keep
+    searcher.plan(count)
+    searcher.add({"lr": 0.1, "n": 3, "c": "b", "s": 0.3, "big": 77}, 1.0)
+    while len(searcher.trials) < count:
+        wave = [searcher.ask() for _ in range(3)]
+        for trial in reversed(wave):
+            if trial.number % 5 == 4:
+                searcher.fail(trial, "unlucky")
+            elif trial.number % 7 != 6:  # the sevenths stay pending
+                searcher.tell(trial, trial.config["s"] - math.log10(trial.config["lr"]) ** 2)
+    return searcher, events
+
+
+def test_replaying_the_events_gives_the_same_proposals(name):
+    searcher, events = events_of(name)
+    replayed = Searcher(SPACES["mixed"], name, seed=5)
+    for event in [json.loads(json.dumps(dataclasses.asdict(event))) for event in events]:
+        event = Event(**{**event, "kind": Kind(event["kind"])})
+        if event.kind is Kind.ASKED and event.data["tags"].get("origin") != "added":
+            assert event.data["seen"] == replayed.history.last_event
+            proposed = replayed.propose(replayed.history)
+            assert {**proposed.data, "suggest_seconds": 0} == {**event.data, "suggest_seconds": 0}
+        replayed.apply(event)
+    assert [(t.state, t.value, t.tags) for t in replayed.trials] == [
+        (t.state, t.value, t.tags) for t in searcher.trials
+    ]
+
+
+def test_another_process_would_propose_the_same(name):
+    """Nothing is kept in the method: proposals asked out of order agree with those asked in order."""
+    searcher, events = events_of(name, count=15)
+    prefixes, history = [], History(searcher.space.cube)
+    for event in events:
+        if event.kind is Kind.ASKED and event.data["tags"].get("origin") != "added":
+            prefixes.append((history.copy(), event))
+        history.apply(event)
+    fresh = Searcher(searcher.space, name, seed=5)
+    for prefix, event in reversed(prefixes):
+        assert fresh.propose(prefix).data["x"] == event.data["x"]
+
+
+def test_minimising_is_maximising_the_negative(name):
+    searcher = {mode: Searcher(SPACES["six floats"], name, mode=mode, seed=1, trials=16) for mode in ("max", "min")}
+    for _ in range(16):
+        up, down = searcher["max"].ask(), searcher["min"].ask()
+        assert up.config == down.config
+        value = -sum((v - 0.3) ** 2 for v in up.config.values())
+        searcher["max"].tell(up, value)
+        searcher["min"].tell(down, -value)
+    assert searcher["max"].best.number == searcher["min"].best.number
+
+
+def test_another_seed_gives_another_study(name):
+    a, b = (Searcher(SPACES["six floats"], name, seed=seed, trials=10) for seed in (0, 1))
+    assert a.ask().config != b.ask().config
+
+
+def test_many_pending_trials_are_kept_apart(name):
+    """All of a wave are asked before any is told: a method that forgets the pending ones proposes one point again."""
+    searcher = Searcher(SPACES["six floats"], name, seed=2, trials=40)
+    for _ in range(12):
+        trial = searcher.ask()
+        searcher.tell(trial, -sum((v - 0.3) ** 2 for v in trial.config.values()))
+    X = np.array([list(searcher.ask().config.values()) for _ in range(8)])
+    distances = np.linalg.norm(X[:, None] - X[None, :], axis=2)[np.triu_indices(8, 1)]
+    assert distances.min() > 1e-6
+    assert searcher.history.count(State.PENDING) == 8

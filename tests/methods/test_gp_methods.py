@@ -1,0 +1,172 @@
+"""What the GP methods promise beyond the contract of all methods: schedules, models, pending and failed points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import raybo
+from raybo.history import State
+from raybo.methods.model import APART
+from tests.surrogate.test_gp import naive_kernel
+
+GP_METHODS = ["gp-ucb", "gp-ts", "ei", "auto"]
+PLANE = raybo.Space({"x": raybo.Float(0, 1), "y": raybo.Float(0, 1)})
+
+
+def bowl(config) -> float:
+    return -((config["x"] - 0.3) ** 2) - (config["y"] - 0.6) ** 2
+
+
+def run(method, trials, *, space=PLANE, seed=0, objective=bowl, **options) -> raybo.Searcher:
+    searcher = raybo.Searcher(space, method=method, mode="max", seed=seed, **options)
+    for _ in range(trials):
+        trial = searcher.ask()
+        searcher.tell(trial, objective(trial.config))
+    return searcher
+
+
+def test_gp_ucb_follows_the_published_schedules():
+    searcher = run("gp-ucb", 9, initial=5)
+    modelled = [trial.tags for trial in searcher.trials[5:]]
+    assert [tags["t"] for tags in modelled] == [1, 2, 3, 4]
+    np.testing.assert_allclose(
+        [tags["kappa"] for tags in modelled], [0.832554611, 1.048147074, 1.177410023, 1.268636241], rtol=1e-9
+    )
+    assert [tags["evaluations"] for tags in modelled] == [100, 200, 300, 400]
+    assert all("sobol" in trial.tags for trial in searcher.trials[:5])
+
+
+def test_a_fixed_grid_stays_and_asking_ahead_counts_suggestions():
+    searcher = run("gp-ucb", 6, initial=4, grid="fixed")
+    asked = [searcher.ask() for _ in range(3)]
+    assert [trial.tags["t"] for trial in asked] == [3, 4, 5]
+    assert all(trial.tags["evaluations"] == 100 for trial in asked)
+
+
+def test_the_papers_preset_is_the_published_model_and_the_best_of_its_grid():
+    """Computed independently: Matern-3/2, the fitted length-scale, unit scale, noise 1e-4, raw values; then argmax."""
+    searcher = run("gp-ucb", 5, initial=4, preset="paper", prior_mean=0.0)
+    X, y = searcher.history.X, searcher.history.y
+    trial = searcher.ask()
+    length = np.full(2, np.exp(trial.tags["theta"][0]))
+
+    def kernel(A, B):
+        return np.array([[naive_kernel("matern32", a, b, length, (False, False)) for b in B] for a in A])
+
+    inverse = np.linalg.inv(kernel(X, X) + 1e-4 * np.eye(5))
+
+    def bound(Z):
+        K = kernel(Z, X)
+        return K @ inverse @ y + trial.tags["kappa"] * np.sqrt(1.0 - np.einsum("ij,jk,ik->i", K, inverse, K))
+
+    rng = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(5, 0)))
+    grid = rng.random((200, 2))
+    np.testing.assert_allclose(searcher.history.records[5].x, grid[np.argmax(bound(grid))])
+
+
+@pytest.mark.parametrize("kappa", ["theory", 2.5])
+def test_other_explorations(kappa):
+    searcher = run("gp-ucb", 5, initial=4, kappa=kappa, R=0.1)
+    assert searcher.trials[4].tags["kappa"] > 1.0
+    if kappa == 2.5:
+        assert searcher.trials[4].tags["kappa"] == 2.5
+
+
+def test_inexactness_is_measured_when_asked_for():
+    searcher = run("gp-ucb", 8, initial=4, diagnostics=2)
+    measured = [trial.tags.get("inexactness") for trial in searcher.trials]
+    assert [entry is not None for entry in measured] == [False] * 4 + [False, True, False, True]
+    for entry in measured[5::2]:
+        assert entry["gap"] >= 0.0
+        assert 0.0 <= entry["eta"] <= 1.0
+        assert entry["solver_evaluations"] in (200, 400)
+
+
+@pytest.mark.parametrize("method", ["gp-ucb", "gp-ts", "ei"])
+@pytest.mark.parametrize("solver", ["random-grid", "lbfgsb", "nelder-mead", "cg"])
+@pytest.mark.parametrize("kernel", ["rbf", "matern32", "matern52"])
+def test_every_solver_with_every_kernel(method, solver, kernel):
+    searcher = run(method, 7, initial=5, solver=solver, kernel=kernel)
+    x = searcher.history.X[5:]
+    assert ((x >= 0.0) & (x <= 1.0)).all()
+    assert len(np.unique(searcher.history.X, axis=0)) == 7
+
+
+@pytest.mark.parametrize("method", ["gp-ucb", "gp-ts", "ei"])
+@pytest.mark.parametrize("estimate", ["mcmc", "slice"])
+def test_sampled_hyperparameters(method, estimate):
+    searcher = run(method, 7, initial=5, hyperparameters=estimate)
+    assert all(len(trial.tags["theta"]) == 4 for trial in searcher.trials[5:])
+    again = run(method, 7, initial=5, hyperparameters=estimate)
+    assert [t.config for t in again.trials] == [t.config for t in searcher.trials]
+
+
+@pytest.mark.parametrize("method", GP_METHODS)
+def test_sixty_four_points_in_flight_keep_apart(method):
+    searcher = run(method, 8, initial=6)
+    for _ in range(64):
+        searcher.ask()
+    X = searcher.history.X_pending
+    distance = np.sqrt(((X[:, None] - X[None]) ** 2).mean(axis=2))
+    assert distance[np.triu_indices(64, 1)].min() >= APART
+
+
+@pytest.mark.parametrize("method", GP_METHODS)
+def test_the_search_leaves_a_region_that_fails(method):
+    """Half of the square fails: of the modelled trials most go elsewhere."""
+    searcher = raybo.Searcher(PLANE, method=method, mode="max", seed=1, initial=8)
+    for _ in range(25):
+        trial = searcher.ask()
+        if trial.config["x"] < 0.5:
+            searcher.fail(trial, "diverged")
+        else:
+            searcher.tell(trial, -trial.config["x"])  # better towards the region
+    modelled = searcher.trials[8:]
+    assert sum(trial.state is State.FAILED for trial in modelled) <= len(modelled) // 2
+
+
+@pytest.mark.parametrize("method", ["gp-ucb", "ei", "auto"])
+def test_a_smooth_bowl_is_found(method):
+    """Regret of the best of 25 trials below a hundredth of random search's expectation, 1 / (25 pi)."""
+    assert -run(method, 25, initial=6).best.value < 0.01 / (25 * np.pi)
+
+
+@pytest.mark.parametrize("method", ["ei", "auto"])
+def test_a_mixed_space_is_searched_in_all_its_kinds(method):
+    space = raybo.Space(
+        {
+            "kind": raybo.Categorical(["bad", "good", "ugly", "other"]),
+            "rate": raybo.Float(1e-4, 1.0, log=True),
+            "depth": raybo.Integer(1, 12),
+        }
+    )
+
+    def job(config):
+        return {"bad": 0.0, "good": 1.0, "ugly": 0.3, "other": 0.5}[config["kind"]] - 0.2 * (
+            abs(np.log10(config["rate"]) + 2) + abs(config["depth"] - 7) / 3
+        )
+
+    best = run(method, 45, space=space, objective=job, seed=2, initial=10).best
+    assert best.config["kind"] == "good"
+    assert best.config["depth"] == 7
+    assert best.value > 0.9
+
+
+def test_a_fit_is_kept_while_many_observations_hardly_grow():
+    searcher = raybo.Searcher(PLANE, method="ei", mode="max", seed=0, initial=1)
+    rng = np.random.default_rng(0)
+    for x, y in rng.random((299, 2)):
+        searcher.add({"x": x, "y": y}, bowl({"x": x, "y": y}))
+    thetas = []
+    for _ in range(8):
+        trial = searcher.ask()
+        searcher.tell(trial, bowl(trial.config))
+        thetas.append(tuple(trial.tags["theta"]))
+    assert 2 <= len(set(thetas)) <= 4  # every third, at three hundred
+
+
+@pytest.mark.parametrize(("method", "options"), [("gp-ucb", {"points_per_round": 0}), ("gp-ucb", {"delta": 1.0})])
+def test_options_out_of_range_are_refused(method, options):
+    with pytest.raises(raybo.MethodError, match=method):
+        raybo.Searcher(PLANE, method=method, **options)

@@ -1,0 +1,204 @@
+"""Ray Tune's search spaces, with its real domains: what is decoded obeys them, and constants are left alone."""
+
+from __future__ import annotations
+
+import collections
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ray import tune
+
+from raybo.errors import SpaceError
+from raybo.space import Categorical, Float, Integer, Space
+from raybo.space.tune import is_domain
+
+KEYS = st.text(st.characters(codec="ascii", categories=["L"]), min_size=1, max_size=3)
+
+
+class Thing:
+    """A constant that only its identity tells from others."""
+
+
+@st.composite
+def ranges(draw, low=-1000, whole=False):
+    low = draw(st.integers(low, 1000))
+    high = low + draw(st.integers(2, 3000))
+    return (low, high) if whole else (low / 8, high / 8)
+
+
+@st.composite
+def quantised(draw, low=-300):
+    q = draw(st.integers(1, 400)) / 16
+    low = draw(st.integers(low, 300))
+    return low * q, (low + draw(st.integers(1, 200))) * q, q
+
+
+@st.composite
+def domains(draw):
+    kind = draw(st.sampled_from([*FLOATS, *INTEGERS, "choice"]))
+    if kind == "choice":
+        return tune.choice(draw(st.lists(st.one_of(st.integers(0, 3), st.booleans(), st.none()), min_size=1)))
+    positive = "log" in kind
+    if kind in ("quniform", "qloguniform"):
+        arguments = draw(quantised(1 if positive else -300))
+    elif kind in FLOATS:
+        arguments = draw(ranges(1 if positive else -1000))
+    else:
+        arguments = draw(ranges(1 if positive else -1000, whole=True))
+        if kind.startswith("q"):
+            arguments += (draw(st.integers(1, (arguments[1] - arguments[0]) // 2)),)
+    return getattr(tune, kind)(*arguments)
+
+
+FLOATS = ("uniform", "loguniform", "quniform", "qloguniform")
+INTEGERS = ("randint", "lograndint", "qrandint", "qlograndint")
+CONSTANTS = st.sampled_from(
+    [None, 3, 0.5, "adam", True, math.inf, b"x", Thing(), np.arange(3), len, Thing, frozenset({1}), ("a", 1), [], {}]
+)
+TREES = st.recursive(
+    st.one_of(domains(), domains(), CONSTANTS),
+    lambda inside: st.one_of(
+        st.dictionaries(KEYS, inside, max_size=4), st.lists(inside, max_size=3), st.lists(inside, max_size=3).map(tuple)
+    ),
+    max_leaves=10,
+).filter(lambda tree: isinstance(tree, dict) and domains_in(tree))
+
+
+def domains_in(tree):
+    if isinstance(tree, dict):
+        return [found for value in tree.values() for found in domains_in(value)]
+    if isinstance(tree, (list, tuple)):
+        return [found for value in tree for found in domains_in(value)]
+    return [tree] if is_domain(tree) else []
+
+
+def check(declared, got):
+    """The configuration beside the param_space: every domain obeyed, everything else the same object."""
+    if is_domain(declared):
+        check_domain(declared, got)
+    elif isinstance(declared, dict):
+        assert type(got) is type(declared)
+        assert list(got) == list(declared)
+        for key, value in declared.items():
+            check(value, got[key])
+    elif type(declared) in (list, tuple):
+        assert type(got) is type(declared)
+        assert len(got) == len(declared)
+        for a, b in zip(declared, got, strict=True):
+            check(a, b)
+    else:
+        assert got is declared
+
+
+def check_domain(domain, value):
+    assert domain.is_valid(value)
+    if isinstance(domain, tune.search.sample.Categorical):
+        return
+    whole = isinstance(domain, tune.search.sample.Integer)
+    assert type(value) is (int if whole else float)
+    q = getattr(domain.get_sampler(), "q", None)
+    if q is not None:
+        assert abs(value / q - round(value / q)) < 1e-9
+    if whole and q in (None, 1):
+        assert value < domain.upper  # Tune leaves it out, although its is_valid does not
+
+
+@given(TREES)
+def test_every_decoded_configuration_obeys_the_param_space(tree):
+    space = Space.from_tune(tree)
+    assert space.d == len(domains_in(tree))
+    X = np.vstack([np.zeros(space.d), np.ones(space.d), np.random.default_rng(0).random((6, space.d))])
+    for config in space.decode(X):
+        check(tree, config)
+        assert space.pack(space.unpack(space.pack(config))) == space.pack(config)
+
+
+@given(TREES)
+def test_the_description_survives_json(tree):
+    space = Space.from_tune(tree)
+    assert Space.from_json(json.loads(json.dumps(space.to_json()))) == space
+
+
+@given(st.sampled_from(INTEGERS), st.data())
+def test_exactly_the_integers_that_tune_draws(kind, data):
+    low = data.draw(st.integers(1, 20))
+    high = low + data.draw(st.integers(2, 12))
+    q = data.draw(st.integers(1, 4)) if kind.startswith("q") else None
+    domain = getattr(tune, kind)(low, high, *([q] if q else []))
+    try:
+        drawn = {int(v) for v in domain.sample(size=3_000, random_state=0)}
+    except ValueError:
+        with pytest.raises(SpaceError):
+            Space.from_tune({"a": domain})
+        return
+    space = Space.from_tune({"a": domain})
+    ours = {config["a"] for config in space.decode(np.linspace(0, 1, 2_001)[:, None])}
+    assert ours == drawn
+
+
+@pytest.mark.parametrize(
+    ("domain", "parameter"),
+    [
+        (tune.uniform(-1, 2), Float(-1, 2)),
+        (tune.loguniform(1e-4, 1e-1), Float(1e-4, 1e-1, log=True)),
+        (tune.quniform(-1, 1, 0.25), Float(-1, 1, step=0.25)),
+        (tune.qloguniform(1e-4, 1e-3, 1e-4), Float(1e-4, 1e-3, log=True, step=1e-4)),
+        (tune.randint(0, 2**62), Integer(0, 2**62 - 1)),
+        (tune.lograndint(1, 9), Integer(1, 8, log=True)),
+        (tune.qrandint(1, 9, 2), Integer(2, 8, step=2)),
+        (tune.qrandint(0, 10, 1), Integer(0, 9)),
+        (tune.qlograndint(2, 12, 3), Integer(3, 12, log=True, step=3)),
+        (tune.randint(3, 4), Categorical([3])),
+        (tune.qrandint(4, 5, 4), Categorical([4])),
+        (tune.choice(["a", "b", "a"]), Categorical(["a", "b"])),
+    ],
+    ids=str,
+)
+def test_each_domain_has_its_parameter(domain, parameter):
+    assert Space.from_tune({"p": domain}) == Space({"p": parameter})
+
+
+def test_nested_constants_keep_their_types_and_identity():
+    ordered, named, array = collections.OrderedDict(b=1, a=2), collections.namedtuple("P", "x y")(1, 2), np.zeros(3)
+    tree = {"lr": tune.uniform(0, 1), "model": {"o": ordered, "p": named, 5: array, "l": [array, {"k": array}]}}
+    config = Space.from_tune(tree).decode(np.array([[0.5]]))[0]
+    model = config["model"]
+    assert model["o"] is ordered
+    assert model["p"] is named
+    assert model[5] is model["l"][0] is model["l"][1]["k"] is array
+
+
+REFUSED = [
+    ({"m": {"a": tune.randn()}}, "m.a: tune's normal of float cannot be searched"),
+    ({"m": {"a": tune.qrandn(0, 1, 0.1)}}, "m.a: tune's normal of float cannot be searched"),
+    ({"m": [1, tune.sample_from(lambda config: 1)]}, "m.1: tune's"),
+    ({"m": {"a": tune.grid_search([1, 2])}, "b": tune.uniform(0, 1)}, "m.a: grid_search is not a range"),
+    ({"a": tune.grid_search([1, 2])}, "a: grid_search is not a range"),
+    ({"m": {"a": tune.choice([{"x": tune.uniform(0, 1)}, 2])}}, "m.a: a choice among values that hold domains"),
+    ({"a": tune.choice([])}, "a: a choice needs at least one value"),
+    ({"m": {"a": tune.uniform(1, 0)}}, "m.a: low must be below high"),
+    ({"m": {"a": tune.randint(3, 3)}}, "m.a: low must be below high"),
+    ({"m": {1: tune.uniform(0, 1)}}, "m.1: a parameter's name must be a string, got 1"),
+    ({1: tune.uniform(0, 1)}, "a parameter's name must be a string, got 1"),
+    ({"a": 1}, "a space needs at least one parameter"),
+    ([tune.uniform(0, 1)], "a Ray Tune search space is a dict"),
+    (None, "a Ray Tune search space is a dict, got None"),
+    ({"m": collections.namedtuple("P", "x")(tune.uniform(0, 1))}, "m: domains may stand in dicts, lists and tuples"),
+]
+
+
+@pytest.mark.parametrize(("tree", "words"), REFUSED, ids=[f"{i}" for i in range(len(REFUSED))])
+def test_what_cannot_be_searched_is_refused_with_its_path(tree, words):
+    with pytest.raises(SpaceError) as caught:
+        Space.from_tune(tree)
+    assert str(caught.value).startswith(words)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_domain_in_a_plain_space_points_to_from_tune():
+    with pytest.raises(SpaceError, match=r"^a: .*use Space.from_tune"):
+        Space({"a": tune.uniform(0, 1)})

@@ -1,0 +1,649 @@
+"""The command line: what it says, its exit codes, and that it can be interrupted or killed at any moment."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import raybo
+from raybo import cli, methods
+from raybo.engine import driver
+from raybo.history import Event, Kind, State
+from raybo.journal import Description, Journal, read
+from raybo.study import Study
+
+JOB = """
+import time
+import raybo
+import helper_of_job
+
+@raybo.objective(space={"x": raybo.Float(0, 1), "n": raybo.Integer(1, 9)}, metric="score")
+def job(config, *, sleep: float = 0.0, offset=0):
+    time.sleep(sleep)
+    print("said by a trial")
+    return {"score": helper_of_job.SCALE * config["x"] + offset}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A directory with job.py and its helper, which is also the working directory."""
+    (tmp_path / "job.py").write_text(JOB)
+    (tmp_path / "helper_of_job.py").write_text("SCALE = 2.0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield tmp_path
+    for name in [name for name in sys.modules if name.startswith(("raybo_objective_", "helper_of_job"))]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """The script in this process: exit code, stdout, stderr."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["raybo", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as leaving:
+            code = leaving.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def refused(result, code, *words):
+    """One line on stderr that names the culprit, nothing on stdout, no traceback."""
+    got, out, err = result
+    assert (got, out) == (code, ""), (out, err)
+    assert "Traceback" not in err
+    last = err.rstrip("\n").splitlines()[-1]
+    assert last.startswith("Error: ")
+    for word in words:
+        assert word in last, err
+    return err
+
+
+def one_line(result, code, *words):
+    assert refused(result, code, *words).count("\n") == 1
+
+
+# ---- help
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_tells_a_stranger_what_to_type(run, option):
+    code, out, err = run(option)
+    assert (code, err) == (0, ""), (out, err)
+    assert "raybo tune job.py" in out
+    assert "raybo show job.db" in out
+    assert all(f"  {name} " in out for name in ("tune", "show", "methods"))
+
+
+@pytest.mark.parametrize("command", cli.cli.commands)
+def test_every_command_and_option_has_its_help(run, command):
+    code, out, err = run(command, "--help")
+    assert (code, err) == (0, ""), (out, err)
+    assert out.startswith(f"Usage: raybo {command}")
+    for parameter in cli.cli.commands[command].params:
+        if parameter.param_type_name == "option":
+            assert parameter.help
+            assert parameter.opts[0] in out
+
+
+def test_tune_has_the_options_of_the_contract(run):
+    _, out, _ = run("tune", "--help")
+    for option in ("--trials", "--method", "--seed", "--storage", "--workers", "--address", "--max-minutes", "--set"):
+        assert option in out
+    assert "--option" in out
+    assert "FILE[:NAME]" in out
+
+
+def test_the_version_is_told(run):
+    code, out, _ = run("--version")
+    assert code == 0
+    assert "raybo" in out
+
+
+# ---- wrong use: 2, with the culprit and the remedy
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tune", "nowhere.py"], ["nowhere.py: no such file; give the Python file that holds the objective"]),
+        (["tune", "."], ["no such file"]),
+        (["tune", "job.py:jbo"], ["job.py has no objective 'jbo'; did you mean 'job'?"]),
+        (["tune", "job.py", "--trials", "0"], ["trials must be a whole number from 1, got 0"]),
+        (["tune", "job.py", "--trials", "-5"], ["trials must be a whole number from 1, got -5"]),
+        (["tune", "job.py", "--workers", "0"], ["workers must be a whole number from 1, got 0"]),
+        (["tune", "job.py", "--retries", "-1"], ["retries must be a whole number from 0, got -1"]),
+        (["tune", "job.py", "--seed", "-1"], ["seed must be a whole number from 0, got -1"]),
+        (["tune", "job.py", "--max-minutes", "0"], ["max_minutes must be above 0, got 0"]),
+        (["tune", "job.py", "--max-minutes", "nan"], ["max_minutes must be above 0, got nan"]),
+        (["tune", "job.py", "--trial-seconds", "-2"], ["trial_seconds must be above 0, got -2"]),
+        (["tune", "job.py", "--method", "gp_ucb"], ["there is no method 'gp_ucb'; did you mean 'gp-ucb'?"]),
+        (["tune", "job.py", "--method", "zzz"], ["there is no method 'zzz'; there are: auto, random"]),
+        (
+            ["tune", "job.py", "--method", "gp-ucb", "--option", "solvr=cg"],
+            ["no option 'solvr'; did you mean 'solver'?"],
+        ),
+        (["tune", "job.py", "--method", "gp-ucb", "--option", "solver=adam"], ["solver must be one of", "got 'adam'"]),
+        (["tune", "job.py", "--method", "random", "--option", "mode=min"], ["random has no option 'mode'"]),
+        (["tune", "job.py", "--method", "random", "--option", "name=x"], ["random has no option 'name'"]),
+        (["tune", "job.py", "--set", "sleeep=1"], ["job has no parameter 'sleeep'; did you mean 'sleep'?"]),
+        (["tune", "job.py", "--set", "sleep=long"], ["job: parameter sleep must be a number, got 'long'"]),
+        (["tune", "job.py", "--set", "config=1"], ["job has no parameter 'config'"]),
+        (["tune", "syntax.py"], ["syntax.py:2: does not import: SyntaxError"]),
+        (
+            ["tune", "imports.py"],
+            ["imports.py:1: does not import: ModuleNotFoundError: No module named 'no_such_thing'"],
+        ),
+        (["tune", "exits.py"], ["exits.py:1: does not import: SystemExit: 7"]),
+        (["tune", "none.py"], ["none.py holds no objective; decorate the function to tune with @raybo.objective"]),
+        (["tune", "two.py"], ["two.py holds 2 objectives; choose one: two.py:one or :two"]),
+        (["tune", "space.py"], ["x: low must be below high, got low=1.0, high=0.0"]),
+        (["tune", "log.py"], ["x: a logarithmic scale needs low above 0"]),
+        (["tune", "choice.py"], ["x: a choice needs at least one value, got an empty list"]),
+        (["tune", "text.txt"], ["its name must end in .py"]),
+        (["methods", "gp-ubc"], ["there is no method 'gp-ubc'; did you mean 'gp-ucb'?"]),
+    ],
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
+)
+def test_wrong_use_is_refused_in_one_line(run, folder, arguments, words):
+    decorated = "import raybo\n@raybo.objective(space={'x': raybo.%s})\ndef %s(config): return 1\n"
+    for name, text in {
+        "syntax.py": "\ndef f(:\n",
+        "imports.py": "import no_such_thing\n",
+        "exits.py": "raise SystemExit(7)\n",
+        "none.py": "x = 1\n",
+        "two.py": decorated % ("Float(0, 1)", "one") + decorated % ("Float(0, 1)", "two"),
+        "space.py": decorated % ("Float(1, 0)", "job"),
+        "log.py": decorated % ("Float(0, 1, log=True)", "job"),
+        "choice.py": decorated % ("Categorical([])", "job"),
+        "text.txt": decorated % ("Float(0, 1)", "job"),
+    }.items():
+        (folder / name).write_text(text)
+    one_line(run(*arguments), 2, *words)
+    assert not list(folder.glob("*.db*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tune"], ["Missing argument 'FILE[:NAME]'"]),
+        (["tune", "job.py", "--trials", "many"], ["'--trials'", "'many'"]),
+        (["tune", "job.py", "--trails", "5"], ["--trails", "--trials"]),
+        (["tune", "job.py", "--set", "sleep"], ["--set takes KEY=VALUE, got 'sleep'"]),
+        (["tune", "job.py", "--option", "=3"], ["--option takes KEY=VALUE, got '=3'"]),
+        (["tune", "job.py", "--option", "trials=3"], ["--option trials"]),
+        (["tune", "job.py", "--option", "objective=3"], ["--option objective"]),
+        (["show"], ["Missing argument 'FILE.db'"]),
+        (["shwo", "x.db"], ["No such command 'shwo'"]),
+        (["--nonsense"], ["--nonsense"]),
+    ],
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
+)
+def test_what_no_command_understands_is_refused(run, folder, arguments, words):
+    refused(run(*arguments), 2, *words)
+
+
+def test_no_argument_of_tune_is_taken_for_an_option_of_a_method(run, folder):
+    for name in inspect.signature(driver.tune).parameters:
+        if name != "options":
+            refused(run("tune", "job.py", "--option", f"{name}=1"), 2, f"--option {name}")
+
+
+# ---- journals that are none: 1, and not a byte of them changed
+
+
+DESCRIPTION = Description("job", "score", "max", {}, "random", 0)
+
+
+def description_of_job():
+    space = raybo.Space({"x": raybo.Float(0, 1), "n": raybo.Integer(1, 9)})
+    return Description("job", "score", "max", space.to_json(), "random", 0)
+
+
+@pytest.fixture
+def journal(folder):
+    path = folder / "job.db"
+    with contextlib.closing(Journal(path, description_of_job())) as journal:
+        asked = {"x": [0.25, 0.5], "values": [0.25, 5], "tags": {}, "seen": 1}
+        events = [
+            Event(Kind.PLANNED, None, {"trials": 2}, 1),
+            Event(Kind.ASKED, 0, asked, 2),
+            Event(Kind.TOLD, 0, {"value": 0.5, "seconds": 1.0}, 3),
+            Event(Kind.ASKED, 1, asked, 4),
+            Event(Kind.FAILED, 1, {"reason": "ValueError: no"}, 5),
+        ]
+        journal.append(events)
+    return path
+
+
+def spoil(path, how):
+    whole = path.read_bytes()
+    if how == "truncated":
+        path.write_bytes(whole[: len(whole) // 2])
+    elif how == "shorn":
+        path.write_bytes(whole[:-1])
+    elif how == "text":
+        path.write_text("not a database, and long enough to have a header if it were one\n" * 9)
+    elif how == "newer":
+        path.write_bytes(whole[:60] + (99).to_bytes(4, "big") + whole[64:])
+    elif how == "foreign":
+        path.unlink()
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE t (x)")
+            connection.commit()
+    elif how == "directory":
+        path.unlink()
+        path.mkdir()
+
+
+SPOILT = {
+    "truncated": "it is damaged (",
+    "shorn": "it is damaged (",
+    "text": "it is not a journal of raybo (not an SQLite file); give another file",
+    "newer": "a newer raybo wrote it (schema 99, this one reads 1); upgrade raybo",
+    "foreign": "it is an SQLite file of another program; give another file",
+    "directory": "it is a directory; give a file",
+}
+
+
+@pytest.mark.parametrize("how", SPOILT)
+def test_a_journal_that_cannot_be_used_is_refused_and_left_alone(run, journal, how):
+    spoil(journal, how)
+    before = journal.read_bytes() if journal.is_file() else None
+    for arguments in (["show", "job.db"], ["tune", "job.py"], ["tune", "job.py", "--storage", "job.db"]):
+        one_line(run(*arguments), 1, "job.db: ", SPOILT[how])
+    assert (journal.read_bytes() if journal.is_file() else None) == before
+    assert [path.name for path in journal.parent.glob("*.db*")] == ["job.db"]
+
+
+def test_a_read_only_journal_is_shown_and_not_continued(run, journal):
+    journal.chmod(0o444)
+    before = journal.read_bytes()
+    assert run("show", "job.db")[0] == 0
+    one_line(
+        run("tune", "job.py", "--method", "random", "--seed", 0), 1, "job.db: it is read-only (-r--r--r--); make it"
+    )
+    assert journal.read_bytes() == before
+
+
+def test_a_journal_that_is_not_there_cannot_be_shown(run, folder):
+    one_line(run("show", "nowhere.db"), 1, "nowhere.db: no such file")
+    one_line(run("tune", "job.py", "--storage", "no/job.db"), 1, "the directory", "does not exist; make it first")
+    assert not list(folder.glob("*.db*"))
+
+
+def test_a_journal_of_another_study_is_refused_with_what_differs(run, journal):
+    before = journal.read_bytes()
+    for arguments, words in (
+        (["--method", "sobol"], "method is 'random' in the journal and 'sobol' now"),
+        (["--seed", "3"], "seed is 0 in the journal and 3 now"),
+        (["--set", "offset=1"], 'settings is {} in the journal and {"offset": 1} now'),
+    ):
+        one_line(run("tune", "job.py", *arguments), 1, "it is the journal of another study: ", words)
+    (journal.parent / "job.py").write_text(JOB.replace("Float(0, 1)", "Float(0, 2)"))
+    one_line(run("tune", "job.py"), 1, "x is Float(low=0.0, high=1.0", "Float(low=0.0, high=2.0")
+    assert journal.read_bytes() == before
+
+
+def test_a_journal_that_is_being_written_is_refused(run, journal):
+    with contextlib.closing(Journal(journal, description_of_job())):
+        one_line(run("tune", "job.py"), 1, "job.db: another study is writing it (process", "wait for it to end")
+        assert run("show", "job.db")[0] == 0
+
+
+def test_an_address_where_nobody_answers_is_refused_within_seconds(run, folder):
+    one_line(run("tune", "job.py", "--address", "127.0.0.1:1"), 1, "nothing answers at 127.0.0.1:1", "start a cluster")
+    for address in ("nonsense", "127.0.0.1:", ":6379", "127.0.0.1:99999999", "a" * 80 + ":1", "127.0.0.1:x"):
+        refused(run("tune", "job.py", "--address", address), 1)
+
+
+# ---- what is printed
+
+
+def test_a_study_is_shown(run, journal):
+    code, out, err = run("show", "job.db")
+    assert (code, err) == (0, ""), (out, err)
+    assert "job: max score, method random, seed 0; 1 finished, 1 failed" in out
+    assert "ValueError: no" in out
+    assert "best score 0.5 (trial 0)" in out
+    code, last, _ = run("show", "job.db", "--last", "1")
+    assert code == 0
+    assert len(last.splitlines()) == len(out.splitlines()) - 1
+    assert run("show", "job.db", "--all")[1] == out
+
+
+def test_showing_may_be_cut_short_by_its_reader(journal):
+    command = f"{sys.executable} -m raybo.cli show job.db | head -c 1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, cwd=journal.parent)
+    assert done.stderr == ""
+    assert done.stdout.endswith("0\n")
+
+
+def test_methods_are_listed_with_their_options(run):
+    code, out, err = run("methods")
+    assert (code, err) == (0, ""), (out, err)
+    assert all(f"{name}  " in out for name in methods.METHODS)
+    code, one, _ = run("methods", "gp-ucb")
+    assert code == 0
+    assert "solver=random-grid" in one
+    assert "sobol" not in one.split()[0]
+
+
+def test_the_journal_is_named_after_the_file(run, folder, monkeypatch):
+    for target, name in (("a/job.py", "job.db"), ("job.py:other", "job-other.db")):
+        assert cli.default_storage(target) == Path(name)
+
+
+# ---- what the engine is told, and what is made of its answer
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    """Stands for the engine: keeps what it was given, and answers with `engine.answer` or raises it."""
+
+    class Engine:
+        answer = None
+
+        def tune(self, objective, **arguments):
+            self.objective, self.arguments = objective, arguments
+            if isinstance(self.answer, BaseException):
+                raise self.answer
+            return self.answer
+
+    engine, real = Engine(), driver.tune
+
+    def tune(*arguments, **named):
+        inspect.signature(real).bind(*arguments, **named)
+        return engine.tune(*arguments, **named)
+
+    tune.__signature__ = inspect.signature(real)
+    monkeypatch.setattr(driver, "tune", tune)
+    return engine
+
+
+def study(*ends):
+    description = description_of_job()
+    events = [Event(Kind.PLANNED, None, {"trials": 4}, 1)]
+    for number, (kind, data) in enumerate(ends):
+        events.append(Event(Kind.ASKED, number, {"x": [0, 0], "values": [0.5, 3], "tags": {}}, len(events) + 1))
+        events.append(Event(kind, number, data, len(events) + 1))
+    return Study(description, events)
+
+
+FINISHED, FAILED = (Kind.TOLD, {"value": 0.5}), (Kind.FAILED, {"reason": "ValueError: no such rate"})
+
+
+def test_every_option_reaches_the_engine(run, folder, engine):
+    engine.answer = study(FINISHED)
+    options = "--trials 7 --method gp-ucb --seed 3 --storage s.db --workers 2 --address auto --max-minutes 1.5 --quiet"
+    more = "--trial-seconds 9 --retries 1 --set sleep=1 --set offset=a=b --option solver=cg --option points-per-round=5"
+    code, _, err = run("tune", "job.py", *options.split(), *more.split())
+    assert (code, err) == (0, ""), (out, err)
+    assert engine.objective.name == "job"
+    assert engine.arguments == {
+        "trials": 7,
+        "method": "gp-ucb",
+        "seed": 3,
+        "storage": Path("s.db"),
+        "workers": 2,
+        "address": "auto",
+        "max_minutes": 1.5,
+        "trial_seconds": 9.0,
+        "retries": 1,
+        "settings": {"sleep": "1", "offset": "a=b"},
+        "watch": None,
+        "solver": "cg",
+        "points_per_round": "5",
+    }
+
+
+def test_what_nobody_says_is_left_to_the_engine(run, folder, engine):
+    engine.answer = study(FINISHED)
+    assert run("tune", "job.py")[0] == 0
+    assert {name: value for name, value in engine.arguments.items() if value is None} == dict.fromkeys(
+        ["method", "seed", "workers", "address", "max_minutes", "trial_seconds"]
+    )
+    assert (engine.arguments["trials"], engine.arguments["storage"]) == (50, Path("job.db"))
+
+
+def test_the_best_configuration_is_printed_at_the_end(run, folder, engine):
+    engine.answer = study(FINISHED, FAILED)
+    code, out, _ = run("tune", "job.py")
+    assert code == 0
+    assert "best score 0.5 (trial 0)" in out
+    assert [line.split() for line in out.splitlines()[1:3]] == [["x", "0.5"], ["n", "3"]]
+    assert "2 trials, kept in job.db" in out
+
+
+def test_a_study_without_a_result_is_a_failure_that_tells_why(run, folder, engine):
+    engine.answer = study(FAILED, FAILED)
+    one_line(run("tune", "job.py"), 1, "none of 2 trials has finished; the last one: ValueError: no such rate", "show")
+
+
+def test_ctrl_c_ends_with_130_and_says_how_to_go_on(run, folder, engine):
+    engine.answer = KeyboardInterrupt()
+    code, out, err = run("tune", "job.py")
+    assert (code, out) == (130, "")
+    assert err.rstrip("\n") == "Stopped. The study is in job.db; the same command continues it."
+
+
+def test_an_error_of_many_lines_is_told_in_one(run, folder, engine):
+    engine.answer = raybo.SpaceError("c: array([[1],\n       [2]]) is not one of ...")
+    one_line(run("tune", "job.py"), 2, "c: array([[1], [2]]) is not one of ...")
+
+
+# ---- whole processes with a Ray of their own
+
+
+def processes():
+    """Every process of the machine: its number, when it began, its parent, and its state."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                found[int(entry.name)] = (fields[19], int(fields[1]), fields[0])
+    return found
+
+
+class Command:
+    """`raybo ...` as a process, in a group of its own as a shell would start it; remembers all its descendants."""
+
+    def __init__(self, *arguments, cwd):
+        command = [sys.executable, "-m", "raybo.cli", *map(str, arguments)]
+        self.process = subprocess.Popen(
+            command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        self.family: set[tuple[int, str]] = set()
+
+    def look(self):
+        """Take down who descends from the command now."""
+        found = processes()
+        members = {self.process.pid}
+        while more := {pid for pid, (_, parent, _) in found.items() if parent in members} - members:
+            members |= more
+        self.family |= {(pid, found[pid][0]) for pid in members if pid in found}
+
+    def until(self, ready, seconds=60):
+        give_up = time.monotonic() + seconds
+        while not ready():
+            self.look()
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+        self.look()
+
+    def end(self, seconds=60):
+        """Exit code, stdout and stderr, when it has ended."""
+        out, err = self.process.communicate(timeout=seconds)
+        assert "Traceback" not in err
+        return self.process.returncode, out, err
+
+    def left(self):
+        """Which of the family live still."""
+        found = processes()
+        return {pid for pid, began in self.family if pid in found and found[pid][0] == began and found[pid][2] != "Z"}
+
+    def gone(self, seconds):
+        give_up = time.monotonic() + seconds
+        while self.left() and time.monotonic() < give_up:
+            time.sleep(0.1)
+        return not self.left()
+
+    def kill(self):
+        """Whatever happens, leave nothing behind."""
+        for pid in self.left() | {self.process.pid}:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.communicate()
+
+
+@pytest.fixture
+def start(folder):
+    commands = []
+
+    def start(*arguments):
+        commands.append(Command(*arguments, cwd=folder))
+        return commands[-1]
+
+    yield start
+    for command in commands:
+        command.kill()
+
+
+def states(path):
+    try:
+        return [trial.state for trial in raybo.load(path).trials]
+    except raybo.JournalError:
+        return []
+
+
+def finished(path, number):
+    return lambda: states(path).count(State.FINISHED) >= number
+
+
+def listeners(family):
+    """Addresses on which processes of the family listen, as /proc writes them."""
+    inodes = set()
+    for pid, _ in family:
+        with contextlib.suppress(OSError):
+            for handle in Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    inodes.add(os.readlink(handle))
+    rows = [
+        line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+    ]
+    return {row[1].rpartition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in inodes}
+
+
+LOOPBACK = {"0100007F", "00000000000000000000000001000000", "0000000000000000FFFF00000100007F"}
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_a_job_is_tuned_and_the_same_command_continues_it(start, folder):
+    first = start("tune", "job.py", "--trials", 4, "--workers", 2, "--seed", 1, "--set", "sleep=0.5")
+    first.until(finished(folder / "job.db", 1))
+    assert listeners(first.family)
+    assert listeners(first.family) <= LOOPBACK  # reachable from this machine only
+    code, out, err = first.end()
+    assert (code, err) == (0, ""), (out, err)
+    lines = out.splitlines()
+    assert "4/4 trials" in out
+    assert "best score" in lines[-4]
+    assert "4 trials, kept in job.db" in lines[-1]
+    assert "said by a trial" not in out
+    assert "raylet" not in out
+    assert first.gone(20)
+
+    before = raybo.load(folder / "job.db")
+    second = start("tune", "job.py", "--trials", 6, "--set", "sleep=0.5", "--quiet")
+    code, out, err = second.end()
+    assert (code, err) == (0, ""), (out, err)
+    assert out.startswith("best score")
+    after = raybo.load(folder / "job.db")
+    assert [repr(trial) for trial in after.trials[:4]] == [repr(trial) for trial in before.trials]
+    assert [trial.state for trial in after.trials] == [State.FINISHED] * 6
+    assert sorted(path.name for path in folder.glob("job.db*")) == ["job.db"]
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.parametrize("whom", ["group", "driver"])
+def test_ctrl_c_stops_a_study_and_leaves_it_whole(start, folder, whom):
+    command = start("tune", "job.py", "--trials", 100, "--workers", 2, "--method", "random", "--set", "sleep=0.3")
+    command.until(finished(folder / "job.db", 3))
+    (os.killpg if whom == "group" else os.kill)(command.process.pid, signal.SIGINT)
+    code, _, err = command.end()
+    assert code == 130
+    assert err.rstrip("\n") == "Stopped. The study is in job.db; the same command continues it."
+    assert command.gone(20)
+    _, events = read(folder / "job.db")
+    assert [event.number for event in events] == list(range(1, len(events) + 1))
+    found = states(folder / "job.db")
+    assert found.count(State.FINISHED) >= 3
+    assert found.count(State.PENDING) == 0
+    assert found.count(State.STOPPED) <= 2
+    assert set(found) <= {State.FINISHED, State.STOPPED}
+    assert sorted(path.name for path in folder.glob("job.db*")) == ["job.db"]
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_a_driver_may_be_killed_and_the_same_command_loses_no_finished_trial(start, folder):
+    arguments = ["tune", "job.py", "--trials", 12, "--workers", 2, "--method", "random", "--set", "sleep=0.3"]
+    first = start(*arguments)
+    first.until(finished(folder / "job.db", 3))
+    first.process.kill()
+    before = [trial for trial in raybo.load(folder / "job.db").trials if trial.state is State.FINISHED]
+    second = start(*arguments)  # at once: what is left of the first still holds the journal
+    code, out, err = second.end(120)
+    assert (code, err) == (0, ""), (out, err)
+    assert "12/12 trials" in out
+    trials = raybo.load(folder / "job.db").trials
+    assert [trial.state for trial in trials] == [State.FINISHED] * 12
+    for trial in before:
+        assert repr(trials[trial.number]) == repr(trial)
+    assert sum(trial.attempt > 1 for trial in trials) <= 2
+    assert second.gone(20)
+    assert first.gone(90)
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_the_engine_quiets_what_ray_says_of_dying_workers(start, folder):
+    """Ray prints to the driver's stdout whatever it is told; `raybo tune ... > file` must not have it."""
+    text = JOB.replace("    time.sleep(sleep)\n", "    import os; os._exit(1)\n")
+    (folder / "job.py").write_text(text)
+    command = start("tune", "job.py", "--trials", 2, "--workers", 2, "--method", "random", "--retries", 1)
+    code, out, err = command.end()
+    assert code == 1
+    assert err.startswith("Error: none of 2 trials has finished; the last one: its worker died")
+    assert err.count("\n") == 1
+    assert all(line.startswith("trial ") or "/2 trials" in line for line in out.splitlines())
+    assert out.count("starts again (attempt 2)") == 2
+    assert command.gone(20)
+
+
+def test_the_port_of_something_else_is_refused_within_seconds(run, folder):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        begun = time.monotonic()
+        refused(run("tune", "job.py", "--address", f"127.0.0.1:{server.getsockname()[1]}"), 1)
+        assert time.monotonic() - begun < 60

@@ -1,0 +1,232 @@
+"""Objectives: declared, loaded from files, given settings; and each way in which a file can be none."""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+import raybo
+from raybo.errors import ObjectiveError, SpaceError
+from raybo.objectives import load_objective
+
+SPACE = {"x": raybo.Float(0, 1)}
+GOOD = """
+import raybo
+
+@raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
+def job(config, *, folds=5):
+    "A job."
+    return {"loss": config["x"] * folds}
+"""
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Writes job.py; modules and paths that loading it leaves behind are taken away again."""
+    before = set(sys.modules)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+    def write(text, name="job.py"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    yield write
+    for name in set(sys.modules) - before:
+        if name.startswith("raybo_objective_"):
+            del sys.modules[name]
+
+
+# ---- declaring
+
+
+def test_a_declared_objective_is_still_a_function():
+    @raybo.objective(space=SPACE, metric="loss", mode="min", num_cpus=2, resources={"disk": 1})
+    def job(config, *, folds=5):
+        """Says hello."""
+        return {"loss": config["x"] * folds}
+
+    assert job({"x": 0.5}) == {"loss": 2.5}
+    assert job({"x": 0.5}, folds=2) == {"loss": 1.0}
+    assert (job.name, job.__doc__) == ("job", "Says hello.")
+    assert (job.metric, job.mode, job.num_cpus, job.resources) == ("loss", "min", 2, {"disk": 1})
+    assert job.space == raybo.Space(SPACE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"mode": "minimise"}, "mode must be 'max' or 'min', got 'minimise'"),
+        ({"num_cpus": -1}, "num_cpus must be a number from 0, got -1"),
+        ({"num_cpus": "2"}, "num_cpus must be a number from 0, got '2'"),
+        ({"num_cpus": math.nan}, "num_cpus must be a number from 0, got nan"),
+        ({"num_gpus": True}, "num_gpus must be a number from 0, got True"),
+        ({"memory": -5}, "memory must be a number from 0, got -5"),
+        ({"trial_seconds": 0}, "trial_seconds must be above 0, got 0"),
+        ({"trial_seconds": math.nan}, "trial_seconds must be above 0, got nan"),
+        ({"trial_seconds": "5"}, "trial_seconds must be above 0, got '5'"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_refused(arguments, words):
+    with pytest.raises(ObjectiveError) as caught:
+        raybo.objective(space=SPACE, **arguments)
+    assert str(caught.value) == words
+
+
+def test_only_functions_are_objectives():
+    with pytest.raises(ObjectiveError, match="an objective must be a function, got 3"):
+        raybo.objective(space=SPACE)(3)
+
+
+def test_a_function_without_a_name_has_its_types():
+    job = raybo.objective(space=SPACE)(functools.partial(lambda config, k: config["x"] + k, k=1))
+    assert job.name == "partial"
+    assert job.with_settings()({"x": 1}) == 2
+
+
+# ---- settings
+
+
+def declared(space=SPACE):
+    @raybo.objective(space=space)
+    def job(config, *, folds: int = 5, rate=0.5, data: Path = Path("a.csv"), fast=False, note=None, limit=7):
+        return folds, rate, data, fast, note, limit
+
+    return job
+
+
+def test_settings_take_the_types_of_the_parameters():
+    bound = declared().with_settings(folds="10", rate="1e-3", data="b.csv", fast="yes", note="hi", limit="3")
+    assert bound({}) == (10, 0.001, Path("b.csv"), True, "hi", 3)
+    assert bound.with_settings(folds=2)({})[:2] == (2, 0.001)
+    assert declared()({})[0] == 5  # the original is as it was
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"fold": "3"}, "job has no parameter 'fold'; did you mean 'folds'?"),
+        ({"xyz": "3"}, "job has no parameter 'xyz'; there are: folds, rate, data, fast, note, limit"),
+        ({"config": "3"}, "job has no parameter 'config'"),
+        ({"self": "3"}, "job has no parameter 'self'"),
+        ({"folds": "ten"}, "job: parameter folds must be a whole number, got 'ten'"),
+        ({"folds": "2.5"}, "job: parameter folds must be a whole number, got '2.5'"),
+        ({"rate": "fast"}, "job: parameter rate must be a number, got 'fast'"),
+        ({"fast": "maybe"}, "job: parameter fast must be true or false, got 'maybe'"),
+    ],
+    ids=str,
+)
+def test_wrong_settings_are_refused_with_the_nearest_name(settings, words):
+    with pytest.raises(ObjectiveError) as caught:
+        declared().with_settings(**settings)
+    assert str(caught.value).startswith(words)
+
+
+def test_a_function_with_free_keywords_takes_any_setting():
+    @raybo.objective(space=SPACE)
+    def job(config, **settings):
+        return settings
+
+    assert job.with_settings(depth="3")({}) == {"depth": "3"}
+
+
+def test_annotations_that_only_a_type_checker_knows_do_no_harm():
+    @raybo.objective(space=SPACE)
+    def job(config: Unknown, *, folds=5):  # noqa: F821
+        return folds
+
+    assert job.with_settings(folds="7")({}) == 7
+
+
+def test_a_space_may_depend_on_the_settings():
+    def space(folds, rate=None):
+        return {"x": raybo.Float(0, folds)}
+
+    job = declared(space)
+    assert job.space == raybo.Space({"x": raybo.Float(0, 5)})
+    assert job.with_settings(folds=9).space == raybo.Space({"x": raybo.Float(0, 9)})
+
+
+@pytest.mark.parametrize(
+    ("space", "kind", "words"),
+    [
+        (lambda folds: 1 / 0, ObjectiveError, "job: its space cannot be made: ZeroDivisionError: division by zero"),
+        (lambda missing: SPACE, ObjectiveError, "job: its space cannot be made: TypeError"),
+        (lambda: {"x": raybo.Float(1, 0)}, SpaceError, "x: low must be below high"),
+        (lambda: 3, SpaceError, "a space is a dict"),
+        ({"x": raybo.Float(1, 0)}, SpaceError, "x: low must be below high"),
+        ({"x": raybo.Categorical([])}, SpaceError, "x: a choice needs at least one value"),
+    ],
+    ids=range(6),
+)
+def test_a_space_that_is_none_is_refused_by_name(space, kind, words):
+    with pytest.raises(kind) as caught:
+        _ = declared(space).space
+    assert str(caught.value).startswith(words)
+    assert "\n" not in str(caught.value)
+
+
+# ---- files
+
+
+def test_the_one_objective_of_a_file_is_loaded(write):
+    job = load_objective(write(GOOD))
+    assert (job.name, job.metric, job.mode) == ("job", "loss", "min")
+    assert job({"x": 1}) == {"loss": 5}
+
+
+def test_one_of_several_objectives_is_chosen_by_name(write):
+    path = write(GOOD + GOOD.replace("def job", "def other"))
+    assert load_objective(f"{path}:other").name == "other"
+    with pytest.raises(ObjectiveError, match=r"holds 2 objectives; choose one: .*job.py:job or :other"):
+        load_objective(path)
+    with pytest.raises(ObjectiveError, match=r"has no objective 'othr'; did you mean 'other'\?"):
+        load_objective(f"{path}:othr")
+
+
+def test_a_file_imports_its_neighbours_and_cannot_shadow_libraries(write):
+    write("folds = 3\n", "helper_of_the_job.py")
+    job = load_objective(write(GOOD + "import helper_of_the_job\nfrom statistics import mean\n", "statistics.py"))
+    assert job.name == "job"
+    import statistics
+
+    assert statistics.mean([1, 3]) == 2
+
+
+BAD_FILES = [
+    ("def f(:\n", ":1: does not import: SyntaxError: invalid syntax"),
+    ("\nx = '\0'\n", ": does not import: SyntaxError"),
+    ("\nimport no_such_module_at_all\n", ":2: does not import: ModuleNotFoundError: No module named 'no_such_module"),
+    ("\n\nraise ValueError('first\\nsecond')\n", ":3: does not import: ValueError: first"),
+    ("import sys\nsys.exit('bye')\n", ":2: does not import: SystemExit: bye"),
+    ("class E(Exception):\n    def __str__(self): raise ValueError\nraise E\n", ":3: does not import: E"),
+    (
+        "import raybo\nraybo.Space({'lr': raybo.Float(1, 0)})\n",
+        ":2: does not import: SpaceError: lr: low must be below",
+    ),
+    ("import raybo\n", " holds no objective; decorate the function to tune with @raybo.objective"),
+    ("", " holds no objective"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), BAD_FILES, ids=range(len(BAD_FILES)))
+def test_a_file_that_is_no_job_is_refused_with_its_line(write, text, words):
+    path = write(text)
+    with pytest.raises(ObjectiveError) as caught:
+        load_objective(path)
+    assert str(caught.value).startswith(path + words)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_python_file_is_refused(write, tmp_path):
+    with pytest.raises(ObjectiveError, match=r"^nowhere.py: no such file"):
+        load_objective("nowhere.py")
+    with pytest.raises(ObjectiveError, match=r": no such file; give the Python file"):
+        load_objective(str(tmp_path))
+    with pytest.raises(ObjectiveError, match=r"its name must end in \.py"):
+        load_objective(write(GOOD, "job.txt"))

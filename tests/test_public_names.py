@@ -1,0 +1,66 @@
+"""The names that users rely on, and how quickly the package is there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import raybo
+from raybo import errors
+
+CONTRACT = {"Space", "Float", "Integer", "Categorical", "Searcher", "objective", "tune", "load", "RayboError"}
+
+
+def test_every_public_name_is_there():
+    assert set(raybo.__all__) >= CONTRACT
+    for name in raybo.__all__:
+        value = getattr(raybo, name)
+        assert value.__name__ == name
+        assert value.__doc__
+        assert value.__module__.startswith("raybo.")
+    assert set(raybo.__all__) <= set(dir(raybo))
+    assert len(set(raybo.__all__)) == len(raybo.__all__)
+    assert raybo.__all__ == sorted(raybo.__all__)
+
+
+def test_star_import_gives_exactly_the_public_names():
+    names: dict[str, object] = {}
+    exec("from raybo import *", names)
+    assert set(names) - {"__builtins__"} == set(raybo.__all__)
+
+
+def test_other_names_are_missing_in_the_usual_way():
+    with pytest.raises(AttributeError, match="module 'raybo' has no attribute 'Optimizer'"):
+        _ = raybo.Optimizer
+    assert not hasattr(raybo, "nothing")
+
+
+def test_every_error_is_public_and_one_of_the_tree():
+    kinds = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)}
+    assert {kind.__name__ for kind in kinds} == {name for name in raybo.__all__ if name in vars(errors)}
+    assert all(issubclass(kind, raybo.RayboError) for kind in kinds)
+    assert issubclass(raybo.JournalInUse, raybo.JournalError)
+    drawn = errors.__doc__ or ""
+    assert all(kind.__name__ in drawn for kind in kinds)
+
+
+LIGHT = {
+    "import raybo": {"ray", "scipy", "sqlite3", "rich", "pandas"},
+    "import raybo; raybo.Space, raybo.Float": {"ray", "scipy", "sqlite3", "rich"},
+    "import raybo; raybo.Searcher({'x': raybo.Float(0, 1)}, 'random').ask()": {"ray", "sqlite3", "rich"},
+    "import raybo; raybo.load": {"ray", "rich", "pandas"},
+    "import raybo.cli": {"ray", "scipy", "sqlite3", "pandas"},
+    "import raybo.report.tables": {"ray"},
+    "import raybo.engine.lifecycle": {"ray", "sqlite3"},
+}
+
+
+@pytest.mark.parametrize("statement", LIGHT)
+def test_what_is_slow_to_import_is_imported_when_it_is_needed(statement):
+    heavy = f"import sys; print(*{{name.partition('.')[0] for name in sys.modules}} & {LIGHT[statement]!r})"
+    found = subprocess.run(
+        [sys.executable, "-c", f"{statement}\n{heavy}"], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert found.stdout.split() == []

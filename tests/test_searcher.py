@@ -1,0 +1,269 @@
+"""Ask and tell: any order, the user's sign, and the refusal of everything that is no result."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from raybo.errors import MethodError, NumericalError, RayboError, SpaceError, TrialError
+from raybo.history import Proposal, State
+from raybo.searcher import Searcher, best_of
+from raybo.space import Categorical, Float, Integer, Space
+
+SPACE = Space(
+    {"lr": Float(1e-3, 1, log=True), "n": Integer(1, 9), "m": {"c": Categorical(["a", None, True, 1, np.arange(2)])}}
+)
+
+
+def searcher(method="random", seed=0, **arguments):
+    return Searcher(SPACE, method=method, seed=seed, **arguments)
+
+
+# ---- ask and tell
+
+
+@given(st.permutations(range(8)), st.sampled_from(["max", "min"]))
+def test_results_in_any_order_make_the_same_study(order, mode):
+    values = [3.0, -1.0, 7.5, 7.5, 0.0, -2.0, -2.0, 1.0]
+    s = searcher(mode=mode)
+    trials = [s.ask() for _ in values]
+    assert [trial.number for trial in trials] == list(range(8))
+    for number in order:
+        told = s.tell(trials[number], values[number])
+        assert (told.state, told.value) == (State.FINISHED, values[number])
+    assert [trial.value for trial in s.trials] == values
+    np.testing.assert_array_equal(s.history.y, np.array(values) * (1 if mode == "max" else -1))
+    assert (s.best.number, s.best.value) == ((2, 7.5) if mode == "max" else (5, -2.0))
+
+
+def test_asked_trials_are_pending_until_told_or_failed():
+    s = searcher()
+    a, b, c = s.ask(), s.ask(), s.ask()
+    assert {trial.state for trial in s.trials} == {State.PENDING}
+    s.tell(b, 1)
+    s.fail(c, "diverged")
+    assert [trial.state for trial in s.trials] == [State.PENDING, State.FINISHED, State.FAILED]
+    assert s.trials[2].reason == "diverged"
+    assert s.trials[2].value is None
+    np.testing.assert_allclose(s.history.X_pending, SPACE.encode([a.config]), atol=1e-14)
+    np.testing.assert_allclose(s.history.X_failed, SPACE.encode([c.config]), atol=1e-14)
+
+
+def test_a_proposal_is_run_as_it_was_snapped():
+    s = searcher()
+    for _ in range(30):
+        trial = s.ask()
+        x = s.history.records[trial.number].x
+        np.testing.assert_array_equal(SPACE.snap(x[None, :])[0], x)
+        np.testing.assert_allclose(SPACE.encode([trial.config])[0], x, atol=1e-14)
+        assert SPACE.accept(trial.config) == trial.config
+
+
+def test_numbers_of_every_kind_are_results():
+    s = searcher()
+    for value in (1, 1.5, np.float32(0.5), np.int64(-3), np.float64(1e300), 5e-324, np.longdouble(2), 2**70):
+        told = s.tell(s.ask(), value)
+        assert type(told.value) is float
+        assert told.value == float(value)
+
+
+NOT_FINITE = [math.nan, math.inf, -math.inf, np.float32("nan"), 10**400]
+NO_NUMBERS = [None, "0.5", True, np.True_, [1.0], np.array([1.0]), np.array(1.0), 1 + 2j, Fraction(1, 2), {"loss": 1.0}]
+
+
+@pytest.mark.parametrize("value", NOT_FINITE + NO_NUMBERS, ids=lambda value: f"{value!r:.20}")
+def test_what_is_no_finite_number_is_refused_and_the_trial_stays_pending(value):
+    s = searcher()
+    s.ask()
+    trial = s.ask()
+    with pytest.raises(TrialError) as caught:
+        s.tell(trial, value)
+    kind = "a finite number" if any(value is bad for bad in NOT_FINITE) else "a number"
+    assert str(caught.value).startswith(f"trial 1: {kind} is needed, got ")
+    assert str(caught.value).count("use fail()") == 1
+    assert "\n" not in str(caught.value)
+    assert s.trials[1].state is State.PENDING
+    events = s.history.last_event
+    with pytest.raises(TrialError, match="trial 2: "):
+        s.add(trial.config, value)
+    assert (s.history.last_event, len(s.trials)) == (events, 2)  # nothing half-added
+    s.tell(trial, 1.0)
+
+
+def test_a_trial_is_told_once():
+    s = searcher()
+    told, failed = s.ask(), s.ask()
+    s.tell(told, 1.0)
+    s.fail(failed, "no")
+    for trial, state in ((told, "finished"), (failed, "failed"), (0, "finished")):
+        with pytest.raises(TrialError, match=f"it is {state} already; a trial ends once"):
+            s.tell(trial, 2.0)
+        with pytest.raises(TrialError, match=f"it is {state} already; a trial ends once"):
+            s.fail(trial, "again")
+    assert s.best.value == 1.0
+
+
+@pytest.mark.parametrize("trial", [-1, 1, 10**9, None, "0", 0.0, {"lr": 0.1}], ids=str)
+def test_a_result_for_an_unknown_trial_is_refused(trial):
+    s = searcher()
+    s.ask()
+    for use in (lambda: s.tell(trial, 1.0), lambda: s.fail(trial, "x")):
+        with pytest.raises(TrialError, match=r"no such trial, 1 have been asked for"):
+            use()
+    assert s.trials[0].state is State.PENDING
+
+
+def test_a_known_result_is_added():
+    s = searcher(mode="min")
+    config = {"lr": 0.25, "n": 3, "m": {"c": None}}
+    added = s.add(config, 0.125)
+    assert added == s.best == s.trials[0]
+    assert (added.config, added.value, added.state) == (config, 0.125, State.FINISHED)
+    assert s.explain(added) == "added by the user"
+    np.testing.assert_array_equal(s.history.X, SPACE.encode([config]))
+    np.testing.assert_array_equal(s.history.y, [-0.125])
+    with pytest.raises(SpaceError, match=r"^lr: 2.0 lies outside"):
+        s.add({**config, "lr": 2.0}, 1.0)
+    assert s.ask().number == 1
+
+
+def test_there_is_no_best_before_a_trial_has_finished():
+    s = searcher()
+    for end in (lambda t: None, lambda t: s.fail(t, "x")):
+        end(s.ask())
+        with pytest.raises(TrialError, match="no trial has finished yet"):
+            _ = s.best
+    with pytest.raises(TrialError):
+        best_of([], "max")
+
+
+# ---- what it is made of
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"mode": "maximise"}, "mode must be 'max' or 'min', got 'maximise'"),
+        ({"seed": -1}, "seed must be a whole number from 0, got -1"),
+        ({"seed": 1.5}, "seed must be"),
+        ({"seed": "7"}, "seed must be"),
+        ({"seed": True}, "seed must be"),
+        ({"trials": 0}, "trials must be a whole number from 1, got 0"),
+        ({"trials": -3}, "trials must be"),
+        ({"trials": 2.5}, "trials must be"),
+        ({"trials": True}, "trials must be"),
+        ({"method": "rnadom"}, "there is no method 'rnadom'; did you mean 'random'?"),
+        ({"method": "xyz"}, "there is no method 'xyz'; there are: "),
+        ({"method": ""}, "there is no method ''"),
+        ({"method": "gp-ucb", "sovler": "cg"}, "gp-ucb has no option 'sovler'; did you mean 'solver'?"),
+        ({"method": "random", "solver": "cg"}, "random has no option 'solver'; it has none"),
+        ({"method": "gp-ucb", "solver": "adam"}, "gp-ucb: option solver must be one of random-grid, lbfgsb"),
+        ({"method": "gp-ucb", "points_per_round": "many"}, "gp-ucb: option points_per_round must be a whole number"),
+        ({"method": "gp-ucb", "points_per_round": 1.5}, "gp-ucb: option points_per_round must be a whole number"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_refused_with_the_nearest_name(arguments, words):
+    with pytest.raises(MethodError) as caught:
+        searcher(**arguments)
+    assert str(caught.value).startswith(words)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_space_may_be_given_as_a_mapping():
+    assert Searcher({"a": Float(0, 1)}, "random", seed=1).space == Space({"a": Float(0, 1)})
+    with pytest.raises(SpaceError):
+        Searcher({"a": 3}, "random")
+
+
+def test_a_seed_that_is_not_given_is_drawn_and_kept():
+    a, b = (Searcher(SPACE, "random") for _ in range(2))
+    assert a.seed != b.seed
+    again = Searcher(SPACE, "random", seed=a.seed)
+    assert [SPACE.pack(again.ask().config) for _ in range(3)] == [SPACE.pack(a.ask().config) for _ in range(3)]
+
+
+def test_the_number_of_trials_planned_is_an_event():
+    s = searcher(trials=5)
+    assert s.history.planned == 5
+    s.plan(np.int64(7))
+    assert (s.history.planned, s.history.last_event) == (7, 2)
+
+
+# ---- purity
+
+
+def test_a_proposal_is_a_function_of_the_seed_and_the_history_alone():
+    s, other = searcher(), searcher(seed=1)
+    history = s.history.copy()
+    first, again = s.propose(history), s.propose(history)
+    assert {**first.data, "suggest_seconds": 0} == {**again.data, "suggest_seconds": 0}
+    assert (len(s.trials), s.history.last_event) == (0, 0)
+    assert other.propose(history).data["x"] != first.data["x"]
+    assert s.propose(history).data["seen"] == 0
+    s.ask()
+    assert s.propose(s.history).data["x"] != first.data["x"]  # each trial has a stream of its own
+
+
+def test_results_told_to_random_do_not_change_what_it_proposes():
+    told, untold = searcher(), searcher()
+    for i in range(5):
+        a, b = told.ask(), untold.ask()
+        assert SPACE.pack(a.config) == SPACE.pack(b.config)
+        told.tell(a, float(i))
+
+
+def test_tags_are_what_a_journal_would_give_back():
+    class Tagging:
+        def propose(self, history, rng):
+            return Proposal(rng.random(history.d), tags={"t": (1, 2), "x": 0.1, 3: None})
+
+        def explain(self, tags):
+            return f"t={tags['t']}"
+
+    s = searcher()
+    s.method = Tagging()
+    trial = s.ask()
+    assert trial.tags == {"t": [1, 2], "x": 0.1, "3": None} == json.loads(json.dumps(trial.tags))
+    assert s.explain(trial) == "t=[1, 2]"
+
+
+def test_a_method_that_fails_numerically_falls_back_to_a_random_point_and_says_so():
+    class Failing:
+        def propose(self, history, rng):
+            raise NumericalError("no factor")
+
+        def explain(self, tags):
+            raise AssertionError("not mine")
+
+    s = searcher()
+    s.method = Failing()
+    trial = s.ask()
+    assert trial.tags == {"fallback": "no factor"}
+    assert s.explain(trial) == "a random point, because the model failed: no factor"
+    again = searcher()
+    again.method = Failing()
+    assert SPACE.pack(again.ask().config) == SPACE.pack(trial.config)
+
+
+def test_other_errors_of_a_method_are_not_hidden():
+    class Broken:
+        def propose(self, history, rng):
+            raise ZeroDivisionError
+
+    s = searcher()
+    s.method = Broken()
+    with pytest.raises(ZeroDivisionError):
+        s.ask()
+    assert not s.trials
+
+
+def test_every_error_for_wrong_use_is_a_raybo_error():
+    for kind in (MethodError, SpaceError, TrialError, NumericalError):
+        assert issubclass(kind, RayboError)
