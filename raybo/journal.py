@@ -18,7 +18,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -226,6 +226,8 @@ def _driver_is_gone(holder: Mapping[str, Any]) -> bool:
         return True
     except PermissionError:
         return False
+    with suppress(OSError):  # killed, and its parent has not yet asked how it ended
+        return Path(f"/proc/{holder['driver']}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     return False
 
 

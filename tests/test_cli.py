@@ -6,7 +6,6 @@ import contextlib
 import inspect
 import os
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -640,10 +639,3 @@ def test_the_engine_quiets_what_ray_says_of_dying_workers(start, folder):
     assert all(line.startswith("trial ") or "/2 trials" in line for line in out.splitlines())
     assert out.count("starts again (attempt 2)") == 2
     assert command.gone(20)
-
-
-def test_the_port_of_something_else_is_refused_within_seconds(run, folder):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        begun = time.monotonic()
-        refused(run("tune", "job.py", "--address", f"127.0.0.1:{server.getsockname()[1]}"), 1)
-        assert time.monotonic() - begun < 60

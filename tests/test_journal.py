@@ -281,6 +281,15 @@ def dead_process():
     return process.pid
 
 
+def undead_process():
+    """Killed, and not yet waited for."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    process.kill()
+    while Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+        time.sleep(0.01)
+    return process
+
+
 def hold_lock(path, **holder):
     """Hold the journal's lock as another study would."""
     handle = open(path.with_name(path.name + "-lock"), "a+", encoding="utf-8")
@@ -306,11 +315,15 @@ journal.close()
         writer.stdin.flush()
         Journal(written, DESCRIPTION).close()  # waits, and is not refused
     monkeypatch.setattr(journals, "WAIT_SECONDS", 0.3)
-    with hold_lock(written, driver=dead_process(), process=1, host=socket.gethostname()):
-        begun = time.monotonic()
-        with pytest.raises(JournalInUse):
-            Journal(written, DESCRIPTION)
-        assert time.monotonic() - begun >= 0.3
+    undead = undead_process()
+    for driver in (dead_process(), undead.pid):
+        with hold_lock(written, driver=driver, process=1, host=socket.gethostname()):
+            begun = time.monotonic()
+            with pytest.raises(JournalInUse):
+                Journal(written, DESCRIPTION)
+            assert time.monotonic() - begun >= 0.3
+        written.with_name("study.db-lock").unlink()
+    undead.communicate()
 
 
 def test_a_living_driver_and_one_on_another_machine_are_not_waited_for(written, monkeypatch):

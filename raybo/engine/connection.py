@@ -17,6 +17,9 @@ from raybo.errors import RayError
 log = logging.getLogger("raybo")
 
 PROBE_SECONDS = 3.0
+# how HTTP/2 begins, which Ray's servers speak: a preface and empty settings, answered by settings
+_SETTINGS = b"\x04"
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + _SETTINGS + b"\0\0\0\0\0"
 OBJECT_STORE_BYTES = 200 * 2**20  # a study's objects are small; Ray's default would be 30 % of the memory
 
 _ENVIRONMENT = {
@@ -126,7 +129,12 @@ def workers_available(
     total = sum(int(room) if room < float("inf") else (os.cpu_count() or 1) for room in rooms)
     if total < 1:
         offered = {name: max((node.get(name, 0.0) for node in nodes), default=0.0) for name in wanted}
-        short = next(name for name in wanted if wanted[name] > offered[name])
+        short = next((name for name in wanted if wanted[name] > offered[name]), None)
+        if short is None:
+            needs = ", ".join(f"{name}={amount:g}" for name, amount in wanted.items() if amount > 0)
+            raise RayError(
+                f"a trial needs {needs}, and no node of the cluster has all of it; ask for less, or add a node"
+            )
         raise RayError(
             f"a trial needs {short}={wanted[short]:g}, and no node of the cluster has more than {offered[short]:g}; "
             "ask for less in @raybo.objective, or add a node"
@@ -146,17 +154,29 @@ def _join(ray: Any, address: str) -> None:
         host, _, port = address.rpartition(":")
         if not host or not port.isdigit():
             raise RayError(f"address must be 'auto' or HOST:PORT, got {address!r}")
-        try:
-            socket.create_connection((host, int(port)), timeout=PROBE_SECONDS).close()
-        except (OSError, OverflowError, UnicodeError) as error:  # the last two: no port, no host name
-            raise RayError(
-                f"nothing answers at {address} ({error}); start a cluster there, or leave out the address"
-            ) from None
+        _probe(address, host, int(port))
         _check_token(ray, address)
     try:
         ray.init(address=address, log_to_driver=False, logging_level="error")
     except (ConnectionError, RuntimeError, ray.exceptions.RayError) as error:
         raise RayError(f"cannot join the Ray cluster at {address}: {first_line(error)}") from error
+
+
+def _probe(address: str, host: str, port: int) -> None:
+    """Find out in seconds that there is no cluster: `ray.init` tries for minutes where nothing or something else is."""
+    try:
+        connection = socket.create_connection((host, port), timeout=PROBE_SECONDS)
+    except (OSError, OverflowError, UnicodeError) as error:  # the last two: no port, no host name
+        raise RayError(
+            f"nothing answers at {address} ({error}); start a cluster there, or leave out the address"
+        ) from None
+    answer = b""
+    with connection, contextlib.suppress(OSError):
+        connection.sendall(_GREETING)
+        while len(answer) < 4 and (more := connection.recv(4 - len(answer))):
+            answer += more
+    if answer[3:] != _SETTINGS:
+        raise RayError(f"what answers at {address} is no Ray cluster; give the address that `ray start` printed")
 
 
 def _check_token(ray: Any, address: str) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 from raybo.acquisition import LogExpectedImprovement, UpperConfidence
 from raybo.history import History, Proposal, Tags
 from raybo.methods.design import sobol_proposal
-from raybo.methods.model import design_size, fitted, standard_model, taken
+from raybo.methods.model import design_size, fitted, taken
 from raybo.methods.options import option
 from raybo.solvers import solve
-from raybo.surrogate import Tamed
+from raybo.surrogate import Tamed, standard_model
 
 OPTIMISM = 1.5  # standard deviations
 

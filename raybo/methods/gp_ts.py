@@ -21,10 +21,10 @@ from raybo.acquisition.thompson import LARGEST_JOINT
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
 from raybo.methods.design import sobol_proposal
-from raybo.methods.model import Estimate, design_size, fitted, standard_model, taken
+from raybo.methods.model import Estimate, design_size, fitted, taken
 from raybo.methods.options import option
 from raybo.solvers import solve
-from raybo.surrogate import KernelName, draw_function
+from raybo.surrogate import KernelName, draw_function, standard_model
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,22 +19,11 @@ from raybo.acquisition import UpperConfidence, exploration
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
 from raybo.methods.design import sobol_proposal
-from raybo.methods.model import Estimate, Fitted, design_size, fitted, standard_model, taken
+from raybo.methods.model import Estimate, Fitted, design_size, fitted, taken
 from raybo.methods.options import option
 from raybo.solvers import solve
 from raybo.solvers.inexactness import measure
-from raybo.surrogate import Flat, Hyperparameter, KernelName, Model, Standardised
-
-
-def paper_model(start: float) -> Model:
-    """The experiments' model: Matern-3/2, one length-scale by maximum likelihood, unit outputscale, noise 1e-4."""
-    return Model(
-        kernel="matern32",
-        lengthscale=Hyperparameter(Flat(), low=1e-5, high=1e5, start=start),
-        outputscale=Hyperparameter(fixed=1.0),
-        noise_variance=Hyperparameter(fixed=1e-4),
-        shared_lengthscale=True,
-    )
+from raybo.surrogate import KernelName, Standardised, random_grid_model, standard_model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +92,7 @@ class GpUcb:
 
     def _fit(self, history: History, rng: np.random.Generator) -> Fitted:
         if self.preset == "paper":
-            model, outputs = paper_model(self.lengthscale_start), Standardised(self.prior_mean, 1.0)
+            model, outputs = random_grid_model(self.lengthscale_start), Standardised(self.prior_mean, 1.0)
             return fitted(history, model, rng, outputs=outputs, estimate=self.hyperparameters)
         return fitted(history, standard_model(self.kernel), rng, estimate=self.hyperparameters)
 

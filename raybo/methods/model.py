@@ -18,10 +18,7 @@ from raybo.history import History, Tags
 from raybo.space import Array
 from raybo.surrogate import (
     GP,
-    Hyperparameter,
-    KernelName,
     Likelihood,
-    LogNormal,
     Model,
     Observations,
     Outputs,
@@ -35,18 +32,8 @@ Estimate = Literal["map", "mcmc", "slice"]
 
 APART = 1e-3  # of the cube's side, as a root mean square over the axes: the least distance between points in flight
 AFRESH = 10  # trials between fits that also start from nothing, lest a warm start stay in a poor maximum
-REFIT_SHARE = 100  # above twice as many observations, a fit is kept until they have grown by a hundredth
+REFIT_SHARE = 100  # from twice as many observations on, a fit is kept until they have grown by a hundredth
 SAMPLES = 10  # of the hyperparameters, where these are sampled
-
-
-def standard_model(kernel: KernelName = "matern52") -> Model:
-    """What is assumed of standardised values: length-scales around a third of the cube's side, little noise."""
-    return Model(
-        kernel=kernel,
-        lengthscale=Hyperparameter(LogNormal(-1.0, 1.0), low=5e-3, high=20.0, start=0.4),
-        outputscale=Hyperparameter(LogNormal(0.0, 1.5), low=1e-2, high=1e2, start=1.0),
-        noise_variance=Hyperparameter(LogNormal(-9.0, 2.0), low=1e-6, high=1.0, start=1e-3),
-    )
 
 
 @dataclass(frozen=True)
@@ -127,14 +114,41 @@ def fitted(
     return Fitted(members, outputs, incumbent, history.X[best], {"theta": thetas[-1].tolist()})
 
 
-_latest: GP | None = None  # a cache only: its factor serves the next proposal where the hyperparameters are kept
+_base: GP | None = None  # a cache only: see `_conditioned`
 
 
 def _conditioned(observations: Observations, model: Model, theta: Array, history: History) -> GP:
-    global _latest
-    gp = GP.of(observations, model, theta, earlier=_latest)
-    _latest = gp
-    return gp.believing(history.X_pending)
+    """Condition on everything known, in time that grows with the square of the observations while theta is kept.
+
+    The factor of the whole hundreds of observations is made at once and kept; the others are always appended to it in
+    one block. So the last digits, and with them the proposal, are the same whether or not the cache was warm.
+    """
+    global _base
+    n = len(observations.X)
+    whole = n - n % REFIT_SHARE
+    base = None
+    if whole >= 2 * REFIT_SHARE:
+        base = _base
+        if base is None or not _is_base(base, observations, model, theta, whole):
+            head = Observations(
+                observations.X[:whole],
+                observations.y[:whole],
+                observations.counts[:whole],
+                observations.scatter[:whole],
+                observations.categorical,
+            )
+            base = _base = GP.of(head, model, theta)
+    return GP.of(observations, model, theta, earlier=base).believing(history.X_pending)
+
+
+def _is_base(base: GP, observations: Observations, model: Model, theta: Array, whole: int) -> bool:
+    return (
+        base.n == whole
+        and base.model == model
+        and np.array_equal(base.theta, theta)
+        and np.array_equal(base.X, observations.X[:whole])
+        and np.array_equal(base.observations.counts, observations.counts[:whole])
+    )
 
 
 def _sampled(

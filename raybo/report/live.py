@@ -69,6 +69,8 @@ def _panel(status: Status, metric: str) -> Group:
         Text("" if status.left is None else f"about {_clock(status.left)} left", style="dim"),
     )
     facts = Table.grid(padding=(0, 2))
+    for _ in range(4):
+        facts.add_column(no_wrap=True)
     best = "none yet" if status.best is None else f"{status.best[1]:.6g} (trial {status.best[0]})"
     suggestion = "" if status.suggest_seconds is None else f"{1_000 * status.suggest_seconds:.0f} ms a suggestion"
     facts.add_row(

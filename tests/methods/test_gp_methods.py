@@ -166,6 +166,25 @@ def test_a_fit_is_kept_while_many_observations_hardly_grow():
     assert 2 <= len(set(thetas)) <= 4  # every third, at three hundred
 
 
+def test_what_is_kept_between_proposals_changes_no_digit_of_them(monkeypatch):
+    """Two hundred and fifty observations and more: asked in turn, and each again from the history alone."""
+    searcher = raybo.Searcher(PLANE, method="ei", mode="max", seed=3, initial=1)
+    rng = np.random.default_rng(1)
+    for x, y in rng.random((245, 2)):
+        searcher.add({"x": x, "y": y}, bowl({"x": x, "y": y}))
+    asked = []
+    for _ in range(12):
+        history = searcher.history.copy()
+        asked.append((history, searcher.ask()))
+        if len(asked) % 3:
+            searcher.tell(asked[-1][1], bowl(asked[-1][1].config))
+    for history, trial in asked:
+        monkeypatch.setattr("raybo.methods.model._base", None)
+        again = searcher.propose(history)
+        assert again.data["x"] == searcher.history.records[trial.number].x.tolist()
+        assert again.data["tags"] == trial.tags
+
+
 @pytest.mark.parametrize(("method", "options"), [("gp-ucb", {"points_per_round": 0}), ("gp-ucb", {"delta": 1.0})])
 def test_options_out_of_range_are_refused(method, options):
     with pytest.raises(raybo.MethodError, match=method):

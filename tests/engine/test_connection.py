@@ -1,0 +1,171 @@
+"""The Ray that a study runs on: refused within seconds where there is none, and joined where there is one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+
+import pytest
+
+from raybo.engine import connection
+from raybo.engine.connection import ray_for_study, workers_available
+from raybo.errors import RayError
+
+
+@contextlib.contextmanager
+def listening(greeting=b"", answer=b"", close=False):
+    """The port of a server on this machine that is no Ray."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    client, _ = server.accept()
+                    clients.append(client)
+                    client.sendall(greeting)
+                    if answer:
+                        client.recv(100)
+                        client.sendall(answer)
+                    if close:
+                        client.close()
+
+        clients: list[socket.socket] = []
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            server.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            for client in clients:
+                client.close()
+
+
+def join(address):
+    with ray_for_study(address, None):
+        raise AssertionError("joined")
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        {},
+        {"close": True},
+        {"greeting": b"SSH-2.0-OpenSSH_9.2\r\n"},
+        {"answer": b"HTTP/1.1 505 HTTP Version Not Supported\r\n\r\n"},
+        {"answer": b"\0"},
+    ],
+    ids=str,
+)
+def test_what_listens_and_is_no_ray_is_refused(monkeypatch, server):
+    """`ray.init` would try for minutes."""
+    monkeypatch.setattr(connection, "PROBE_SECONDS", 0.5)
+    with listening(**server) as port, pytest.raises(RayError) as caught:
+        join(f"127.0.0.1:{port}")
+    assert str(caught.value).startswith(f"what answers at 127.0.0.1:{port} is no Ray cluster; give the address that")
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("127.0.0.1:1", "nothing answers at 127.0.0.1:1 ("),
+        ("127.0.0.1:99999", "nothing answers at 127.0.0.1:99999 ("),
+        ("a" * 80 + ":1", "nothing answers at aaa"),
+        ("no.such.host.invalid:6379", "nothing answers at no.such.host.invalid:6379 ("),
+        ("127.0.0.1", "address must be 'auto' or HOST:PORT, got '127.0.0.1'"),
+        ("127.0.0.1:", "address must be 'auto' or HOST:PORT"),
+        (":6379", "address must be 'auto' or HOST:PORT"),
+        ("127.0.0.1:x", "address must be 'auto' or HOST:PORT"),
+        ("local", "address must be 'auto' or HOST:PORT"),
+    ],
+    ids=lambda value: value[:20],
+)
+def test_where_nobody_can_answer_it_is_said_at_once(monkeypatch, address, words):
+    for argument in (address, None):
+        if argument is None:
+            monkeypatch.setenv("RAY_ADDRESS", address)
+        with pytest.raises(RayError) as caught:
+            join(argument)
+        assert str(caught.value).startswith(words)
+        assert "\n" not in str(caught.value)
+
+
+def test_the_environment_is_as_it_was_afterwards():
+    before = dict(os.environ)
+    with pytest.raises(RayError):
+        join("127.0.0.1:1")
+    assert dict(os.environ) == before
+
+
+@pytest.mark.ray
+def test_a_real_cluster_passes_the_probe_and_the_check_of_its_token(ray_session):
+    address = ray_session.get_runtime_context().gcs_address
+    host, _, port = address.rpartition(":")
+    connection._probe(address, host, int(port))
+    connection._check_token(ray_session, address)
+
+
+@pytest.mark.ray
+def test_the_ray_that_this_process_is_connected_to_is_used_and_left_running(ray_session):
+    own = ray_session.get_runtime_context().gcs_address
+    for address in (None, "auto", own):
+        with ray_for_study(address, None) as ray:
+            assert ray is ray_session
+        assert ray_session.is_initialized()
+    with pytest.raises(
+        RayError, match=r"is connected to Ray at .* already; call ray.shutdown\(\) before using 1.2.3.4:5"
+    ):
+        join("1.2.3.4:5")
+
+
+class FakeRay:
+    """Nodes with these resources, alive or not."""
+
+    def __init__(self, *nodes):
+        self._nodes = [{"Resources": resources, "Alive": alive} for alive, resources in nodes]
+
+    def nodes(self):
+        return self._nodes
+
+
+def test_as_many_trials_run_as_the_nodes_have_room_for():
+    ray = FakeRay(
+        (True, {"CPU": 4.0, "GPU": 1.0, "memory": 8e9}),
+        (True, {"CPU": 3.0, "disk": 2.0}),
+        (False, {"CPU": 99.0, "GPU": 99.0}),  # a node that is gone
+    )
+    assert workers_available(ray, 1, 0, None, {}) == 7
+    assert workers_available(ray, 2, 0, None, {}) == 3  # no trial runs on two nodes
+    assert workers_available(ray, 0.5, 0, None, {}) == 14
+    assert workers_available(ray, 1, 0.5, None, {}) == 2
+    assert workers_available(ray, 1, 0, 3e9, {}) == 2
+    assert workers_available(ray, 1, 0, None, {"disk": 1}) == 2
+    assert workers_available(ray, 0, 0, None, {}) >= 1
+    with pytest.raises(
+        RayError, match=r"a trial needs CPU=5, and no node of the cluster has more than 4; ask for less"
+    ):
+        workers_available(ray, 5, 0, None, {})
+    with pytest.raises(RayError, match="a trial needs tpu=1, and no node of the cluster has more than 0"):
+        workers_available(ray, 1, 0, None, {"tpu": 1})
+
+
+def test_resources_that_only_several_nodes_have_together_are_refused_too():
+    ray = FakeRay((True, {"CPU": 4.0}), (True, {"GPU": 1.0}))
+    with pytest.raises(RayError, match="a trial needs CPU=1, GPU=1, and no node of the cluster has all of it"):
+        workers_available(ray, 1, 1, None, {})
+
+
+def test_what_killed_studies_left_in_tmp_is_removed(tmp_path, monkeypatch):
+    import subprocess
+    import sys
+
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left, kept = tmp_path / f"raybo-{gone.pid}-abc", tmp_path / f"raybo-{os.getpid()}-abc"
+    for directory in (left, kept, tmp_path / "raybo-notapid-abc", tmp_path / "other"):
+        (directory / "session").mkdir(parents=True)
+    monkeypatch.setattr(connection, "Path", lambda path: tmp_path if path == "/tmp" else path)
+    connection._remove_leftovers()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([kept.name, "raybo-notapid-abc", "other"])

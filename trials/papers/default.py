@@ -1,0 +1,45 @@
+"""No paper: the evidence for `auto`, the default method, beside the methods that it is made of.
+
+Twelve functions of 2 to 10 dimensions (valleys, many basins, steep walls, noise, a mixed space), 60 evaluations each.
+"""
+
+from __future__ import annotations
+
+from raybo.experiments import Claim, Entry, Experiment, Problem
+
+SYNTHETIC = "trials/synthetic.py"
+PROBLEMS = [
+    Problem("Branin", f"{SYNTHETIC}:branin", 60, 10, 0.397887357729738),
+    Problem("Goldstein-Price", f"{SYNTHETIC}:goldstein_price", 60, 10, 3.0),
+    Problem("Hartmann-3", f"{SYNTHETIC}:hartmann3", 60, 10, -3.862779787332663),
+    Problem("Schwefel-3", f"{SYNTHETIC}:schwefel", 60, 10, 0.0),
+    Problem("Zakharov-4", f"{SYNTHETIC}:zakharov", 60, 10, 0.0),
+    Problem("Rosenbrock-4", f"{SYNTHETIC}:rosenbrock", 60, 10, 0.0),
+    Problem("Ackley-5", f"{SYNTHETIC}:ackley", 60, 10, 0.0),
+    Problem("Levy-5", f"{SYNTHETIC}:levy5", 60, 10, 0.0),
+    Problem("Hartmann-6", f"{SYNTHETIC}:hartmann6", 60, 10, -3.322368011415515),
+    Problem("Ackley-10", f"{SYNTHETIC}:ackley", 60, 10, 0.0, {"d": 10}),
+    Problem("Dixon-Price-5", f"{SYNTHETIC}:dixon_price", 60, 10, 0.0),
+    Problem("mixed", f"{SYNTHETIC}:mixed", 60, 10, 0.93),
+]
+ENTRIES = [
+    Entry("random", "random"),
+    Entry("gp-ucb, climbing", "gp-ucb", {"solver": "lbfgsb", "initial": 10}),
+    Entry("ei", "ei", {"initial": 10}),
+    Entry("auto", "auto"),
+]
+
+EXPERIMENTS = [
+    Experiment(
+        name="auto-default",
+        title="The default method beside those it is made of",
+        problems=PROBLEMS,
+        entries=ENTRIES,
+        repeats=8,
+        claims=[
+            Claim(f"auto ends with less regret than {other}", "final_regret", "auto", other)
+            for other in ("random", "gp-ucb, climbing", "ei")
+        ],
+        curve="simple_regret",
+    )
+]
