@@ -222,13 +222,13 @@ def _driver_is_gone(holder: Mapping[str, Any]) -> bool:
         return not holder  # just being written: look again
     try:
         os.kill(holder["driver"], 0)
+        # one that was killed and that nobody has asked after is still there, as a zombie
+        state = Path(f"/proc/{holder['driver']}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
     except ProcessLookupError:
         return True
-    except PermissionError:
+    except (OSError, IndexError):  # another user's, or a system without /proc
         return False
-    with suppress(OSError):  # killed, and its parent has not yet asked how it ended
-        return Path(f"/proc/{holder['driver']}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    return False
+    return state == "Z"
 
 
 # ---- what may be opened

@@ -379,6 +379,12 @@ def test_a_study_that_begins_while_we_wait_for_the_lock_is_found(path, monkeypat
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
         journal.append([told(2)])
     assert numbers(path) == [1, 2]
+    path.unlink()
+    monkeypatch.setattr(journals, "_lock", overtaken)
+    with pytest.raises(JournalError, match=r"seed is .* in the journal and 1 now"):
+        Journal(path, dataclasses.replace(DESCRIPTION, seed=1))
+    assert numbers(path) == [1]
+    assert os.listdir(path.parent) == ["study.db"]
 
 
 def test_where_no_lock_can_be_made_nothing_is_written(path):
@@ -490,6 +496,8 @@ def test_a_truncated_journal_is_refused_at_every_length(path):
     for length in sorted(lengths):
         path.write_bytes(whole[:length])
         refused(path, "it is damaged (" if length >= 512 else "it is ")
+    path.write_bytes(whole[:-1])
+    refused(path, "it is damaged (truncated in the middle of a page); restore it from a copy")
     path.write_bytes(whole)
     assert len(read(path)[1]) == 399
 

@@ -10,7 +10,7 @@ Per round: axes at a bound whose gradient points outwards are held; the model's 
 is projected onto the cube; the new point is taken where it gains enough (Armijo); the model learns from it either way.
 
 Bertsekas (1982), "Projected Newton methods for optimization problems with simple constraints"; Nocedal, Wright (2006),
-"Numerical Optimization", procedure 18.2 (damped BFGS) and chapter 4 (radii).
+"Numerical Optimization", eq. (6.19) (BFGS) and chapter 4 (radii).
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ FIRST_STEP, LONGEST_STEP = 0.1, 0.5  # of the cube's side
 ENOUGH, WELL = 1e-4, 0.25  # of the gain that the gradient promises: to take a step (Armijo), and to take longer ones
 REACH = 0.25  # of the cube's side: how far a maximum is thought to lie when a climb's prospects are judged
 SMALLEST_RADIUS = 1e-8
-DAMPING = 0.2  # procedure 18.2
 
 
 class Climbs(NamedTuple):
@@ -54,9 +53,10 @@ def ascend(search: Search, X: Array, axes: Axes, *, rounds: int = 40, tolerance:
     F, G = search.value_and_gradient(X)
     G = G * axes
     # everything is in units of the first gradients, so that their scale does not matter; a power of 2 rounds nothing
-    unit = 2.0 ** math.frexp(float(np.abs(G).max()))[1]
+    largest = float(np.abs(F).max(initial=0.0, where=np.isfinite(F)))
+    unit = math.ldexp(1.0, math.frexp(max(float(np.abs(G).max()), 1e-100 * largest))[1] - 1)
     F, G = F / unit, G / unit
-    small = tolerance * (float(np.abs(F).max(initial=0.0, where=np.isfinite(F))) or 1.0)
+    small = tolerance * (largest / unit or 1.0)
     ends, values, converged = X.copy(), F.copy(), np.zeros(len(X), dtype=bool)
     highest = float(F.max())
     climbing = np.arange(len(X))
@@ -136,20 +136,17 @@ def _within(step: Array, R: Array) -> Array:  # (k, d)
 def _learn(
     B: Array, S: Array, Y: Array, sound: NDArray[np.bool_], untaught: NDArray[np.bool_]
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """The damped BFGS update with steps S and changes Y of the gradient of -f, where these are numbers."""
+    """The BFGS update with steps S and changes Y of the gradient of -f, where these are numbers and curve upwards."""
     SY = (S * Y).sum(axis=1)
+    learns = sound & (SY > 1e-300)
     if untaught.any():  # the first curvature met sets the scale of the whole model (Nocedal & Wright, eq. 6.20)
-        scale = sound & untaught & (SY > 0.0)
-        size = (Y * Y).sum(axis=1) / np.where(scale, SY, 1.0)
-        B = np.where(scale[:, None, None], np.eye(S.shape[1]) * size[:, None, None], B)
-        untaught = untaught & ~scale
+        first = untaught & learns
+        size = (Y * Y).sum(axis=1) / np.where(first, SY, 1.0)
+        B = np.where(first[:, None, None], np.eye(S.shape[1]) * size[:, None, None], B)
+        untaught = untaught & ~first
     BS = (B @ S[:, :, None])[:, :, 0]
     SBS = (S * BS).sum(axis=1)
-    short = SY < DAMPING * SBS
-    theta = np.where(short, (1.0 - DAMPING) * SBS / np.where(short, SBS - SY, 1.0), 1.0)[:, None]
-    Y = theta * Y + (1.0 - theta) * BS
-    SY = (S * Y).sum(axis=1)
-    learns = sound & (SBS > 1e-300) & (SY > 1e-300) & np.isfinite(SBS) & np.isfinite(SY)
+    learns &= SBS > 1e-300
     update = (
         Y[:, :, None] * (Y / np.where(learns, SY, 1.0)[:, None])[:, None, :]
         - BS[:, :, None] * (BS / np.where(learns, SBS, 1.0)[:, None])[:, None, :]

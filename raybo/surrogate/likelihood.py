@@ -66,7 +66,7 @@ class Likelihood:
         factorised = self._factorise(theta)
         if factorised is None:
             return -math.inf, np.zeros_like(theta)
-        L, alpha, residual, jitter = factorised
+        L, alpha, residual = factorised
         value = self._value(L, alpha, residual)
         inverse, _ = lapack.dpftri(n, L, uplo="L", overwrite_a=1)
         G, columns = self._q, self._k  # alpha alpha' - A^-1; both buffers are free by now
@@ -82,9 +82,8 @@ class Likelihood:
         single = self.observations.single_noise(noise_variance)
         halves = 0.5 * diagonal / self.observations.counts
         gradient[k + 1] = noise_variance * float(halves.sum())
-        # K = A - N, so that tr((alpha alpha' - A^-1) K) = r' alpha - n - tr((alpha alpha' - A^-1) N)
-        added = jitter * 0.5 * float(diagonal.sum())
-        gradient[k] = 0.5 * (float(residual @ alpha) - n) - float(halves @ single) - added
+        # K = A - N, so that tr((alpha alpha' - A^-1) K) = r' alpha - n - tr((alpha alpha' - A^-1) N); jitter is K's
+        gradient[k] = 0.5 * (float(residual @ alpha) - n) - float(halves @ single)
         if self._repeated:
             o = self.observations
             value += repeats(o, single)
@@ -97,27 +96,26 @@ class Likelihood:
         factorised = self._factorise(theta)
         if factorised is None:
             return -math.inf
-        value = self._value(*factorised[:3])
+        value = self._value(*factorised)
         if self._repeated:
             value += repeats(self.observations, self.observations.single_noise(math.exp(theta[-1])))
         return float(value + self.model.log_prior(theta)[0])
 
-    def _factorise(self, theta: Array) -> tuple[Array, Array, Array, float] | None:
-        """The packed factor of A, alpha, r and the jitter; the slopes of the kernel are left in `_slope`."""
+    def _factorise(self, theta: Array) -> tuple[Array, Array, Array] | None:
+        """The packed factor of A, alpha and r; the slopes of the kernel are left in `_slope`."""
         n, y = self.n, self.observations.y
         k = len(theta) - 2
         outputscale = math.exp(theta[k])
         np.dot(np.exp(-2.0 * theta[:k]), self._D, out=self._q)
         evaluate(self.model.kernel, self._q, self._k, self._slope)
         noise = self.observations.noise(math.exp(theta[k + 1]))
-        scale = outputscale + float(noise.mean())
         for jitter in JITTERS:
             np.multiply(self._k, outputscale, out=self._A)
-            self._A[self._diagonal] += noise + jitter * scale
+            self._A[self._diagonal] += noise + jitter * outputscale
             L, info = lapack.dpftrf(n, self._A, uplo="L", overwrite_a=1)
             if info == 0:
                 alpha, residual = self._weights(L, y)
-                return L, alpha, residual, jitter * scale
+                return L, alpha, residual
         return None
 
     def _weights(self, L: Array, y: Array) -> tuple[Array, Array]:  # (n,), (n,)

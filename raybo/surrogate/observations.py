@@ -73,6 +73,10 @@ class Observations:
             known,
         )
 
+    def first(self, n: int) -> Observations:
+        """The first n points."""
+        return self._kept(np.arange(min(n, len(self.X))))
+
     def thinned(self, at_most: int) -> Observations:
         """At most so many of the points: the best, a fifth of them, and every so many of the rest, in order."""
         n = len(self.X)
@@ -81,7 +85,9 @@ class Observations:
         order = np.argsort(-self.y, kind="stable")
         top, rest = order[: at_most // 5], np.sort(order[at_most // 5 :])
         picked = rest[np.linspace(0, len(rest) - 1, at_most - len(top)).astype(int)]
-        keep = np.sort(np.concatenate([top, picked]))
+        return self._kept(np.sort(np.concatenate([top, picked])))
+
+    def _kept(self, keep: NDArray[np.intp]) -> Observations:
         return replace(
             self,
             X=self.X[keep],

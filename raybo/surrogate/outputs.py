@@ -49,12 +49,13 @@ class Standardised:
         if len(y) == 0:
             return cls(0.0, 1.0)
         largest = float(np.max(np.abs(y)))
-        unit = largest if largest > 0.0 else 1.0  # squares of 1e300 overflow, and of 1e-300 vanish
-        z = y / unit
-        mean, std = float(np.mean(z)), float(np.std(z))
-        if std <= 1e-14:  # of the largest value: equal but for rounding
-            std = 1.0
-        return cls(mean * unit, max(std * unit, SMALLEST))
+        halves = 0.5 * y - 0.5 * y[0]  # differences of the largest floats are not finite, and halves are exact
+        unit = float(np.max(np.abs(halves)))
+        if unit <= 1e-15 * largest:  # equal but for rounding
+            return cls(float(y[0]), largest if largest > SMALLEST else 1.0)
+        z = halves / unit  # squares of 1e300 overflow, and of 1e-300 vanish
+        mean, std = 2.0 * (0.5 * float(y[0]) + unit * float(z.mean())), 2.0 * (unit * float(z.std()))
+        return cls(mean, max(std, SMALLEST))
 
     def apply(self, y: Array) -> Array:
         """Into standardised units."""

@@ -140,6 +140,17 @@ def test_the_scale_of_the_function_does_not_matter(scale):
     assert climbs.values.max() >= scale * (function.value(X).max() * 1e-3)
 
 
+@pytest.mark.parametrize("height", [1.0, -1e300, 1.7e308])
+@pytest.mark.parametrize("slope", [0.0, 5e-324, 1e-310, 1.7e308])
+def test_extreme_slopes_do_not_spoil_the_values(height, slope):
+    class Ramp:
+        def value_and_gradient(self, X):
+            return np.full(len(X), height), np.full_like(X, slope)
+
+    climbs = climb(Ramp(), np.full((2, 3), 0.5))
+    np.testing.assert_array_equal(climbs.values, height)
+
+
 def test_worthless_starts_stay():
     class Cliff(Quadratic):
         def value_and_gradient(self, X):

@@ -1,19 +1,15 @@
-"""Small data sets and models that the surrogate's tests share."""
+"""Small data sets, models and slow but plain forms that the surrogate's tests share."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from raybo.surrogate import GP, KERNELS, Flat, Gamma, Hyperparameter, LogNormal, Model, Observations
+from raybo.surrogate import GP, KERNELS, Flat, Gamma, Hyperparameter, LogNormal, Model, Observations, random_grid_model
 
-PAPER = Model(
-    kernel="matern32",
-    lengthscale=Hyperparameter(Flat(), 1e-5, 1e5, 1.0),
-    outputscale=Hyperparameter(fixed=1.0),
-    noise_variance=Hyperparameter(fixed=1e-4),
-    shared_lengthscale=True,
-)
+STEP = 6e-6  # of central differences: the error of f's own rounding and of the third derivative meet here
+PAPER = random_grid_model()
+CATEGORIES = np.array([1 / 6, 0.5, 5 / 6])
 
 
 def model(kernel, **changes) -> Model:
@@ -23,6 +19,56 @@ def model(kernel, **changes) -> Model:
         "noise_variance": Hyperparameter(LogNormal(-6.0, 1.5), 1e-6, 1.0, 1e-3),
     }
     return Model(kernel=kernel, **{**parts, **changes})
+
+
+def flat(kernel, **changes) -> Model:
+    """With priors that add nothing, so that the posterior of theta is its likelihood."""
+    parts = {
+        "lengthscale": Hyperparameter(Flat(), 5e-3, 20.0, 0.4),
+        "outputscale": Hyperparameter(Flat(), 1e-2, 1e2, 1.0),
+        "noise_variance": Hyperparameter(Flat(), 1e-6, 1.0, 1e-3),
+    }
+    return Model(kernel=kernel, **{**parts, **changes})
+
+
+def naive_kernel(name, a, b, lengthscale, categorical):
+    q = 0.0
+    for j, (u, v) in enumerate(zip(a, b, strict=True)):
+        q += (float(u != v) if categorical[j] else (u - v) ** 2) / lengthscale[j] ** 2
+    r = np.sqrt(q)
+    if name == "rbf":
+        return np.exp(-q / 2)
+    if name == "matern32":
+        return (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r)
+    return (1 + np.sqrt(5) * r + 5 / 3 * q) * np.exp(-np.sqrt(5) * r)
+
+
+def naive_matrix(gp, A, B):
+    """The kernel of a GP between the rows of A and B, by loops."""
+    flags = gp.observations.categorical
+    rows = [[naive_kernel(gp.model.kernel, a, b, gp.lengthscale, flags) for b in B] for a in A]
+    return gp.outputscale * np.array(rows).reshape(len(A), len(B))
+
+
+def naive_posterior(gp, X):
+    A = naive_matrix(gp, gp.X, gp.X) + np.diag(gp.observations.noise(gp.noise_variance))
+    K = naive_matrix(gp, X, gp.X)
+    return K @ np.linalg.solve(A, gp.y), naive_matrix(gp, X, X) - K @ np.linalg.solve(A, K.T)
+
+
+def points(rng, m):
+    """Points with a category in the middle."""
+    X = rng.random((m, 3))
+    X[:, 1] = rng.choice(CATEGORIES, m)
+    return X
+
+
+def differences(function, X, axis):
+    """Central differences of a function of (m, d) points along an axis."""
+    up, down = X.copy(), X.copy()
+    up[:, axis] += STEP
+    down[:, axis] -= STEP
+    return (function(up) - function(down)) / (2 * STEP)
 
 
 @pytest.fixture(params=KERNELS)
@@ -35,7 +81,7 @@ def mixed():
     """Nine observations on two numeric axes and a categorical one between them."""
     rng = np.random.default_rng(3)
     X = rng.random((9, 3))
-    X[:, 1] = rng.choice([1 / 6, 0.5, 5 / 6], 9)
+    X[:, 1] = rng.choice(CATEGORIES, 9)
     return Observations.of(X, rng.standard_normal(9), (False, True, False))
 
 
