@@ -4,8 +4,8 @@ pip install 'raybo[benchmarks]' && python -m benchmarks.rivals [--seeds 10] [--t
 
 Time: median over the asks around n = 100 in 6 dimensions, on one thread, each told in turn, in one run. BoTorch:
 SingleTaskGP, log EI, `optimize_acqf` with 10 restarts and 512 raw samples. Optuna: GPSampler as it comes. Quality:
-simple regret on four functions after `--trials` evaluations, median and quartiles over the seeds, the same ten Sobol points
-first for BoTorch as for raybo, Optuna's own start-up for Optuna.
+simple regret on four functions after `--trials` evaluations, median and quartiles over the seeds, ten Sobol points
+first for BoTorch and raybo, Optuna's own start-up for Optuna.
 """
 
 from __future__ import annotations

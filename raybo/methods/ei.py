@@ -24,7 +24,10 @@ from raybo.surrogate import KernelName, standard_model
 
 @dataclass(frozen=True, kw_only=True)
 class Ei:
-    """Expected improvement over the best value seen, or over the best posterior mean where values are noisy."""
+    """Expected improvement over the best value seen, or over the best posterior mean where values are noisy.
+
+    Jones, Schonlau, Welch (1998), "Efficient global optimization of expensive black-box functions".
+    """
 
     solver: Literal["lbfgsb", "random-grid", "nelder-mead", "cg"] = option("lbfgsb", "how it is maximised")
     incumbent: Literal["value", "mean"] = option("value", "the best value seen, or the best posterior mean at a point")

@@ -29,7 +29,10 @@ from raybo.surrogate import KernelName, draw_function, standard_model
 
 @dataclass(frozen=True, kw_only=True)
 class GpTs:
-    """Thompson sampling: maximises a function drawn from the posterior, over a fresh random grid or by a climber."""
+    """Thompson sampling: maximises a function drawn from the posterior, over a fresh random grid or by a climber.
+
+    Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI.
+    """
 
     solver: Literal["random-grid", "lbfgsb", "nelder-mead", "cg"] = option("random-grid", "how the draw is maximised")
     kappa: Literal["practical", "theory"] | float = option(

@@ -28,7 +28,10 @@ from raybo.surrogate import KernelName, Standardised, random_grid_model, standar
 
 @dataclass(frozen=True, kw_only=True)
 class GpUcb:
-    """Upper confidence bounds of a Gaussian process, maximised over a fresh random grid or by a climber."""
+    """Upper confidence bounds of a Gaussian process, maximised over a fresh random grid or by a climber.
+
+    Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI.
+    """
 
     solver: Literal["random-grid", "lbfgsb", "nelder-mead", "cg"] = option("random-grid", "how the bound is maximised")
     kappa: Literal["practical", "theory"] | float = option(

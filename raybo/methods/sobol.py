@@ -15,7 +15,10 @@ from raybo.methods.design import sobol_proposal
 
 @dataclass(frozen=True, kw_only=True)
 class Sobol:
-    """A scrambled Sobol sequence: points that fill the space evenly. Results are not used."""
+    """A scrambled Sobol sequence: points that fill the space evenly. Results are not used.
+
+    Owen (1998), "Scrambling Sobol' and Niederreiter-Xing points".
+    """
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The next point of the study's sequence, whose seed is drawn with its first point."""

@@ -77,6 +77,7 @@ def methods_table(names: Sequence[str]) -> Group:
         text, options = methods.describe(name)
         paragraphs = text.split("\n\n")
         parts.append(Text.assemble((name, "bold"), "  ", " ".join(paragraphs[0].split())))
+        parts += [Text("    " + " ".join(paragraph.split()), style="italic") for paragraph in paragraphs[1:]]
         grid = Table.grid(padding=(0, 2))
         for option, default, meaning in options:
             grid.add_row(Text(f"    {option}={shown(default)}"), Text(meaning, style="dim"))
