@@ -1,7 +1,7 @@
 """Acquisitions averaged over posterior samples of the hyperparameters: one member a sample, each with its own
 surrogate.
 
-Snoek, Larochelle, Adams (2012), "Practical Bayesian Optimization of Machine Learning Algorithms", section 3.1.
+Snoek, Larochelle, Adams (2012), "Practical Bayesian Optimization of Machine Learning Algorithms".
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ hundreds of decades. With a = |z| and Mills' ratio R(a) = Phi(-a) / phi(a), tau(
 and h is a series in 1/a^2 where that difference cancels; tau(a) = a + tau(-a).
 
 Ament, Daulton, Eriksson, Balandat, Bakshy (2023), "Unexpected Improvements to Expected Improvement for Bayesian
-Optimization", section 4.1; Wang, de Freitas (2014), "Theoretical Analysis of Bayesian Optimisation with Unknown
+Optimization"; Wang, de Freitas (2014), "Theoretical Analysis of Bayesian Optimisation with Unknown
 Gaussian Process Hyper-Parameters", eq. (8), for nu (whose u is s / nu times this z; its incumbent is the maximum of the
 posterior mean over the whole cube: maximise `UpperConfidence(gp, kappa=0)` and pass the value).
 """

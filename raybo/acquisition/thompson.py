@@ -3,8 +3,8 @@
     JointDraw    exact, at a finite set of points, O(m^3); the sets of the random-grid solver
     Inflated     a function draw (a sample path of the surrogate's room) with its spread about the mean multiplied
 
-Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", section 3:
-f_t has the posterior's mean and kappa^2 times its covariance, so f_t = mean + kappa (g - mean) with g from the
+Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", Algorithm
+2: f_t has the posterior's mean and kappa^2 times its covariance, so f_t = mean + kappa (g - mean) with g from the
 posterior. (The paper's beta_t multiplies the standard deviation: a kappa here.)
 """
 
@@ -17,9 +17,10 @@ import numpy as np
 from scipy.linalg import cholesky
 
 from raybo.acquisition.protocols import Array, Draw, Surrogate
+from raybo.errors import NumericalError
 
 LARGEST_JOINT = 2000  # beyond it the Cholesky factor of the points' covariance costs seconds: use a function draw
-JITTER = 1e-10  # of the largest variance; doubled until the covariance factorises
+JITTER, DOUBLINGS = 1e-10, 40  # of the largest variance; doubled until the covariance factorises
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class JointDraw:
 
         Raises:
             ValueError: more than 2,000 points.
+            NumericalError: their covariance cannot be factorised, as when it is not finite.
         """
         if len(X) > LARGEST_JOINT:
             raise ValueError(f"a joint draw is for at most {LARGEST_JOINT} points, got {len(X)}: use a function draw")
@@ -103,10 +105,15 @@ def _factor(cov: Array) -> Array:  # (m, m)
     """Lower Cholesky factor of a covariance matrix with the least jitter of the ladder that makes it exist."""
     diagonal = np.arange(len(cov))
     jitter = JITTER * max(float(cov[diagonal, diagonal].max()), 1e-12)
-    while True:
+    for _ in range(DOUBLINGS):
         attempt = cov.copy()
         attempt[diagonal, diagonal] += jitter
         try:
-            return np.asarray(cholesky(attempt, lower=True, overwrite_a=True, check_finite=False))
+            L = np.asarray(cholesky(attempt, lower=True, overwrite_a=True, check_finite=False))
         except np.linalg.LinAlgError:
             jitter *= 2.0
+            continue
+        if np.isfinite(L.diagonal()).all():
+            return L
+        break
+    raise NumericalError(f"the covariance of {len(cov)} points cannot be factorised")

@@ -34,6 +34,7 @@ APART = 1e-3  # of the cube's side, as a root mean square over the axes: the lea
 AFRESH = 10  # trials between fits that also start from nothing, lest a warm start stay in a poor maximum
 REFIT_SHARE = 100  # from twice as many observations on, a fit is kept until they have grown by a hundredth
 SAMPLES = 10  # of the hyperparameters, where these are sampled
+SAMPLED_POINTS = 300  # at most so many observations enter the sampling, which takes thousands of likelihoods
 
 
 @dataclass(frozen=True)
@@ -130,14 +131,7 @@ def _conditioned(observations: Observations, model: Model, theta: Array, history
     if whole >= 2 * REFIT_SHARE:
         base = _base
         if base is None or not _is_base(base, observations, model, theta, whole):
-            head = Observations(
-                observations.X[:whole],
-                observations.y[:whole],
-                observations.counts[:whole],
-                observations.scatter[:whole],
-                observations.categorical,
-            )
-            base = _base = GP.of(head, model, theta)
+            base = _base = GP.of(observations.first(whole), model, theta)
     return GP.of(observations, model, theta, earlier=base).believing(history.X_pending)
 
 
@@ -154,7 +148,7 @@ def _is_base(base: GP, observations: Observations, model: Model, theta: Array, w
 def _sampled(
     history: History, observations: Observations, model: Model, rng: np.random.Generator, estimate: Estimate
 ) -> Array:  # (s, p)
-    likelihood = Likelihood(observations, model)
+    likelihood = Likelihood(observations.thinned(SAMPLED_POINTS), model)
     if estimate == "mcmc":
         start = fit_map(observations, model, _starts(history, model))
         return sample_hmc(likelihood, start, rng, samples=SAMPLES).thetas

@@ -69,10 +69,10 @@ def ascend(search: Search, X: Array, axes: Axes, *, rounds: int = 40, tolerance:
             T = np.clip(X + _step(X, G, B, R), 0.0, 1.0)
             S = T - X
             promised = (G * S).sum(axis=1)
-            arrived = (promised <= small) | (R < SMALLEST_RADIUS)
+            arrived = ~(promised > small) | (R < SMALLEST_RADIUS)  # also where a model has overflowed
             if arrived.any():
                 T, S, promised = _second_opinion(X, G, B, R, T, S, promised, small)
-                arrived = (promised <= small) | (R < SMALLEST_RADIUS)
+                arrived = ~(promised > small) | (R < SMALLEST_RADIUS)
             uphill = np.where(G > 0.0, X < 1.0, X > 0.0)
             reach = REACH * np.abs(G * uphill).sum(axis=1)  # what a concave function can gain within that distance
             going = ~arrived & (F + reach >= highest)
@@ -114,7 +114,7 @@ def _second_opinion(
     Projecting a step of the whole model may turn it downhill; with this one every axis goes uphill or not at all.
     """
     plain = np.clip(X + _within(G / B.diagonal(axis1=1, axis2=2), R), 0.0, 1.0)
-    use = (promised <= small)[:, None]
+    use = ~(promised > small)[:, None]
     T, S = np.where(use, plain, T), np.where(use, plain - X, S)
     return T, S, (G * S).sum(axis=1)
 

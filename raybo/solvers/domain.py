@@ -50,8 +50,13 @@ def climbable(domain: Domain) -> Axes:  # (d,)
 
 
 def continuous(domain: Domain) -> Axes:  # (d,)
-    """The axes given as continua."""
-    return np.array([levels is None for levels in domain.levels])
+    """The axes given as continua, with an order."""
+    return np.array(
+        [
+            levels is None and not categorical
+            for levels, categorical in zip(domain.levels, domain.categorical, strict=True)
+        ]
+    )
 
 
 def count_points(domain: Domain) -> float:

@@ -1,7 +1,7 @@
 """The random grid: fresh uniform points, of which the best is returned. Nothing is polished.
 
-Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", section 5: a
-grid that grows linearly with the step is enough for no regret (Theorems 7 and 8).
+Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?": a grid
+that grows linearly with the step is enough for no regret (Theorems 7 and 8).
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ import math
 import numpy as np
 
 from raybo.solvers.domain import Array, Domain
-from raybo.solvers.solution import Function, Search, Solution
-
-ROWS_AT_ONCE = 256  # keeps a surrogate's (rows, n) temporaries in the processor's cache; larger calls are slower a row
+from raybo.solvers.solution import ROWS_AT_ONCE, Function, Search, Solution
 
 
 def grid_size(t: int, points: int = 100, power: float = 1.0) -> int:

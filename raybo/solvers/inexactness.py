@@ -7,7 +7,7 @@
 These are observed: the theory's accuracy is a lower bound known beforehand. Read eta together with gap and shift; where
 the function's lowest values lie far down, a large gap still gives an eta near 1.
 
-Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", section 4.
+Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?".
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.solvers.domain import Array, Domain, climbable
-from raybo.solvers.mixed import ROWS_AT_ONCE, is_small, search_axes, try_all
+from raybo.solvers.mixed import is_small, search_axes, try_all
 from raybo.solvers.runs import BOX, run
-from raybo.solvers.solution import Differentiable, Gradient, Search, Solution
+from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Gradient, Search, Solution
 
 TIGHT = {"ftol": 1e-13, "gtol": 1e-9, "maxiter": 1000}
 

@@ -11,10 +11,9 @@ import numpy as np
 
 from raybo.solvers.ascent import ascend
 from raybo.solvers.domain import Array, Domain, all_points, continuous, count_points, one_axis_moves
-from raybo.solvers.solution import Search
+from raybo.solvers.solution import ROWS_AT_ONCE, Search
 
 FEW_POINTS = 4096  # a wholly discrete domain of so many points is searched completely
-ROWS_AT_ONCE = 256
 
 
 def is_small(domain: Domain) -> bool:

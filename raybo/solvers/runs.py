@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import optimize
 
 from raybo.solvers.domain import Array, climbable, continuous
-from raybo.solvers.mixed import ROWS_AT_ONCE, is_small, search_axes, try_all
-from raybo.solvers.solution import Gradient, Search, Solution
+from raybo.solvers.mixed import is_small, search_axes, try_all
+from raybo.solvers.solution import ROWS_AT_ONCE, Gradient, Search, Solution
 from raybo.solvers.starts import choose_starts, raw_candidates
 
 Preset: TypeAlias = Literal["standard", "paper"]
@@ -115,6 +116,8 @@ def run_all(
 
 @dataclass(frozen=True)
 class Run:
+    """One run: whether it ended well by its own account, its end, and the best point that it saw."""
+
     success: bool
     end: Array
     value: float
@@ -125,12 +128,13 @@ class Run:
 def run(
     search: Search,
     start: Array,
-    axes: Any,
+    axes: NDArray[np.intp],
     method: str,
     chart: Chart,
     options: Mapping[str, Any],
     gradient: Gradient | None,
 ) -> Run:
+    """Run scipy's `method` from one start (d,) along the given axes; the others stay as they are."""
     best, best_value = start, -np.inf
 
     def point(z: Array) -> Array:  # (1, d)

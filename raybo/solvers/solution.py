@@ -16,6 +16,7 @@ from raybo.solvers.domain import Array, Domain, all_points, climbable, count_poi
 
 Gradient: TypeAlias = Literal["analytic", "fd"]
 
+ROWS_AT_ONCE = 256  # keeps a surrogate's (rows, n) temporaries in the processor's cache; larger calls are slower a row
 SAME = 1e-6  # points closer than this, in Euclidean distance, are one point
 ASIDE = 1e-3  # how far aside of a point to avoid others are tried, at least
 DIFFERENCE = 6e-6  # the cube root of the rounding unit: where a central difference is most accurate

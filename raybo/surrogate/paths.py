@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -131,10 +131,9 @@ def draw_function(
     frequencies /= 2.0 * math.pi * widths
     phases = rng.random(features)
     weights = math.sqrt(gp.outputscale / features) * rng.rayleigh(size=features)
-    at_data = cosine(_code(o.X, coded) @ frequencies.T + phases) @ weights
+    uncorrected = FunctionDraw(gp, tuple(coded), frequencies, phases, weights, np.zeros(gp.n))
     noise = rng.standard_normal(gp.n) * np.sqrt(o.noise(gp.noise_variance) + gp.jitter)
-    correction = solve(gp.L, o.y - gp.prior_mean - at_data - noise)
-    return FunctionDraw(gp, tuple(coded), frequencies, phases, weights, correction)
+    return replace(uncorrected, correction=solve(gp.L, o.y - uncorrected.value(o.X) - noise))
 
 
 def cosine(turns: Array) -> Array:

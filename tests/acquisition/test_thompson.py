@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from raybo.acquisition import Inflated, JointDraw, UpperConfidence, inexact_inflation
+from raybo.errors import NumericalError
 from raybo.solvers import random_grid
 from raybo.space import Float, Space
 from tests.acquisition.small_gp import SmallGP, gradient_error, random_gp
@@ -61,6 +62,15 @@ def test_many_points_are_refused():
     gp, _, _ = random_gp(2)
     with pytest.raises(ValueError, match="at most 2000 points"):
         JointDraw(gp, 0).value(np.zeros((2001, 2)))
+
+
+def test_a_covariance_that_is_not_finite_is_an_error():
+    class Broken:
+        def joint(self, X):
+            return np.zeros(len(X)), np.full((len(X), len(X)), np.nan)
+
+    with pytest.raises(NumericalError, match="3 points"):
+        JointDraw(Broken(), 0).value(np.zeros((3, 2)))
 
 
 def test_on_the_random_grid_in_one_call():

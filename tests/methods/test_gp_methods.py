@@ -8,7 +8,7 @@ import pytest
 import raybo
 from raybo.history import State
 from raybo.methods.model import APART
-from tests.surrogate.test_gp import naive_kernel
+from tests.surrogate.conftest import naive_kernel
 
 GP_METHODS = ["gp-ucb", "gp-ts", "ei", "auto"]
 PLANE = raybo.Space({"x": raybo.Float(0, 1), "y": raybo.Float(0, 1)})

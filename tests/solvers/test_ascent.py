@@ -151,6 +151,27 @@ def test_extreme_slopes_do_not_spoil_the_values(height, slope):
     np.testing.assert_array_equal(climbs.values, height)
 
 
+def test_a_precipice_does_not_stop_the_climb():
+    """Gradients of 1e250 behind the maximum: the model that met them may overflow, the climb goes on or ends."""
+
+    class Precipice:
+        def value_and_gradient(self, X):
+            over = np.maximum(X[:, 0] - 0.6, 0.0)
+            gradient = np.ones_like(X)
+            gradient[:, 0] = np.where(over > 0.0, -1e250, 1.0)
+            gradient[:, 1:] = 0.5 - X[:, 1:]
+            return X[:, 0] - 1e250 * over - 0.5 * ((X[:, 1:] - 0.5) ** 2).sum(axis=1), gradient
+
+    class Inside(Counted):
+        def note(self, X):
+            assert np.isfinite(X).all()
+            super().note(X)
+
+    climbs = climb(Inside(Precipice()), np.array([[0.1, 0.2], [0.55, 0.9], [0.9, 0.4]]), rounds=100)
+    assert climbs.values.max() > 0.4
+    assert climbs.X[np.argmax(climbs.values), 0] <= 0.6
+
+
 def test_worthless_starts_stay():
     class Cliff(Quadratic):
         def value_and_gradient(self, X):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from raybo.solvers import SOLVERS, solve
-from tests.solvers.problems import DOMAINS, Broken, Counted, Flat, Hill, Nothing, Waves, every_point
+from tests.solvers.problems import DOMAINS, Broken, Counted, Flat, Hill, Narrow, Nothing, Waves, every_point
 
 FUNCTIONS = {
     "hill": Hill,
@@ -105,17 +105,7 @@ def test_mixed_domains_are_solved_on_every_axis(name):
 @pytest.mark.parametrize("name", CLIMBERS)
 def test_points_near_are_started_from(name):
     """A hill on a plain, too narrow for uniform candidates to meet."""
-    domain = DOMAINS["box"]
-
-    class Narrow:
-        def value(self, X):
-            return np.maximum(0.0, 1.0 - (((X - 0.811) / 0.03) ** 2).sum(axis=1))
-
-        def value_and_gradient(self, X):
-            values = self.value(X)
-            return values, np.where(values[:, None] > 0.0, -2.0 * (X - 0.811) / 0.03**2, 0.0)
-
-    near = np.full((1, 4), 0.82)
+    domain, near = DOMAINS["box"], np.full((1, 4), 0.82)
     assert solve(name, Narrow(), domain, np.random.default_rng(0), near=near).value > 0.99
     assert solve(name, Narrow(), domain, np.random.default_rng(0)).value == 0.0
 

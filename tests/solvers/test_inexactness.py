@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from raybo.solvers import SOLVERS, solve
 from raybo.solvers.inexactness import Inexactness, accuracy, measure, running_sum
-from tests.solvers.problems import DOMAINS, Broken, Flat, Hill, Nothing, Waves, every_point
+from tests.solvers.problems import DOMAINS, Broken, Flat, Hill, Narrow, Nothing, Waves, every_point
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -43,6 +43,16 @@ def test_the_reference_finds_the_maximum():
     result = measure(Waves(domain), domain, np.random.default_rng(1), found)
     assert result.highest == pytest.approx(4.0, abs=1e-9)
     assert result.gap == pytest.approx(4.0 - found.value, abs=1e-9)
+
+
+def test_the_solution_itself_is_polished():
+    """Its hill is too narrow for the reference set."""
+    domain = DOMAINS["box"]
+    found = solve("random-grid", Narrow(), domain, np.random.default_rng(0), size=1, extra=np.full((1, 4), 0.82))
+    result = measure(Narrow(), domain, np.random.default_rng(0), found, points=64)
+    assert found.value > 0.0
+    assert result.highest == pytest.approx(1.0, abs=1e-9)
+    assert result.gap == pytest.approx(1.0 - found.value, abs=1e-9)
 
 
 def test_an_exact_solution_is_exact():
