@@ -280,7 +280,8 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
                 break
             except sqlite3.DatabaseError as error:
                 connection.close()
-                if not isinstance(error, sqlite3.OperationalError) or mode.endswith("immutable=1"):
+                cannot_open = isinstance(error, sqlite3.OperationalError) and "locked" not in str(error)
+                if not cannot_open or mode.endswith("immutable=1"):
                     raise
         with closing(connection):
             (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()

@@ -41,3 +41,11 @@ def ray_session():
         )
         yield ray
         ray.shutdown()
+
+
+@pytest.fixture
+def unconnected(monkeypatch):
+    """As in a process that is not connected to any Ray, whichever test came before."""
+    import ray
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)

@@ -307,6 +307,7 @@ def test_a_journal_that_is_being_written_is_refused(run, journal):
         assert run("show", "job.db")[0] == 0
 
 
+@pytest.mark.usefixtures("unconnected")
 def test_an_address_where_nobody_answers_is_refused_within_seconds(run, folder):
     one_line(run("tune", "job.py", "--address", "127.0.0.1:1"), 1, "nothing answers at 127.0.0.1:1", "start a cluster")
     for address in ("nonsense", "127.0.0.1:", ":6379", "127.0.0.1:99999999", "a" * 80 + ":1", "127.0.0.1:x"):

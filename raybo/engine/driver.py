@@ -73,7 +73,7 @@ def tune(
     _check(objective, trials, workers, max_minutes, trial_seconds, retries)
     bound = objective.with_settings(**(settings or {}))
     space = bound.space
-    with tempfile.TemporaryDirectory(prefix="raybo-") as scratch:
+    with tempfile.TemporaryDirectory(prefix=f"raybo-{os.getpid()}-") as scratch:
         path = Path(scratch, "study.db") if storage is None else Path(storage).absolute()
         description = _describe(bound, space, method, seed, options, path)
         Journal(path, description).close()  # what is wrong with it is better said before Ray is started

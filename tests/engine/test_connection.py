@@ -48,6 +48,7 @@ def join(address):
         raise AssertionError("joined")
 
 
+@pytest.mark.usefixtures("unconnected")
 @pytest.mark.parametrize(
     "server",
     [
@@ -67,6 +68,7 @@ def test_what_listens_and_is_no_ray_is_refused(monkeypatch, server):
     assert str(caught.value).startswith(f"what answers at 127.0.0.1:{port} is no Ray cluster; give the address that")
 
 
+@pytest.mark.usefixtures("unconnected")
 @pytest.mark.parametrize(
     ("address", "words"),
     [
@@ -92,6 +94,7 @@ def test_where_nobody_can_answer_it_is_said_at_once(monkeypatch, address, words)
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.usefixtures("unconnected")
 def test_the_environment_is_as_it_was_afterwards():
     before = dict(os.environ)
     with pytest.raises(RayError):
