@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from raybo import journal, methods
 from raybo.engine.connection import first_line, here, ray_for_study, workers_available
+from raybo.engine.plan import Plan
 from raybo.engine.task import pickled
 from raybo.errors import MethodError, ObjectiveError, RayboError, RayError
 from raybo.journal import Description, Journal
@@ -24,7 +25,7 @@ from raybo.space.parameters import object_to_json
 from raybo.study import Study
 
 if TYPE_CHECKING:
-    from raybo.engine.actor import Status
+    from raybo.engine.plan import Status
 
 POLL_SECONDS = 0.2
 STOP_SECONDS = 20.0  # after which a study that does not stop is killed; its journal is whole all the same
@@ -145,7 +146,7 @@ def _run(
 ) -> None:
     cpus = None if workers is None else max(os.cpu_count() or 1, int(-(-workers * objective.num_cpus // 1)))
     with ray_for_study(address, cpus) as ray:
-        from raybo.engine.actor import Plan, StudyActor
+        from raybo.engine.actor import StudyActor
 
         custom = dict(objective.resources)
         room = workers_available(ray, objective.num_cpus, objective.num_gpus, objective.memory, custom)

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from raybo.engine.actor import Status
+    from raybo.engine.plan import Status
 
 LINE_SECONDS = 5.0  # between plain lines, unless the best has improved
 

@@ -9,7 +9,7 @@ import io
 import pytest
 from rich.console import Console
 
-from raybo.engine.actor import Status
+from raybo.engine.plan import Status
 from raybo.report import live
 from raybo.report.live import Display
 
