@@ -78,7 +78,12 @@ def tune(
         path = Path(scratch, "study.db") if storage is None else Path(storage).absolute()
         description = _describe(bound, space, method, seed, options, path)
         Journal(path, description).close()  # what is wrong with it is better said before Ray is started
-        _run(bound, description, path, trials, workers, address, max_minutes, trial_seconds, retries, watch)
+        try:
+            _run(bound, description, path, trials, workers, address, max_minutes, trial_seconds, retries, watch)
+        except RayError:
+            if not journal.read(path)[1]:  # nothing was begun: leave nothing that the next command would have to match
+                path.unlink()
+            raise
         found, events = journal.read(path)
         return Study(found, events, None if storage is None else path, space)
 

@@ -40,13 +40,13 @@ class Method(Protocol):
 
 def load(name: str) -> type:
     """The class of a method; MethodError, with the nearest name, where there is none."""
-    if name not in METHODS:
-        raise MethodError(f"there is no method {name!r}{nearest(name, list(METHODS))}")
+    if not isinstance(name, str) or name not in METHODS:
+        raise MethodError(f"there is no method {name!r}{nearest(str(name), list(METHODS))}")
     module, _, cls = METHODS[name].partition(":")
     return cast(type, getattr(importlib.import_module(module), cls))
 
 
-def make(name: str, **options: Any) -> Method:
+def make(name: str, /, **options: Any) -> Method:
     """A method with its options; MethodError where the name, an option or a value is wrong."""
     cls = load(name)
     return cast(Method, cls(**read(name, cls, options)))
