@@ -478,7 +478,14 @@ class Command:
     def __init__(self, *arguments, cwd):
         command = [sys.executable, "-m", "raybo.cli", *map(str, arguments)]
         self.process = subprocess.Popen(
-            command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+            command,
+            cwd=cwd,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            # a suite that runs in the background ignores Ctrl-C, and so would its children: a terminal's do not
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         self.family: set[tuple[int, str]] = set()
 
