@@ -128,7 +128,7 @@ class Journal:
                     self._connection.execute("COMMIT")
                 self._connection.execute("PRAGMA journal_mode=WAL")
                 self._connection.execute("PRAGMA synchronous=FULL")
-        except BaseException:
+        except BaseException:  # whatever ends the opening, Ctrl-C too, must give the lock back; it is passed on
             self._unlock()
             raise
 
@@ -160,7 +160,7 @@ class Journal:
             try:
                 self._connection.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?)", rows)
                 self._connection.execute("COMMIT")
-            except BaseException:
+            except BaseException:  # a transaction must not stay open, whatever cut it short; it is passed on
                 self._connection.execute("ROLLBACK")
                 raise
         return [replace(event, at=at) for event in events]

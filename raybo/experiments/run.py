@@ -100,7 +100,7 @@ def run_all(
                     finished[run] = future.result()
                     if watch is not None:
                         watch(len(finished), len(todo), run)
-        except BaseException:
+        except BaseException:  # Ctrl-C too: the other studies must stop before it is passed on
             stopping.set()
             for future in pending:
                 future.cancel()
