@@ -2,35 +2,44 @@
 
 One coroutine a worker: ask, commit, submit, await, commit, again. The Gaussian process runs in a thread of its own, one
 proposal at a time, so that the event loop always answers. A restarted actor rebuilds everything from the journal and
-submits again what was in flight.
+submits again what was in flight. On a cluster another coroutine looks at the nodes: a trial whose node Ray counts as
+dead is given up, for Ray itself waits for ever for what a node does that was cut off from the network.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import statistics
 import sys
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 import ray
 
+from raybo.engine.connection import workers_available
 from raybo.engine.lifecycle import Occurrence, Phase, Step, step
 from raybo.engine.plan import Plan, Status
 from raybo.engine.task import TRACEBACK_CHARACTERS, run_trial, unpickled
-from raybo.errors import JournalError
+from raybo.errors import JournalError, RayError
 from raybo.history import Event, Kind, State
 from raybo.journal import Journal
 from raybo.objectives import Objective
-from raybo.searcher import Searcher
+from raybo.searcher import NO_CONTEXT, Searcher
 from raybo.space import Config
 
 HURRY = 0.01  # of a trial's time: suggestions that take longer are prepared ahead
+REPLACEABLE = 0.25  # of a trial's time: prepared proposals that took longer are used, whatever has come since
 SWITCH_SECONDS = 0.0005  # the thread that proposes must not keep the event loop waiting for Python's usual 5 ms
 SHARE_SECONDS = 0.002  # a result waits this long for the proposal that follows it, to be committed with it
+NODE_SECONDS = 2.0  # between looks at the nodes of a cluster
+GRACE_SECONDS = 2.0  # a result may still be on its way when its node is counted as dead
+NOTES = 1_000  # of the last things that happened to single trials
+FAREWELL_SECONDS = 10.0  # a detached study answers so long after its end
 STOP_REASON = "stopped by the user"
 
 
@@ -42,65 +51,106 @@ class _Flight:
     attempt: int = 1
     losses: int = 0
     task: Any = None
+    submitted: float = 0.0  # when, by the monotonic clock
+    node: str | None = None  # where it runs; None until it says so
     started: asyncio.Event = field(default_factory=asyncio.Event)
+    gone: asyncio.Event = field(default_factory=asyncio.Event)  # its node was lost
     over_limit: bool = False
 
 
 class StudyActor:
-    """Runs one study. Made as a Ray actor by the driver; every method is called remotely."""
+    """Runs one study, from the moment it is made, and again when Ray restarts it. Every method is called remotely.
 
-    def __init__(self, plan: Plan, objective: Objective) -> None:
+    Args:
+        plan: what to run.
+        objective: what is tuned, without its function.
+        function: the user's function as Ray pickles it; only the workers unpickle it.
+    """
+
+    def __init__(self, plan: Plan, objective: Objective, function: bytes) -> None:
         self.plan = plan
         self.objective = objective
+        self.function = function
         self.journal: Journal | None = None
+        self.ended = asyncio.Event()
+        self.error: BaseException | None = None
         self.reason = ""
-        self.notes: list[str] = []
+        self.notes: deque[tuple[int, str]] = deque(maxlen=NOTES)
         self.flights: dict[int, _Flight] = {}
         self.counts = dict.fromkeys(State, 0)
         self.best: tuple[int, float] | None = None
+        self.missed = False  # whether a trial came without a declared context
         self.suggest_seconds: deque[float] = deque(maxlen=100)
         self.trial_seconds: deque[float] = deque(maxlen=100)
+        # called by itself and not by the driver, who may be gone when a detached study's actor is restarted
+        ray.get_runtime_context().current_actor.run.remote()
 
-    async def run(self, function: bytes) -> None:
-        """Run the study to its end, or until it is stopped. Called again by Ray after a restart.
+    async def run(self) -> None:
+        """Run the study to its end, or until it is stopped. Whoever waits in `outcome` hears of it."""
+        try:
+            await self._run()
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is told to who asks for the outcome
+            self.error = error
+        self.ended.set()
+        if self.plan.detached:
+            await asyncio.sleep(FAREWELL_SECONDS)
+            ray.kill(ray.get_runtime_context().current_actor)
 
-        Args:
-            function: the user's function as Ray pickles it; only the workers unpickle it.
-        """
+    async def outcome(self) -> None:
+        """Wait for the end of the study; raises what ended it early."""
+        await self.ended.wait()
+        if self.error is not None:
+            raise self.error
+
+    async def _run(self) -> None:
         sys.setswitchinterval(SWITCH_SECONDS)
         self.thinker = ThreadPoolExecutor(1, thread_name_prefix="propose")
         self.asking = asyncio.Lock()
         self.unwritten: list[Event] = []
         self.prepared: asyncio.Future[Event] | None = None
-        self.begun = time.monotonic()
-        self.ended_before = 0
         self._open()
-        self.task = ray.remote(max_retries=0, **self._resources())(self._trial(function))
         assert self.journal is not None
-        slots = [asyncio.ensure_future(self._slot()) for _ in range(self.plan.workers)]
+        self.task = self._task()
+        self.on_cluster = len(cast(Any, ray).nodes()) > 1 or self.plan.elastic
+        self.room = self.plan.workers
+        self.slots: dict[int, asyncio.Task[None]] = {}
+        self.slot_ended = asyncio.Event()
+        watch = asyncio.ensure_future(self._watch_nodes()) if self.on_cluster else None
         deadline = None
         if self.plan.max_seconds is not None:
-            left = self.plan.max_seconds
-            deadline = asyncio.get_running_loop().call_later(left, self._stop, f"time limit of {left / 60:g} minutes")
+            left = self.plan.begun + self.plan.max_seconds - time.monotonic()
+            reason = f"time limit of {self.plan.max_seconds / 60:g} minutes"
+            deadline = asyncio.get_running_loop().call_later(max(0.0, left), self._stop, reason)
         try:
-            await asyncio.gather(*slots)
+            self._open_slots()
+            while self.slots:  # more may be opened while these run
+                await self.slot_ended.wait()
+                self.slot_ended.clear()
+                for index, slot in list(self.slots.items()):
+                    if slot.done():
+                        del self.slots[index]
+                        slot.result()
             self._flush()
         finally:
-            if deadline is not None:
-                deadline.cancel()
-            for slot in slots:
-                slot.cancel()
+            for running in [*self.slots.values(), watch, deadline]:
+                if running is not None:
+                    running.cancel()
             self.thinker.shutdown(wait=False)
             self.journal.close()
 
-    async def status(self, note: int = 0) -> Status | None:
-        """The study now, with the notes from number `note` on; None until the journal is open."""
+    async def what(self) -> Plan:
+        """What it was told to run."""
+        return self.plan
+
+    async def status(self, after: int = 0) -> Status | None:
+        """The study now, with what happened to single trials after an event; None until the journal is open."""
         if self.journal is None:
             return None
         ended = self.counts[State.FINISHED] + self.counts[State.FAILED] + self.counts[State.LOST]
-        elapsed = time.monotonic() - self.begun
+        elapsed = time.monotonic() - self.plan.begun
         here = ended - self.ended_before
         return Status(
+            metric=self.plan.description.metric,
             planned=self.plan.trials,
             finished=self.counts[State.FINISHED],
             failed=self.counts[State.FAILED] + self.counts[State.LOST],
@@ -109,24 +159,74 @@ class StudyActor:
             suggest_seconds=statistics.median(self.suggest_seconds) if self.suggest_seconds else None,
             elapsed=elapsed,
             left=elapsed / here * (self.plan.trials - ended) if here else None,
-            notes=self.notes[note:],
+            notes=[text for number, text in self.notes if number > after],
+            last_event=self.searcher.history.last_event if not self.unwritten else self.unwritten[0].number - 1,
             reason=self.reason,
+            has_context=self.context is not None,
         )
 
     async def stop(self) -> None:
-        """Ask no more, and stop what runs; `run` returns when all of it is recorded."""
+        """Ask no more, and stop what runs; `outcome` returns when all of it is recorded."""
         self._stop(STOP_REASON)
 
-    async def started(self, number: int, attempt: int) -> None:
-        """A trial says that it begins."""
+    async def started(self, number: int, attempt: int, node: str) -> None:
+        """A trial says that it begins, and where."""
         flight = self.flights.get(number)
         if flight is not None and flight.attempt == attempt:
+            flight.node = node
             flight.started.set()
+
+    async def met(self, number: int, attempt: int, data: dict[str, Any]) -> None:
+        """A trial says which context it has met, before it ends."""
+        flight = self.flights.get(number)
+        if flight is not None and flight.attempt == attempt:
+            self._record(Event(Kind.MET, number, data))
+            self._flush_in_background()
+
+    # ---- the nodes
+
+    def _open_slots(self) -> None:
+        for index in range(self.room):
+            if index not in self.slots:
+                self.slots[index] = asyncio.ensure_future(self._slot(index))
+                self.slots[index].add_done_callback(lambda _: self.slot_ended.set())
+
+    async def _watch_nodes(self) -> None:
+        """Give up trials whose node was lost, and use all the room that there is, where nobody said how much."""
+        loop = asyncio.get_running_loop()
+        dead: set[str] | None = None  # unknown as yet: those that were lost before this study are no news
+        lost_at = -math.inf  # when a node was last found dead
+        while True:
+            await asyncio.sleep(NODE_SECONDS)
+            nodes = await loop.run_in_executor(None, ray.nodes)
+            dead_before, dead = dead, {node["NodeID"] for node in nodes if not node["Alive"]}
+            now = time.monotonic()
+            if dead_before is not None and dead - dead_before:
+                lost_at = now
+                self.task = self._task()  # the old one's requests to the lost node are never answered, and block others
+            for flight in self.flights.values():
+                # one that has not begun may be on its way to a lost node, and Ray may not have noticed when it was sent
+                on_its_way = flight.submitted < min(lost_at + NODE_SECONDS, now - NODE_SECONDS)
+                if flight.node in dead or (flight.node is None and on_its_way):
+                    loop.call_later(GRACE_SECONDS, flight.gone.set)  # this attempt's event: the next has its own
+            if self.plan.elastic:
+                self.room = self._room(nodes)
+                self._open_slots()
+
+    def _room(self, nodes: list[dict[str, Any]]) -> int:
+        objective = self.objective
+        try:
+            room = workers_available(
+                nodes, objective.num_cpus, objective.num_gpus, objective.memory, dict(objective.resources)
+            )
+        except RayError:  # not one at the moment: what is submitted waits for a node to come back
+            room = 1
+        return min(room, self.plan.trials)
 
     # ---- one worker
 
-    async def _slot(self) -> None:
-        while (number := await self._next()) is not None:
+    async def _slot(self, index: int) -> None:
+        while index < self.room and (number := await self._next()) is not None:
             await self._carry(number)
 
     async def _next(self) -> int | None:
@@ -146,9 +246,14 @@ class StudyActor:
             return number
 
     async def _proposal(self) -> Event:
-        """The proposal that was prepared while trials ran, or a fresh one."""
+        """The proposal that was prepared while trials ran, or a fresh one where a better best has come since."""
         prepared, self.prepared = self.prepared, None
-        return await (prepared or self._think())
+        if prepared is None:
+            return await self._think()
+        asked = await prepared
+        if asked.data["seen"] < self.improved and self._is_soon_replaced():
+            return await self._think()
+        return asked
 
     def _prepare(self) -> None:
         """Begin the next proposal while trials run, where workers would wait for it."""
@@ -158,6 +263,10 @@ class StudyActor:
     def _think(self) -> asyncio.Future[Event]:
         loop = asyncio.get_running_loop()
         return loop.run_in_executor(self.thinker, self.searcher.propose, self.searcher.history.copy())
+
+    def _is_soon_replaced(self) -> bool:
+        """Whether a worker loses less by waiting for a fresh proposal than a trial by knowing less."""
+        return statistics.median(self.suggest_seconds) < REPLACEABLE * statistics.median(self.trial_seconds)
 
     def _is_hurried(self) -> bool:
         """Whether workers would wait for proposals: then each is prepared ahead, without the result that frees one.
@@ -192,7 +301,8 @@ class StudyActor:
         flight.phase = following.phase
         if following.submit:
             flight.attempt += 1
-            flight.started = asyncio.Event()
+            flight.node, flight.started, flight.gone = None, asyncio.Event(), asyncio.Event()
+            data = {**data, "losses": flight.losses}
         if following.phase is Phase.LOST:
             data = {**data, "kind": "lost"}
         assert following.record is not None
@@ -204,15 +314,16 @@ class StudyActor:
             asyncio.get_running_loop().call_later(SHARE_SECONDS, self._flush_in_background)
 
     def _submit(self, number: int, flight: _Flight) -> None:
-        limited = self.plan.trial_seconds is not None
-        listener = (ray.get_runtime_context().current_actor, number, flight.attempt) if limited else None
+        listened = self.plan.trial_seconds is not None or self.on_cluster or self.context is not None
+        listener = (ray.get_runtime_context().current_actor, number, flight.attempt) if listened else None
         config = self.searcher.trials[number].config
+        flight.submitted = time.monotonic()
         flight.task = self.task.remote(config, listener)
 
     async def _outcome(self, number: int, flight: _Flight) -> tuple[Occurrence, dict[str, Any]]:
         watch = asyncio.ensure_future(self._watch(flight)) if self.plan.trial_seconds is not None else None
         try:
-            return cast("tuple[Occurrence, dict[str, Any]]", await flight.task)
+            return await (self._unless_gone(flight) if self.on_cluster else flight.task)
         except ray.exceptions.RayError as error:
             if flight.over_limit:
                 reason = f"it ran longer than its limit of {self.plan.trial_seconds:g} seconds"
@@ -223,6 +334,22 @@ class StudyActor:
         finally:
             if watch is not None:
                 watch.cancel()
+
+    async def _unless_gone(self, flight: _Flight) -> tuple[Occurrence, dict[str, Any]]:
+        """What comes of a trial, or that its node was lost: Ray may wait for such a trial without end."""
+        returned: asyncio.Future[Any] = asyncio.ensure_future(_returned(flight.task))
+        gone = asyncio.ensure_future(flight.gone.wait())
+        try:
+            await asyncio.wait([returned, gone], return_when=asyncio.FIRST_COMPLETED)
+            if returned.done():
+                return cast("tuple[Occurrence, dict[str, Any]]", returned.result())
+            ray.cancel(flight.task, force=True)  # whatever it still delivers, nobody listens to this attempt any more
+            if flight.node is None:
+                return Occurrence.NEVER_BEGAN, {"reason": "a node was lost before it began"}
+            return Occurrence.WORKER_LOST, {"reason": "its node was lost"}
+        finally:
+            returned.cancel()
+            gone.cancel()
 
     async def _watch(self, flight: _Flight) -> None:
         """Cancel a trial that runs longer than its limit, counted from when it began."""
@@ -243,14 +370,24 @@ class StudyActor:
     def _open(self) -> None:
         """Open the journal, rebuild the searcher from it, and find out what was in flight."""
         description = self.plan.description
-        journal = Journal(self.plan.path, description, driver=self.plan.driver)
+        journal = Journal(self.plan.path, description, driver=None if self.plan.detached else self.plan.driver)
         space = self.objective.space
         mode = cast(Any, description.mode)
-        self.searcher = Searcher(space, description.method, mode, description.seed, **description.options)
+        self.context = self.objective.context
+        self.searcher = Searcher(
+            space, description.method, mode, description.seed, context=self.context, **description.options
+        )
+        losses: dict[int, int] = {}
+        self.ended_before = 0
+        self.improved = 0  # the last event that brought a better best
         for event in journal.events():
             self.searcher.apply(event)
+            self._note(event)
+            if event.kind is Kind.RETRIED:
+                losses[cast(int, event.trial)] = int(event.data.get("losses", 0))
+            elif event.kind in (Kind.TOLD, Kind.FAILED) and event.number <= self.plan.after:
+                self.ended_before += 1
         self.counts = {state: self.searcher.history.count(state) for state in State}
-        self.ended_before = self.counts[State.FINISHED] + self.counts[State.FAILED] + self.counts[State.LOST]
         for trial in self.searcher.trials:
             self._consider_best(trial.number)
         self.journal = journal
@@ -260,7 +397,11 @@ class StudyActor:
         self.flights = {}
         for trial in self.searcher.trials:
             if trial.state is State.PENDING:
-                flight = self.flights[trial.number] = _Flight(attempt=trial.attempt)
+                flight = _Flight(attempt=trial.attempt, losses=losses.get(trial.number, 0))
+                self.flights[trial.number] = flight
+                if trial.tags.get("origin") == "enqueued" and trial.attempt == 1:  # it has yet to begin
+                    self.interrupted.append(trial.number)
+                    continue
                 data = {"reason": "the study was interrupted"}
                 self._perform(trial.number, flight, step(Phase.WAITING, Occurrence.STUDY_LOST), data)
                 self.interrupted.append(trial.number)
@@ -269,6 +410,10 @@ class StudyActor:
     def _record(self, event: Event) -> Event:
         """Take in an event; it is committed by the next flush, before anybody outside hears of it."""
         numbered = self.searcher.apply(event)
+        if event.kind is Kind.TOLD:
+            sign, value = self.searcher.history.sign, event.data["value"]
+            if self.best is None or sign * value > sign * self.best[1]:
+                self.improved = numbered.number
         self.unwritten.append(numbered)
         return numbered
 
@@ -285,23 +430,32 @@ class StudyActor:
         try:
             self._flush()
         except JournalError as error:  # nobody awaits this call: the next flush raises it where it is heard
-            self.notes.append(str(error))
+            self.notes.append((self.unwritten[-1].number, str(error)))
 
     def _announce(self, event: Event) -> None:
         if event.trial is None:
             return
-        trial = self.searcher.trials[event.trial]
         if event.kind in (Kind.TOLD, Kind.FAILED, Kind.STOPPED):
-            self.counts[trial.state] += 1
+            self.counts[self.searcher.trials[event.trial].state] += 1
         if event.kind is Kind.TOLD:
             self._consider_best(event.trial)
             self.trial_seconds.append(event.data["seconds"])
-        elif event.kind is Kind.FAILED:
-            self.notes.append(f"trial {event.trial} {trial.state}: {event.data['reason']}")
-        elif event.kind is Kind.RETRIED:
-            self.notes.append(
-                f"trial {event.trial} starts again (attempt {event.data['attempt']}): {event.data['reason']}"
-            )
+        self._note(event)
+
+    def _note(self, event: Event) -> None:
+        """What the user should hear of at once: a trial that failed or starts again."""
+        text = event.data.get("reason", "")
+        if event.kind is Kind.FAILED:
+            state = State.LOST if event.data.get("kind") == "lost" else State.FAILED
+            self.notes.append((event.number, f"trial {event.trial} {state}: {text}"))
+        if note := event.data.get("context_note"):
+            self.notes.append((event.number, f"trial {event.trial}: {note}"))
+        if event.kind is Kind.TOLD and "context_missing" in event.data and not self.missed:
+            self.missed = True
+            self.notes.append((event.number, f"trial {event.trial}: {NO_CONTEXT}"))
+        if event.kind is Kind.RETRIED:
+            again = f"trial {event.trial} starts again (attempt {event.data['attempt']}): {text}"
+            self.notes.append((event.number, again))
 
     def _consider_best(self, number: int) -> None:
         value = self.searcher.trials[number].value
@@ -309,16 +463,21 @@ class StudyActor:
         if value is not None and (self.best is None or sign * value > sign * self.best[1]):
             self.best = number, value
 
+    def _task(self) -> Any:
+        return ray.remote(max_retries=0, **self._resources())(self._trial(self.function))
+
     def _trial(self, function: bytes) -> Any:
         """The remote function. What does not change is in its closure, which Ray sends to a worker once."""
-        settings, metric = dict(self.objective.settings), self.objective.metric
+        settings, metric, context = dict(self.objective.settings), self.objective.metric, self.context
         threads = max(1, int(self.objective.num_cpus))
 
         def trial(config: Config, listener: tuple[Any, int, int] | None) -> tuple[Occurrence, dict[str, Any]]:
+            send = None
             if listener is not None:  # the limit counts from here, not from when the trial was submitted
                 actor, number, attempt = listener
-                actor.started.remote(number, attempt)
-            return run_trial(unpickled(function), config, settings, metric, threads)
+                actor.started.remote(number, attempt, ray.get_runtime_context().get_node_id())
+                send = partial(actor.met.remote, number, attempt)
+            return run_trial(unpickled(function), config, settings, metric, threads, context, send)
 
         return trial
 
@@ -330,6 +489,10 @@ class StudyActor:
         if objective.resources:
             resources["resources"] = dict(objective.resources)
         return resources
+
+
+async def _returned(task: Any) -> Any:
+    return await task
 
 
 def _of_ray_error(error: Exception) -> tuple[Occurrence, dict[str, Any]]:

@@ -8,7 +8,7 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,32 +64,56 @@ def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | Non
         return
     _quieten()
     if joins:
-        _join(ray, joins)
+        with _on_loopback() if _is_loopback_only(ray, joins) else contextlib.nullcontext():
+            _join(ray, joins)
+            try:
+                yield ray
+            finally:
+                ray.shutdown()
+        return
+    _remove_leftovers()
+    directory = tempfile.mkdtemp(prefix=f"raybo-{os.getpid()}-", dir="/tmp")  # Ray's sockets need a short path
+    with _on_loopback():
         try:
+            ray.init(
+                address="local",
+                num_cpus=cpus,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="error",
+                object_store_memory=OBJECT_STORE_BYTES,
+                _temp_dir=directory,
+            )
             yield ray
         finally:
             ray.shutdown()
-        return
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Ray takes 127.0.0.1 for what it says: elsewhere it puts the address of the machine's network in its place."""
     import ray._private.ray_constants as ray_constants
 
     multi_node, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False  # read when Ray was imported
-    _remove_leftovers()
-    directory = tempfile.mkdtemp(prefix=f"raybo-{os.getpid()}-", dir="/tmp")  # Ray's sockets need a short path
     try:
-        ray.init(
-            address="local",
-            num_cpus=cpus,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level="error",
-            object_store_memory=OBJECT_STORE_BYTES,
-            _temp_dir=directory,
-        )
-        yield ray
+        yield
     finally:
-        ray.shutdown()
         ray_constants.ENABLE_RAY_CLUSTER = multi_node
-        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _is_loopback_only(ray: Any, address: str) -> bool:
+    """Whether the cluster at the address can be reached from this machine only; `ray.init` would look elsewhere."""
+    if address == "auto":
+        address = next(iter(ray._private.services.find_gcs_addresses()), "")
+    host, _, port = address.rpartition(":")
+    if not (host == "localhost" or host.startswith("127.")) or not port.isdigit():
+        return False
+    try:
+        socket.create_connection((ray.util.get_node_ip_address(), int(port)), timeout=PROBE_SECONDS).close()
+    except (OSError, OverflowError):
+        return True
+    return False
 
 
 def _remove_leftovers() -> None:
@@ -113,22 +137,22 @@ def _environment(settings: dict[str, str]) -> Iterator[None]:
 
 
 def workers_available(
-    ray: Any, num_cpus: float, num_gpus: float, memory: float | None, custom: dict[str, float]
+    nodes: Sequence[dict[str, Any]], num_cpus: float, num_gpus: float, memory: float | None, custom: dict[str, float]
 ) -> int:
-    """How many trials the cluster can run at a time.
+    """How many trials a cluster of these nodes, as `ray.nodes()` tells them, can run at a time.
 
     Raises:
         RayError: not even one; Ray itself would wait for such a trial without end.
     """
     wanted = {"CPU": num_cpus, "GPU": num_gpus, "memory": memory or 0, **custom}
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    offers = [node["Resources"] for node in nodes if node["Alive"]]
     rooms = [
-        min((node.get(name, 0.0) / amount for name, amount in wanted.items() if amount > 0), default=float("inf"))
-        for node in nodes
+        min((offer.get(name, 0.0) / amount for name, amount in wanted.items() if amount > 0), default=float("inf"))
+        for offer in offers
     ]
     total = sum(int(room) if room < float("inf") else (os.cpu_count() or 1) for room in rooms)
     if total < 1:
-        offered = {name: max((node.get(name, 0.0) for node in nodes), default=0.0) for name in wanted}
+        offered = {name: max((offer.get(name, 0.0) for offer in offers), default=0.0) for name in wanted}
         short = next((name for name in wanted if wanted[name] > offered[name]), None)
         if short is None:
             needs = ", ".join(f"{name}={amount:g}" for name, amount in wanted.items() if amount > 0)
@@ -140,6 +164,12 @@ def workers_available(
             "ask for less in @raybo.objective, or add a node"
         )
     return total
+
+
+def is_local(ray: Any) -> bool:
+    """Whether this Ray is the process's own, and ends with it."""
+    node = ray._private.worker._global_node
+    return node is not None and bool(node.head)
 
 
 def here(ray: Any) -> Any:

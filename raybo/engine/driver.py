@@ -1,4 +1,4 @@
-"""The driver's side of a study: checks what it is given, finds a Ray, starts the study actor and follows it."""
+"""Begins a study: checks what it is given, finds a Ray and starts the study actor."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from raybo import journal, methods
-from raybo.engine.connection import first_line, here, ray_for_study, workers_available
+import numpy as np
+
+from raybo import journal, methods, warm_start
+from raybo.engine.connection import first_line, here, is_local, ray_for_study, workers_available
+from raybo.engine.follow import NAMESPACE, follow, leave
 from raybo.engine.plan import Plan
 from raybo.engine.task import pickled
-from raybo.errors import MethodError, ObjectiveError, RayboError, RayError
-from raybo.journal import Description, Journal
+from raybo.errors import MethodError, ObjectiveError, RayError
+from raybo.journal import Description
 from raybo.methods.options import read
 from raybo.objectives import Objective
 from raybo.searcher import Searcher
@@ -27,8 +30,6 @@ from raybo.study import Study
 if TYPE_CHECKING:
     from raybo.engine.plan import Status
 
-POLL_SECONDS = 0.2
-STOP_SECONDS = 20.0  # after which a study that does not stop is killed; its journal is whole all the same
 RESTARTS = 100  # of a study actor that dies; each continues from the journal
 
 
@@ -45,6 +46,9 @@ def tune(
     trial_seconds: float | None = None,
     retries: int = 2,
     settings: Mapping[str, Any] | None = None,
+    known_from: Study | Path | str | None = None,
+    enqueue: Sequence[Any] = (),
+    detach: bool = False,
     watch: Callable[[Status], None] | None = None,
     **options: Any,
 ) -> Study:
@@ -55,7 +59,7 @@ def tune(
 
     Args:
         objective: what `@raybo.objective` made.
-        trials: how many trials to run, in all; those of the journal count.
+        trials: how many trials to run, in all; those of the journal count, results from elsewhere do not.
         method: a method's name, see `raybo methods`; None for the journal's, or "auto" for a new study.
         seed: of every random stream; None for the journal's, or a fresh one.
         storage: the journal, an SQLite file; None keeps it only for as long as the study runs.
@@ -65,6 +69,10 @@ def tune(
         trial_seconds: time limit of one trial; None for the objective's own.
         retries: how often a trial starts again when its worker or node is lost.
         settings: the objective's keyword parameters.
+        known_from: another study, or its journal: its finished trials that fit the space enter as known results.
+        enqueue: configurations to run first; a pair of a configuration and a value enters as a known result.
+        detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
+            with what there is; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
         watch: called with a `Status` several times a second; `print` shows a line.
         options: the method's options.
     Raises:
@@ -72,20 +80,40 @@ def tune(
         KeyboardInterrupt: Ctrl-C; the study has been stopped and its journal is whole.
     """
     _check(objective, trials, workers, max_minutes, trial_seconds, retries)
+    if detach and storage is None:
+        raise RayError("a detached study needs a journal that stays; give storage")
     bound = objective.with_settings(**(settings or {}))
-    space = bound.space
+    space, context = bound.space, bound.context
     with tempfile.TemporaryDirectory(prefix=f"raybo-{os.getpid()}-") as scratch:
         path = Path(scratch, "study.db") if storage is None else Path(storage).absolute()
-        description = _describe(bound, space, method, seed, options, path)
-        Journal(path, description).close()  # what is wrong with it is better said before Ray is started
+        description = _describe(bound, space, context, method, seed, options, path)
+        known = [] if known_from is None else warm_start.known_from(known_from, description, space)
+        known += warm_start.known_of(enqueue, space)
+        # what is wrong with the journal is better said before Ray is started
+        warm_start.enter(path, description, space, context, known)
+        events = journal.read(path)[1]
+        plan = Plan(
+            description=description,
+            path=path,
+            trials=int(trials) + warm_start.count_added(path),
+            workers=int(workers or 0),
+            elastic=False,
+            retries=int(retries),
+            trial_seconds=trial_seconds if trial_seconds is not None else bound.trial_seconds,
+            max_seconds=None if max_minutes is None else 60 * max_minutes,
+            driver=os.getpid(),
+            detached=detach,
+            begun=time.monotonic(),
+            after=events[-1].number if events else 0,
+        )
         try:
-            _run(bound, description, path, trials, workers, address, max_minutes, trial_seconds, retries, watch)
+            _run(bound, plan, address, watch)
         except RayError:
             if not journal.read(path)[1]:  # nothing was begun: leave nothing that the next command would have to match
                 path.unlink()
             raise
         found, events = journal.read(path)
-        return Study(found, events, None if storage is None else path, space)
+        return Study(found, events, None if storage is None else path, space, context)
 
 
 def _check(
@@ -101,7 +129,7 @@ def _check(
     for name, value, least in (("trials", trials, 1), ("workers", workers, 1), ("retries", retries, 0)):
         if value is None and name == "workers":
             continue
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise MethodError(f"{name} must be a whole number from {least}, got {value!r}")
     for name, limit in (("max_minutes", max_minutes), ("trial_seconds", trial_seconds)):
         if limit is not None and not (isinstance(limit, (int, float)) and limit > 0):
@@ -109,7 +137,13 @@ def _check(
 
 
 def _describe(
-    objective: Objective, space: Space, method: str | None, seed: int | None, options: Mapping[str, Any], path: Path
+    objective: Objective,
+    space: Space,
+    context: Space | None,
+    method: str | None,
+    seed: int | None,
+    options: Mapping[str, Any],
+    path: Path,
 ) -> Description:
     """What is to be studied: what the user says, and where he says nothing, what the journal says."""
     earlier = journal.read(path)[0] if journal.exists(path) else None
@@ -119,13 +153,19 @@ def _describe(
         options = cast(Description, earlier).options
     read(name, methods.load(name), options)  # first, as an option may be called like an argument of the searcher
     searcher = Searcher(
-        space, name, objective.mode, seed if earlier is None or seed is not None else earlier.seed, **options
+        space,
+        name,
+        objective.mode,
+        seed if earlier is None or seed is not None else earlier.seed,
+        context=context,
+        **options,
     )
     return Description(
         objective=objective.name,
         metric=objective.metric,
         mode=objective.mode,
         space=space.to_json(),
+        context=None if context is None else context.to_json(),
         method=name,
         seed=searcher.seed,
         settings={key: object_to_json(_named(value)) for key, value in sorted(objective.settings.items())},
@@ -137,39 +177,26 @@ def _named(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _run(
-    objective: Objective,
-    description: Description,
-    path: Path,
-    trials: int,
-    workers: int | None,
-    address: str | None,
-    max_minutes: float | None,
-    trial_seconds: float | None,
-    retries: int,
-    watch: Callable[[Status], None] | None,
-) -> None:
-    cpus = None if workers is None else max(os.cpu_count() or 1, int(-(-workers * objective.num_cpus // 1)))
+def _run(objective: Objective, plan: Plan, address: str | None, watch: Callable[[Status], None] | None) -> None:
+    cpus = None if not plan.workers else max(os.cpu_count() or 1, int(-(-plan.workers * objective.num_cpus // 1)))
     with ray_for_study(address, cpus) as ray:
         from raybo.engine.actor import StudyActor
 
+        local = is_local(ray)
+        if plan.detached and local:
+            raise RayError(
+                "a detached study needs a Ray that goes on without this command: `ray start --head` starts one, "
+                "address=auto joins it"
+            )
         custom = dict(objective.resources)
-        room = workers_available(ray, objective.num_cpus, objective.num_gpus, objective.memory, custom)
-        limit = trial_seconds if trial_seconds is not None else objective.trial_seconds
-        plan = Plan(
-            description=description,
-            path=path,
-            trials=trials,
-            workers=min(workers or room, trials),
-            retries=retries,
-            trial_seconds=limit,
-            max_seconds=None if max_minutes is None else 60 * max_minutes,
-            driver=os.getpid(),
-        )
+        room = workers_available(ray.nodes(), objective.num_cpus, objective.num_gpus, objective.memory, custom)
+        plan = replace(plan, workers=min(plan.workers or room, plan.trials), elastic=not (plan.workers or local))
         module = sys.modules.get(objective.function.__module__)
         if module is not None and not _importable(module):
             ray.cloudpickle.register_pickle_by_value(module)  # for good: another study may be using it just now
-        sent = replace(objective, function=_no_function, declared_space=objective.space)
+        sent = replace(
+            objective, function=_no_function, declared_space=objective.space, declared_context=objective.context
+        )
         try:
             function = pickled(objective.function)
             ray.cloudpickle.dumps(sent)
@@ -178,18 +205,29 @@ def _run(
                 f"{objective.name}: it cannot be sent to the workers: {first_line(error)}; "
                 "make such things inside the function"
             ) from error
-        actor = (
-            ray.remote(StudyActor)
-            .options(
-                num_cpus=0,
-                max_restarts=RESTARTS,
-                max_task_retries=-1,
-                max_concurrency=1_000,
-                scheduling_strategy=here(ray),
+        named = {"name": plan.path.stem, "namespace": NAMESPACE, "lifetime": "detached"} if plan.detached else {}
+        try:
+            actor = (
+                ray.remote(StudyActor)
+                .options(
+                    num_cpus=0,
+                    max_restarts=RESTARTS,
+                    max_task_retries=-1,
+                    max_concurrency=1_000,
+                    scheduling_strategy=here(ray),
+                    **named,
+                )
+                .remote(plan, sent, function)
             )
-            .remote(plan, sent)
-        )
-        _follow(ray, actor, function, watch)
+        except ray.exceptions.ActorAlreadyExistsError:
+            raise RayError(
+                f"a study named {plan.path.stem} is running there already; `raybo attach {plan.path.stem}` follows it, "
+                "another --storage begins another"
+            ) from None
+        if plan.detached:
+            leave(ray, actor)
+        else:
+            follow(ray, actor, plan.after, watch)
 
 
 def _no_function(config: Mapping[str, Any]) -> None:
@@ -199,55 +237,3 @@ def _no_function(config: Mapping[str, Any]) -> None:
 def _importable(module: Any) -> bool:
     """Whether a worker can import the module by name: what was loaded from a file by its path it cannot."""
     return module.__name__ != "__main__" and not module.__name__.startswith("raybo_objective_")
-
-
-def _follow(ray: Any, actor: Any, function: bytes, watch: Callable[[Status], None] | None) -> None:
-    """Wait for the study's end and show its status meanwhile; Ctrl-C stops it."""
-    running = actor.run.remote(function)
-    notes = 0
-    try:
-        while True:
-            done, _ = ray.wait([running], timeout=POLL_SECONDS)
-            notes = _show(ray, actor, watch, notes)
-            if done:
-                ray.get(running)
-                break
-    except KeyboardInterrupt:
-        _stop(ray, actor, running)
-        _show(ray, actor, watch, notes)
-        raise
-    except ray.exceptions.RayTaskError as error:
-        if isinstance(error.cause, RayboError):
-            raise error.cause from None
-        raise
-    except ray.exceptions.RayActorError as error:
-        raise RayError(
-            f"the study's own process was lost for good ({first_line(error)}); the same command continues the study"
-        ) from error
-    finally:
-        ray.kill(actor)
-
-
-def _show(ray: Any, actor: Any, watch: Callable[[Status], None] | None, notes: int) -> int:
-    if watch is None:
-        return notes
-    try:
-        status = cast("Status | None", ray.get(actor.status.remote(notes), timeout=5))
-    except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
-        return notes  # it restarts, or is too busy to answer: the next call will say
-    if status is None:
-        return notes
-    watch(status)
-    return notes + len(status.notes)
-
-
-def _stop(ray: Any, actor: Any, running: Any) -> None:
-    """Let the study record what it stops. A second Ctrl-C ends the wait; the journal is whole in any case."""
-    actor.stop.remote()
-    give_up = time.monotonic() + STOP_SECONDS
-    try:
-        while time.monotonic() < give_up:
-            if ray.wait([running], timeout=0.5)[0]:
-                return
-    except KeyboardInterrupt:
-        return

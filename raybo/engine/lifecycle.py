@@ -8,6 +8,7 @@
     running   over limit      failed             record failed, free the worker
     running   worker lost     waiting            record retried, submit again     while attempts are left
     running   worker lost     lost               record failed, free the worker   after the last attempt
+    running   never began     waiting            record retried, submit again     a node was lost on its way there
     either    study lost      waiting            record retried, submit again     the process that ran it is gone
     either    stopped         stopped            record stopped, free the worker
 
@@ -42,6 +43,7 @@ class Occurrence(str, Enum):
     RAISED = "raised"
     OVER_LIMIT = "over limit"
     WORKER_LOST = "worker lost"
+    NEVER_BEGAN = "never began"
     STUDY_LOST = "study lost"
     STOPPED = "stopped"
 
@@ -64,6 +66,7 @@ _STEPS: dict[tuple[Phase, Occurrence], Step] = {
     (Phase.RUNNING, Occurrence.RAISED): Step(Phase.FAILED, Kind.FAILED, free=True),
     (Phase.RUNNING, Occurrence.OVER_LIMIT): Step(Phase.FAILED, Kind.FAILED, free=True),
     (Phase.RUNNING, Occurrence.WORKER_LOST): _AGAIN,
+    (Phase.RUNNING, Occurrence.NEVER_BEGAN): _AGAIN,
     (Phase.WAITING, Occurrence.STUDY_LOST): _AGAIN,
     (Phase.RUNNING, Occurrence.STUDY_LOST): _AGAIN,
     (Phase.WAITING, Occurrence.STOPPED): Step(Phase.STOPPED, Kind.STOPPED, free=True),

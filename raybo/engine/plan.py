@@ -17,20 +17,28 @@ class Plan:
         path: the journal.
         trials: how many trials are to end with a result or a failure, in all.
         workers: how many run at a time.
+        elastic: whether as many run as the cluster has room for at the time, nodes that come and go included.
         retries: how often a trial whose worker was lost starts again.
         trial_seconds: time limit of one trial; None for none.
         max_seconds: time after which the study stops; None for none.
         driver: process that the study belongs to.
+        detached: whether the study goes on when that process ends.
+        begun: when the driver began, by this machine's monotonic clock, in seconds.
+        after: number of the last event that the journal held then.
     """
 
     description: Description
     path: Path
     trials: int
     workers: int
+    elastic: bool
     retries: int
     trial_seconds: float | None
     max_seconds: float | None
     driver: int
+    detached: bool
+    begun: float
+    after: int
 
 
 @dataclass(frozen=True)
@@ -38,15 +46,19 @@ class Status:
     """A study at one moment, as far as it is committed.
 
     Attributes:
+        metric: what the objective's value is called.
         planned, finished, failed, running: numbers of trials (`failed` includes the lost ones).
         best: number and value of the best finished trial; None while there is none.
         suggest_seconds: median time of a suggestion; None before the first.
         elapsed: seconds since the study was started or continued.
         left: seconds that it will still take, by the trials so far; None while nothing can be said.
-        notes: what happened to single trials, from the note asked for on.
+        notes: what happened to single trials, after the event asked for.
+        last_event: number of the last event that is committed.
         reason: why the study stopped before its end; empty otherwise.
+        has_context: whether a context is declared: then `best` may just have been lucky.
     """
 
+    metric: str
     planned: int
     finished: int
     failed: int
@@ -56,13 +68,20 @@ class Status:
     elapsed: float
     left: float | None
     notes: list[str]
+    last_event: int
     reason: str = ""
+    has_context: bool = False
+
+    @property
+    def best_is(self) -> str:
+        """What `best` is called: where a context is declared, the best is only estimated at the end."""
+        return "best measured" if self.has_context else "best"
 
     def __str__(self) -> str:
         best = "none yet" if self.best is None else f"{self.best[1]:.6g} (trial {self.best[0]})"
         suggestion = "" if self.suggest_seconds is None else f", suggestion {1_000 * self.suggest_seconds:.0f} ms"
         left = "" if self.left is None else f", {self.left:.0f} s left"
         return (
-            f"{self.finished + self.failed}/{self.planned} trials, best {best}, {self.running} running, "
+            f"{self.finished + self.failed}/{self.planned} trials, {self.best_is} {best}, {self.running} running, "
             f"{self.failed} failed{suggestion}{left}"
         )

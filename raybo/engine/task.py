@@ -20,6 +20,8 @@ from typing import Any, cast
 import numpy as np
 
 from raybo.engine.lifecycle import Occurrence
+from raybo.objectives import reports_to
+from raybo.space import Space, context_data, read_context
 from raybo.threads import limit_threads
 
 TRACEBACK_CHARACTERS = 4_000
@@ -32,6 +34,8 @@ def run_trial(
     settings: Mapping[str, Any],
     metric: str,
     threads: int,
+    context: Space | None = None,
+    send: Callable[[dict[str, Any]], None] | None = None,
 ) -> tuple[Occurrence, dict[str, Any]]:
     """Run the objective once.
 
@@ -41,6 +45,8 @@ def run_trial(
         settings: its keyword parameters.
         metric: name of the value in a dict that it returns.
         threads: numerical threads that it may use.
+        context: the space of the contexts; None where none is declared.
+        send: called with an event's data when the objective reports its context before its end.
     Returns:
         what happened, and the data of the event that records it.
     """
@@ -48,14 +54,26 @@ def run_trial(
         "host": socket.gethostname(),
         "started": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
     }
+    met: dict[str, Any] = {}
+
+    def report(values: Mapping[str, Any]) -> None:
+        met.update(values)
+        told = _read_context(context, met)
+        if send is not None and "c" in told:
+            send(told)
+
     begun = time.perf_counter()
     try:
-        with limit_threads(threads):
+        with limit_threads(threads), reports_to(report):
             result = function(dict(config), **settings)
         value, reason, others = read_result(result, metric)
+        if context is not None and isinstance(result, Mapping):
+            met |= {name: result[name] for name in context.names if name in result}
+            others = {name: other for name, other in others.items() if name not in context.names}
     except BaseException as error:  # noqa: BLE001  # SystemExit too: whatever the objective raises is its result
-        return Occurrence.RAISED, {**data, "seconds": _since(begun), **_described(error)}
-    data["seconds"] = _since(begun)
+        told = _read_context(context, met) if met else {}
+        return Occurrence.RAISED, {**data, "seconds": _since(begun), **told, **_described(error)}
+    data |= {"seconds": _since(begun), **_read_context(context, met)}
     if others:
         data["metrics"] = others
     if value is None:
@@ -112,6 +130,15 @@ def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, 
     if not math.isfinite(result):
         return None, f"its {metric} is {float(result)}, not a finite number", others
     return float(result), "", others
+
+
+def _read_context(context: Space | None, met: Mapping[str, Any]) -> dict[str, Any]:
+    """What an event holds of the context that a trial reported."""
+    if context is None:
+        return {}
+    reading = read_context(context, met)
+    missing = {"context_missing": list(reading.missing)} if reading.missing else {}
+    return {**context_data(context, reading), **missing}
 
 
 def _described(error: BaseException) -> dict[str, Any]:

@@ -21,9 +21,8 @@ LINE_SECONDS = 5.0  # between plain lines, unless the best has improved
 class Display:
     """Shows each `Status` it is called with. Use as a context, so that the terminal is left in order."""
 
-    def __init__(self, console: Console, metric: str) -> None:
+    def __init__(self, console: Console) -> None:
         self.console = console
-        self.metric = metric
         self._live = Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
         self._last: tuple[float, tuple[object, ...]] = (0.0, ())
 
@@ -44,7 +43,7 @@ class Display:
         for note in status.notes:
             self.console.print(Text(note, style="yellow"))
         if self._live is not None:
-            self._live.update(_panel(status, self.metric))
+            self._live.update(_panel(status))
         elif self._is_news(status):
             self.console.print(Text(str(status)), soft_wrap=True)
 
@@ -59,7 +58,7 @@ class Display:
         return True
 
 
-def _panel(status: Status, metric: str) -> Group:
+def _panel(status: Status) -> Group:
     done = status.finished + status.failed
     bar = Table.grid(padding=(0, 1))
     bar.add_row(
@@ -74,7 +73,7 @@ def _panel(status: Status, metric: str) -> Group:
     best = "none yet" if status.best is None else f"{status.best[1]:.6g} (trial {status.best[0]})"
     suggestion = "" if status.suggest_seconds is None else f"{1_000 * status.suggest_seconds:.0f} ms a suggestion"
     facts.add_row(
-        Text.assemble(f"best {metric} ", (best, "bold green")),
+        Text.assemble(f"{status.best_is} {status.metric} ", (best, "bold green")),
         Text(f"{status.running} running"),
         Text(f"{status.failed} failed", style="red" if status.failed else "dim"),
         Text(suggestion, style="dim"),

@@ -139,25 +139,25 @@ def test_as_many_trials_run_as_the_nodes_have_room_for():
         (True, {"CPU": 3.0, "disk": 2.0}),
         (False, {"CPU": 99.0, "GPU": 99.0}),  # a node that is gone
     )
-    assert workers_available(ray, 1, 0, None, {}) == 7
-    assert workers_available(ray, 2, 0, None, {}) == 3  # no trial runs on two nodes
-    assert workers_available(ray, 0.5, 0, None, {}) == 14
-    assert workers_available(ray, 1, 0.5, None, {}) == 2
-    assert workers_available(ray, 1, 0, 3e9, {}) == 2
-    assert workers_available(ray, 1, 0, None, {"disk": 1}) == 2
-    assert workers_available(ray, 0, 0, None, {}) >= 1
+    assert workers_available(ray.nodes(), 1, 0, None, {}) == 7
+    assert workers_available(ray.nodes(), 2, 0, None, {}) == 3  # no trial runs on two nodes
+    assert workers_available(ray.nodes(), 0.5, 0, None, {}) == 14
+    assert workers_available(ray.nodes(), 1, 0.5, None, {}) == 2
+    assert workers_available(ray.nodes(), 1, 0, 3e9, {}) == 2
+    assert workers_available(ray.nodes(), 1, 0, None, {"disk": 1}) == 2
+    assert workers_available(ray.nodes(), 0, 0, None, {}) >= 1
     with pytest.raises(
         RayError, match=r"a trial needs CPU=5, and no node of the cluster has more than 4; ask for less"
     ):
-        workers_available(ray, 5, 0, None, {})
+        workers_available(ray.nodes(), 5, 0, None, {})
     with pytest.raises(RayError, match="a trial needs tpu=1, and no node of the cluster has more than 0"):
-        workers_available(ray, 1, 0, None, {"tpu": 1})
+        workers_available(ray.nodes(), 1, 0, None, {"tpu": 1})
 
 
 def test_resources_that_only_several_nodes_have_together_are_refused_too():
     ray = FakeRay((True, {"CPU": 4.0}), (True, {"GPU": 1.0}))
     with pytest.raises(RayError, match="a trial needs CPU=1, GPU=1, and no node of the cluster has all of it"):
-        workers_available(ray, 1, 1, None, {})
+        workers_available(ray.nodes(), 1, 1, None, {})
 
 
 def test_what_killed_studies_left_in_tmp_is_removed(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from raybo.report import live
 from raybo.report.live import Display
 
 STATUS = Status(
+    metric="accuracy",
     planned=60,
     finished=10,
     failed=2,
@@ -23,13 +24,14 @@ STATUS = Status(
     elapsed=75.0,
     left=3_725.0,
     notes=[],
+    last_event=40,
 )
 NEW = dataclasses.replace(STATUS, finished=0, failed=0, running=0, best=None, suggest_seconds=None, left=None)
 
 
 def shown(*statuses, terminal=False, width=120):
     console = Console(file=io.StringIO(), force_terminal=terminal, width=width, color_system=None)
-    with Display(console, "accuracy") as display:
+    with Display(console) as display:
         for status in statuses:
             display(status)
             if terminal:
@@ -76,7 +78,7 @@ def test_on_a_terminal_progress_best_running_failures_suggestion_and_time_are_sh
 
 def test_the_terminal_is_left_in_order_when_the_study_breaks_off():
     console = Console(file=io.StringIO(), force_terminal=True, color_system=None)
-    display = Display(console, "accuracy")
+    display = Display(console)
     with contextlib.suppress(KeyboardInterrupt), display:
         display(STATUS)
         raise KeyboardInterrupt

@@ -1,0 +1,128 @@
+"""Follows a study that runs: its status while it lasts, its outcome, its end when the user wants it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from raybo import journal
+from raybo.engine.connection import first_line, ray_for_study
+from raybo.errors import RayboError, RayError
+from raybo.study import Study
+
+if TYPE_CHECKING:
+    from raybo.engine.plan import Plan, Status
+
+NAMESPACE = "raybo"  # of the names of detached studies
+POLL_SECONDS = 0.2
+STOP_SECONDS = 20.0  # after which a study that does not stop is killed; its journal is whole all the same
+
+
+def follow(ray: Any, actor: Any, after: int, watch: Callable[[Status], None] | None) -> None:
+    """Wait for the end of a study of this process's own, and show its status meanwhile; Ctrl-C stops it."""
+    outcome = actor.outcome.remote()
+    try:
+        _wait(ray, actor, outcome, after, watch)
+    except KeyboardInterrupt:
+        _stop(ray, actor, outcome)
+        _show(ray, actor, watch, after)
+        raise
+    finally:
+        ray.kill(actor)
+
+
+def leave(ray: Any, actor: Any) -> None:
+    """Wait until a detached study has begun, for what is wrong with it is better said before its driver goes."""
+    outcome = actor.outcome.remote()
+    while not ray.wait([outcome], timeout=POLL_SECONDS)[0]:
+        if ray.get(actor.status.remote()) is not None:
+            return
+    _wait(ray, actor, outcome, 0, None)
+
+
+def attach(name: str, address: str, watch: Callable[[Status], None] | None = None) -> Study | None:
+    """Follow a detached study to its end; Ctrl-C leaves it running.
+
+    Args:
+        name: of its journal, without `.db`.
+        address: "auto" or HOST:PORT of the cluster that it runs on.
+        watch: called with a `Status` several times a second.
+    Returns:
+        the study, or None where its journal lies on another machine.
+    Raises:
+        RayboError: no such study runs there, or what ended it early.
+    """
+    with ray_for_study(address, None) as ray:
+        actor, plan = _find(ray, name)
+        _wait(ray, actor, actor.outcome.remote(), 0, watch)
+    return _study(plan.path)
+
+
+def stop(name: str, address: str) -> Study | None:
+    """End a detached study: what runs is stopped and recorded. Returns and raises as `attach`."""
+    with ray_for_study(address, None) as ray:
+        actor, plan = _find(ray, name)
+        _stop(ray, actor, actor.outcome.remote())
+        ray.kill(actor)
+    return _study(plan.path)
+
+
+def _find(ray: Any, name: str) -> tuple[Any, Plan]:
+    try:
+        actor = ray.get_actor(name, namespace=NAMESPACE)
+        return actor, cast("Plan", ray.get(actor.what.remote(), timeout=30))
+    except ray.exceptions.GetTimeoutError:
+        raise RayError(f"the study {name} does not answer; try again, or end it by stopping its process") from None
+    except (ValueError, ray.exceptions.RayActorError):
+        names = [a["name"] for a in ray.util.list_named_actors(all_namespaces=True) if a["namespace"] == NAMESPACE]
+        running = f"there are: {', '.join(sorted(names))}" if names else "none is"
+        raise RayError(f"no detached study named {name} is running there; {running}") from None
+
+
+def _study(path: Path) -> Study | None:
+    return Study(*journal.read(path), path) if journal.exists(path) else None
+
+
+def _wait(ray: Any, actor: Any, outcome: Any, after: int, watch: Callable[[Status], None] | None) -> None:
+    """Until the study has ended; raises what ended it early."""
+    try:
+        done: list[Any] = []
+        while not done:
+            done, _ = ray.wait([outcome], timeout=POLL_SECONDS)
+            after = _show(ray, actor, watch, after)
+        ray.get(outcome)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, RayboError):
+            raise error.cause from None
+        raise
+    except ray.exceptions.RayActorError as error:
+        raise RayError(
+            f"the study's own process was lost for good ({first_line(error)}); the same command continues the study"
+        ) from error
+
+
+def _show(ray: Any, actor: Any, watch: Callable[[Status], None] | None, after: int) -> int:
+    if watch is None:
+        return after
+    try:
+        status = cast("Status | None", ray.get(actor.status.remote(after), timeout=5))
+    except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
+        return after  # it restarts, or is too busy to answer: the next call will say
+    if status is None:
+        return after
+    watch(status)
+    return status.last_event
+
+
+def _stop(ray: Any, actor: Any, outcome: Any) -> None:
+    """Let the study record what it stops. A second Ctrl-C ends the wait; the journal is whole in any case."""
+    actor.stop.remote()
+    give_up = time.monotonic() + STOP_SECONDS
+    try:
+        while time.monotonic() < give_up:
+            if ray.wait([outcome], timeout=0.5)[0]:
+                return
+    except KeyboardInterrupt:
+        return

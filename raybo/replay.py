@@ -1,0 +1,46 @@
+"""Proposes every trial of a study again from its journal alone, to show that each followed from what it had seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from raybo.history import Kind
+from raybo.searcher import Searcher
+from raybo.study import Study
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One trial proposed again.
+
+    Attributes:
+        trial: its number.
+        differs: what is not as it was: "x", "tags", or both; empty where the proposal is the same.
+    """
+
+    trial: int
+    differs: tuple[str, ...]
+
+
+def replay(study: Study) -> Iterator[Replayed]:
+    """Propose each trial again after the events that it had seen, in order; those that a user named are left out.
+
+    Proposals are the same to the last digit on the machine that made them. Other processors and other versions of numpy
+    or scipy may round otherwise.
+    """
+    said = study.description
+    searcher = Searcher(study.space, said.method, study.mode, said.seed, context=study.context, **said.options)
+    ahead = iter(study.events)
+    for asked in study.events:
+        if asked.kind is not Kind.ASKED or "origin" in asked.data["tags"]:
+            continue
+        while searcher.history.last_event < asked.data["seen"]:
+            searcher.apply(next(ahead))
+        context = None
+        if study.context is not None and "context" in asked.data:
+            context = study.context.unpack(asked.data["context"])
+        again = searcher.propose(searcher.history, context)
+        differs = tuple(name for name in ("x", "tags") if again.data[name] != asked.data[name])
+        yield Replayed(cast(int, asked.trial), differs)

@@ -1,0 +1,150 @@
+"""Several hosts on one machine: network namespaces joined by a bridge, a Ray node in each. Needs root and `ip`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PORT = 6379
+RAY = str(Path(sys.executable).with_name("ray"))
+
+
+def are_possible() -> bool:
+    """Whether this process may make network namespaces."""
+    if shutil.which("ip") is None or os.geteuid() != 0:
+        return False
+    name = f"rb{os.getpid()}probe"
+    made = subprocess.run(["ip", "netns", "add", name], capture_output=True).returncode == 0
+    if made:
+        subprocess.run(["ip", "netns", "del", name], check=True)
+    return made
+
+
+class Hosts:
+    """A head and as many workers as are added; everything is stopped and removed on leaving the context.
+
+    Attributes:
+        address: of the head, as `raybo tune --address` takes it.
+    """
+
+    def __init__(self, head_cpus: int = 1) -> None:
+        self.prefix = f"rb{os.getpid() % 100_000}"
+        self.directory = tempfile.mkdtemp(prefix="rb-", dir="/tmp")
+        self.count = 0
+        self.nodes: dict[int, subprocess.Popen[bytes]] = {}
+        self.environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith("RAY_")},
+            "RAY_AUTH_MODE": "token",
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_worker_cap_enabled": "false",
+            "RAY_TMPDIR": self.directory,
+            "OPENBLAS_NUM_THREADS": "1",
+            # a lost node is noticed in seconds rather than in a minute
+            "RAY_health_check_period_ms": "500",
+            "RAY_health_check_timeout_ms": "1000",
+            "RAY_health_check_failure_threshold": "4",
+        }
+        self.head_cpus = head_cpus
+        self.address = f"10.77.0.1:{PORT}"
+
+    def __enter__(self) -> Hosts:
+        bridge = f"{self.prefix}b"
+        try:
+            _ip("link", "add", bridge, "type", "bridge")
+            _ip("link", "set", bridge, "up")
+            self._add(["--head", f"--port={PORT}", "--include-dashboard=false", f"--num-cpus={self.head_cpus}"])
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for index in list(self.nodes):
+            self.kill(index)
+        made = [("link", f"{self.prefix}v{i}") for i in range(self.count)]
+        made += [("netns", f"{self.prefix}n{i}") for i in range(self.count)] + [("link", f"{self.prefix}b")]
+        for kind, name in made:
+            with contextlib.suppress(subprocess.CalledProcessError):
+                _ip(kind, "del", name)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def add(self, cpus: int) -> int:
+        """Start a worker node; returns its number."""
+        return self._add([f"--address={self.address}", f"--num-cpus={cpus}"])
+
+    def run(self, *command: str, **keywords: object) -> subprocess.Popen[str]:
+        """A command on the head's host."""
+        return subprocess.Popen(
+            ["ip", "netns", "exec", f"{self.prefix}n0", *command],
+            env=self.environment,
+            text=True,
+            start_new_session=True,
+            **keywords,  # type: ignore[call-overload]
+        )
+
+    def cut(self, index: int) -> None:
+        """Take a host off the network: its packets vanish, its processes go on."""
+        _ip("link", "set", f"{self.prefix}v{index}", "down")
+
+    def kill(self, index: int) -> None:
+        """Kill every process of a host at once."""
+        pids = subprocess.run(
+            ["ip", "netns", "pids", f"{self.prefix}n{index}"], capture_output=True, text=True, check=False
+        ).stdout.split()
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        self.nodes.pop(index).wait()
+
+    def processes(self) -> list[str]:
+        """The command lines of everything that runs on the hosts."""
+        found = []
+        for index in range(self.count):
+            pids = subprocess.run(
+                ["ip", "netns", "pids", f"{self.prefix}n{index}"], capture_output=True, text=True, check=False
+            ).stdout.split()
+            for pid in pids:
+                with contextlib.suppress(OSError):
+                    found.append(Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "))
+        return found
+
+    def _add(self, arguments: list[str]) -> int:
+        index, self.count = self.count, self.count + 1
+        name, outside, inside = f"{self.prefix}n{index}", f"{self.prefix}v{index}", f"{self.prefix}w{index}"
+        _ip("netns", "add", name)
+        _ip("link", "add", outside, "type", "veth", "peer", "name", inside)
+        _ip("link", "set", outside, "master", f"{self.prefix}b", "up")
+        _ip("link", "set", inside, "netns", name)
+        _ip("-n", name, "addr", "add", f"10.77.0.{index + 1}/24", "dev", inside)
+        _ip("-n", name, "link", "set", inside, "up")
+        _ip("-n", name, "link", "set", "lo", "up")
+        log = Path(self.directory, f"start{index}.log")
+        start = [RAY, "start", "--block", "--disable-usage-stats", "--object-store-memory=80000000"]
+        with log.open("wb") as output:
+            self.nodes[index] = subprocess.Popen(
+                ["ip", "netns", "exec", name, *start, f"--node-ip-address=10.77.0.{index + 1}", *arguments],
+                env=self.environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self._wait_for(index, log)
+        return index
+
+    def _wait_for(self, index: int, log: Path) -> None:
+        give_up = time.monotonic() + 60
+        while "Ray runtime started" not in log.read_text():
+            if self.nodes[index].poll() is not None or time.monotonic() > give_up:
+                raise RuntimeError(f"host {index} did not start: {log.read_text()}")
+            time.sleep(0.1)
+
+
+def _ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)

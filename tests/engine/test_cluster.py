@@ -1,0 +1,178 @@
+"""Studies on a real cluster of several hosts: nodes that come and go and are cut off, drivers that leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+import raybo
+from raybo.history import Kind, State
+from tests.engine import hosts
+
+pytestmark = pytest.mark.skipif(not hosts.are_possible(), reason="needs root and network namespaces")
+
+JOB = """
+    import time
+    import raybo
+
+    @raybo.objective(space={"x": raybo.Float(0, 1)}, mode="min", num_cpus=1)
+    def job(config, *, seconds=0.3, log=""):
+        if log:
+            with open(log, "a") as file:
+                print(config["x"], file=file)
+        time.sleep(seconds)
+        return (config["x"] - 0.3) ** 2
+"""
+RAYBO = [sys.executable, "-m", "raybo.cli"]
+HURRY = 60.0  # seconds after which something that should have happened has not
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with hosts.Hosts(head_cpus=1) as found:
+        yield found
+
+
+@pytest.fixture
+def directory(tmp_path):
+    (tmp_path / "job.py").write_text(textwrap.dedent(JOB))
+    return tmp_path
+
+
+def command(cluster, directory, *arguments, **keywords):
+    keywords = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **keywords}
+    return cluster.run(*RAYBO, *map(str, arguments), cwd=directory, **keywords)
+
+
+def output(process, code=0):
+    out, err = process.communicate(timeout=2 * HURRY)
+    assert process.returncode == code, out + err
+    return out + err
+
+
+def until(condition, what):
+    give_up = time.monotonic() + HURRY
+    while not condition():
+        assert time.monotonic() < give_up, f"still waiting for {what}"
+        time.sleep(0.1)
+
+
+def running_now(path):
+    return sum(trial.state is State.PENDING for trial in raybo.load(path).trials) if path.exists() else 0
+
+
+def finished(path):
+    return raybo.load(path).count(State.FINISHED) if path.exists() else 0
+
+
+def test_a_node_may_join_and_be_cut_off_and_nothing_hangs_or_is_lost(cluster, directory):
+    path, log = directory / "study.db", directory / "log"
+    study = command(
+        cluster, directory, "tune", "job.py", "--method", "random", "--trials", 40, "--storage", path,
+        "--address", cluster.address, "--set", "seconds=0.7", "--set", f"log={log}",
+    )  # fmt: skip
+    until(lambda: finished(path) >= 1, "the first trial")
+    assert running_now(path) <= 1  # the head has one processor
+    node = cluster.add(cpus=2)
+    until(lambda: running_now(path) == 3, "trials on the new node")
+    cluster.cut(node)  # with two trials on it, which will never answer
+    out = output(study)
+
+    cluster.kill(node)
+
+    trials, events = raybo.load(path).trials, raybo.load(path).events
+    assert [trial.state for trial in trials] == [State.FINISHED] * 40
+    retried = [event for event in events if event.kind is Kind.RETRIED]
+    assert {event.data["reason"] for event in retried} <= {"its node was lost", "a node was lost before it began"}
+    assert 1 <= len(retried) <= 3
+    assert {trial.attempt for trial in trials} == {1, 2}
+    assert sum(event.kind is Kind.TOLD for event in events) == 40  # once each
+    begun = sum(event.data["reason"] == "its node was lost" for event in retried)
+    assert 40 <= len(log.read_text().split()) <= 40 + len(retried)  # and nothing ran again that had finished
+    assert "starts again (attempt 2)" in out
+    assert 0 <= begun <= 2
+
+
+def test_a_detached_study_outlives_its_driver_and_its_own_process(cluster, directory):
+    path = directory / "far.db"
+    tune = ["tune", "job.py", "--trials", 25, "--storage", path, "--address", cluster.address, "--detach"]
+    said = output(command(cluster, directory, *tune))
+    assert "far runs, kept in" in said
+    assert "another study is writing it" in output(command(cluster, directory, *tune), code=1)
+
+    until(lambda: finished(path) >= 3, "results")
+    os.kill(json.loads(Path(f"{path}-lock").read_text())["process"], signal.SIGKILL)  # the study's own process
+    follower = command(cluster, directory, "attach", "far", "--address", cluster.address)
+    until(lambda: finished(path) >= 6, "results after the study's process was killed")
+    os.killpg(follower.pid, signal.SIGKILL)  # whoever looks on may go, too
+    follower.communicate()
+
+    out = output(command(cluster, directory, "attach", "far", "--address", cluster.address))
+    assert re.search(r"25/25 trials.*\n", out)
+    assert "best value" in out
+    study = raybo.load(path)
+    assert study.count(State.FINISHED) == 25
+    assert "the study was interrupted" in {e.data["reason"] for e in study.events if e.kind is Kind.RETRIED}
+
+
+def test_a_detached_study_can_be_stopped_and_continued(cluster, directory):
+    path = directory / "long.db"
+    tune = ["tune", "job.py", "--storage", path, "--address", cluster.address]
+    output(command(cluster, directory, *tune, "--trials", 1_000, "--detach"))
+    until(lambda: finished(path) >= 2, "results")
+    assert "Stopped; the study is in" in output(
+        command(cluster, directory, "stop", "long", "--address", cluster.address)
+    )
+    stopped = raybo.load(path)
+    assert stopped.trials[-1].reason == "stopped by the user"
+    assert all(trial.state in (State.FINISHED, State.STOPPED) for trial in stopped.trials)
+    gone = output(command(cluster, directory, "attach", "long", "--address", cluster.address), code=1)
+    assert "no detached study named long is running there" in gone
+
+    done = stopped.count(State.FINISHED) + 2
+    output(command(cluster, directory, *tune, "--trials", done))
+    assert raybo.load(path).count(State.FINISHED) == done
+
+
+def test_ctrl_c_in_attach_leaves_the_study_running(cluster, directory):
+    path = directory / "on.db"
+    output(
+        command(
+            cluster, directory, "tune", "job.py", "--storage", path, "--trials", 1_000, "--detach",
+            "--address", cluster.address,
+        )
+    )  # fmt: skip
+    follower = command(cluster, directory, "attach", "on", "--address", cluster.address, preexec_fn=_as_in_a_shell)
+    until(lambda: finished(path) >= 2, "results")
+    time.sleep(1.0)
+    os.killpg(follower.pid, signal.SIGINT)
+    assert "on goes on; raybo stop on ends it" in output(follower, code=130)
+    before = finished(path)
+    until(lambda: finished(path) > before, "more results")
+    output(command(cluster, directory, "stop", "on", "--address", cluster.address))
+
+
+def _as_in_a_shell():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_a_detached_study_needs_a_cluster_and_a_journal(directory):
+    refused = subprocess.run(
+        [*RAYBO, "tune", "job.py", "--detach"], cwd=directory, capture_output=True, text=True, check=False
+    )
+    assert refused.returncode == 1
+    assert "a detached study needs a Ray that goes on without this command" in refused.stderr
+    from raybo.errors import RayError
+
+    job = raybo.objective(space={"x": raybo.Float(0, 1)})(lambda config: config["x"])
+    with pytest.raises(RayError, match="needs a journal that stays"):
+        raybo.tune(job, detach=True)
