@@ -20,14 +20,14 @@ if TYPE_CHECKING:
         TrialError,
     )
     from raybo.history import State, Trial
-    from raybo.objectives import Objective, objective
+    from raybo.objectives import Objective, objective, report_context
     from raybo.searcher import Searcher
     from raybo.space import Categorical, Float, Integer, Space
     from raybo.study import Study, load
 
 _HOMES = {  # public names and where they live; loaded when first used, so that `import raybo` stays quick
     **dict.fromkeys(["Categorical", "Float", "Integer", "Space"], "raybo.space"),
-    **dict.fromkeys(["Objective", "objective"], "raybo.objectives"),
+    **dict.fromkeys(["Objective", "objective", "report_context"], "raybo.objectives"),
     **dict.fromkeys(["State", "Trial"], "raybo.history"),
     "Searcher": "raybo.searcher",
     **dict.fromkeys(["Study", "load"], "raybo.study"),
@@ -71,6 +71,7 @@ __all__ = [
     "TrialError",
     "load",
     "objective",
+    "report_context",
     "tune",
 ]
 

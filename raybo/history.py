@@ -10,8 +10,12 @@ are maximised and points lie in the unit cube, whatever the user's objective is.
     failed    the trial ended without one, or was lost for the last time    reason, kind
     retried   the trial's worker was lost and the trial starts again        reason, attempt
     stopped   the user ended the trial                                      reason
+    met       the trial says which context it has met, and goes on          context, c
 
 `seen` is the number of the last event that the proposal was based on; with many workers it says exactly what it knew.
+
+Where the study declares a context, an event of a trial whose context became known holds it: `context` in the user's
+units, `c` in [0, 1]. `asked` holds it where it was known first, and then the proposal was made for it.
 """
 
 from __future__ import annotations
@@ -51,6 +55,7 @@ class Kind(str, Enum):
     FAILED = "failed"
     RETRIED = "retried"
     STOPPED = "stopped"
+    MET = "met"
 
     def __str__(self) -> str:
         return self.value
@@ -97,6 +102,7 @@ class Trial:
         config: the configuration.
         state: where it stands.
         value: the result in the user's sign; None unless finished.
+        context: the context that it met; None where none is declared or none is known.
         tags: what the method said of the proposal.
         attempt: from 1; grows when a lost worker makes it start again.
         reason: why it failed or was stopped; empty otherwise.
@@ -109,6 +115,7 @@ class Trial:
     config: Config
     state: State
     value: float | None = None
+    context: Config | None = None
     tags: Tags = field(default_factory=dict)
     attempt: int = 1
     reason: str = ""
@@ -119,12 +126,19 @@ class Trial:
 
 @dataclass(frozen=True)
 class Record:
-    """One trial inside a history: a point of the cube and what became of it (y is maximised; None unless finished)."""
+    """One trial inside a history: a point of the cube and what became of it.
+
+    Attributes:
+        x: (d,), the point.
+        y: the value, maximised; None unless finished.
+        c: (dc,), the context; None where it is not known.
+    """
 
     x: Array
     tags: Tags
     state: State
     y: float | None = None
+    c: Array | None = None
 
 
 class History:
@@ -133,19 +147,31 @@ class History:
     Args:
         cube: the search space as the methods see it.
         sign: +1 where the user maximises, -1 where he minimises: y = sign * value.
+        context_cube: the space of the contexts; None where the study declares none.
+    Attributes:
+        wanted: (dc,), the context that the next trial will meet, where that is known first; else None.
     """
 
-    def __init__(self, cube: Cube, sign: float = 1.0) -> None:
+    def __init__(self, cube: Cube, sign: float = 1.0, context_cube: Cube | None = None) -> None:
         self.cube = cube
         self.sign = sign
+        self.context_cube = context_cube
+        self.wanted: Array | None = None
         self.planned: int | None = None
         self.last_event = 0
         self.records: list[Record] = []
 
     def copy(self) -> History:
         """A history that later events of this one do not change."""
-        other = History(self.cube, self.sign)
+        other = History(self.cube, self.sign, self.context_cube)
         other.planned, other.last_event, other.records = self.planned, self.last_event, list(self.records)
+        other.wanted = self.wanted
+        return other
+
+    def wanting(self, c: Array | None) -> History:
+        """A copy where the next trial will meet the context c (dc,); where none is known first, for None."""
+        other = self.copy()
+        other.wanted = None if c is None else np.asarray(c, dtype=np.float64)
         return other
 
     def apply(self, event: Event) -> None:
@@ -160,10 +186,12 @@ class History:
             if event.trial != len(self.records):
                 raise TrialError(f"trial {event.trial}: trials are numbered in order, the next one is {len(self)}")
             x = np.array(event.data["x"], dtype=np.float64)
-            self.records.append(Record(x, dict(event.data["tags"]), State.PENDING))
+            self.records.append(Record(x, dict(event.data["tags"]), State.PENDING, c=_context_of(event)))
         else:
             number = self.require_pending(event.trial)
-            if event.kind is not Kind.RETRIED:  # a trial that starts again is still pending
+            if (c := _context_of(event)) is not None:
+                self.records[number] = replace(self.records[number], c=c)
+            if event.kind not in (Kind.RETRIED, Kind.MET):  # with which the trial is still pending
                 state = State.LOST if event.data.get("kind") == "lost" else ENDS[event.kind]
                 y = self.sign * float(event.data["value"]) if event.kind is Kind.TOLD else None
                 self.records[number] = replace(self.records[number], state=state, y=y)
@@ -206,6 +234,37 @@ class History:
         """Points asked for and not yet told."""
         return self.points(State.PENDING)
 
+    @property
+    def C(self) -> Array:  # (n, dc)
+        """Contexts of the finished trials, row by row those of `X`; NaN where a trial's context is not known."""
+        return self.met(State.FINISHED)
+
+    @property
+    def C_failed(self) -> Array:  # (m, dc)
+        """Contexts of the failed and lost trials, row by row those of `X_failed`; NaN where not known."""
+        return self.met(State.FAILED, State.LOST)
+
+    @property
+    def C_pending(self) -> Array:  # (m, dc)
+        """Contexts of the pending trials, row by row those of `X_pending`; NaN where not known yet."""
+        return self.met(State.PENDING)
+
+    @property
+    def contexts(self) -> Array:  # (k, dc)
+        """Every context that is known, of whatever trial, in the order of asking."""
+        rows = [record.c for record in self.records if record.c is not None]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), self._dc)
+
+    def met(self, *states: State) -> Array:  # (m, dc)
+        """Contexts of the trials in any of the given states, in the order of asking; NaN where not known."""
+        unknown = np.full(self._dc, np.nan)
+        rows = [unknown if record.c is None else record.c for record in self.records if record.state in states]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), self._dc)
+
+    @property
+    def _dc(self) -> int:
+        return 0 if self.context_cube is None else self.context_cube.d
+
     def points(self, *states: State) -> Array:  # (m, d)
         """Points of the trials in any of the given states, in the order of asking."""
         rows = [record.x for record in self.records if record.state in states]
@@ -229,24 +288,40 @@ class History:
 
 
 ENDS: Mapping[Kind, State] = {Kind.TOLD: State.FINISHED, Kind.FAILED: State.FAILED, Kind.STOPPED: State.STOPPED}
-_NAMED = frozenset({"value", "reason", "seconds", "attempt"})
+_NAMED = frozenset({"value", "reason", "seconds", "attempt", "context", "c"})
 
 
-def advance(trials: list[Trial], event: Event, space: Space) -> None:
+def _context_of(event: Event) -> Array | None:  # (dc,)
+    return np.array(event.data["c"], dtype=np.float64) if "c" in event.data else None
+
+
+def advance(trials: list[Trial], event: Event, space: Space, context: Space | None = None) -> None:
     """Bring the list of a study's trials up to date with the event that follows them."""
     data = event.data
+    known = context.unpack(data["context"]) if context is not None and "context" in data else None
     if event.kind is Kind.ASKED:
         assert event.trial == len(trials), "trials are numbered in order"
-        config, seconds = space.unpack(data["values"]), float(data.get("suggest_seconds", 0.0))
-        trials.append(Trial(event.trial, config, State.PENDING, tags=dict(data["tags"]), suggest_seconds=seconds))
+        trial = Trial(
+            event.trial,
+            space.unpack(data["values"]),
+            State.PENDING,
+            context=known,
+            tags=dict(data["tags"]),
+            suggest_seconds=float(data.get("suggest_seconds", 0.0)),
+        )
+        trials.append(trial)
     elif event.kind is Kind.RETRIED:
         assert event.trial is not None
         retried = replace(trials[event.trial], attempt=int(data["attempt"]), reason=str(data["reason"]))
         trials[event.trial] = retried
+    elif event.kind is Kind.MET:
+        assert event.trial is not None
+        trials[event.trial] = replace(trials[event.trial], context=known)
     elif event.trial is not None:
         trial = trials[event.trial]
         trials[event.trial] = replace(
             trial,
+            context=trial.context if known is None else known,
             state=State.LOST if data.get("kind") == "lost" else ENDS[event.kind],
             value=float(data["value"]) if event.kind is Kind.TOLD else None,
             reason=str(data.get("reason", "")),

@@ -50,6 +50,7 @@ class Description:
         space: `Space.to_json()`.
         method, options: the method and what it was given.
         seed: of every random stream.
+        context: `Space.to_json()` of the contexts; None where none is declared.
     """
 
     objective: str
@@ -60,16 +61,19 @@ class Description:
     seed: int
     settings: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] | None = None
 
     def differences(self, other: Description) -> list[str]:
         """What another description says differently, in words."""
         told = []
         for name in ("objective", "settings", "metric", "mode", "method", "options", "seed"):
             mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
+            if _as_text(mine) != _as_text(theirs):
                 told.append(f"{name} is {_shown(mine)} in the journal and {_shown(theirs)} now")
-        if self.space != other.space:
-            told += _space_differences(self.space, other.space)
+        if _as_text(self.space) != _as_text(other.space):
+            told += _space_differences(self.space, other.space) or ["the constants of the space differ"]
+        if _as_text(self.context) != _as_text(other.context):
+            told += [f"context {text}" for text in _space_differences(self.context, other.context)]
         return told
 
 
@@ -95,6 +99,19 @@ def exists(path: Path | str) -> bool:
     """Whether something has been written there; an empty file is nothing yet."""
     path = Path(path)
     return path.exists() and (path.is_dir() or path.stat().st_size > 0)
+
+
+def in_use(path: Path | str) -> bool:
+    """Whether a process is writing the journal."""
+    path = Path(path)
+    try:
+        with open(path.with_name(path.name + "-lock"), encoding="utf-8") as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # given back as the file is closed
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
 
 
 class Journal:
@@ -161,7 +178,8 @@ class Journal:
                 self._connection.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?)", rows)
                 self._connection.execute("COMMIT")
             except BaseException:  # a transaction must not stay open, whatever cut it short; it is passed on
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:  # SQLite has rolled back already where the disk is full
+                    self._connection.execute("ROLLBACK")
                 raise
         return [replace(event, at=at) for event in events]
 
@@ -246,26 +264,36 @@ def _require_journal(path: Path) -> None:
         raise JournalError(f"{path}: it is a directory; give a file")
     if not path.exists():
         raise JournalError(f"{path}: no such file; `raybo tune ... --storage {path}` makes one")
+    if _log_of(path).exists() and _log_of(path).stat().st_size:
+        return  # the file alone need not make sense: on a full disk half of the log may be folded into it
     # not by reading its first bytes: a process that closes a file by hand loses the locks that SQLite holds on it, and
     # the next reader to leave would take the log away from under the writer
     with _translated(path), closing(_connect(path, "mode=ro&immutable=1")) as connection:
-        try:
-            application, schema, page = (
-                connection.execute(f"PRAGMA {name}").fetchone()[0]
-                for name in ("application_id", "user_version", "page_size")
-            )
-        except sqlite3.DatabaseError as error:
-            if "not a database" not in str(error):
-                raise
-            raise JournalError(
-                f"{path}: it is not a journal of raybo (not an SQLite file); give another file"
-            ) from None
+        page = _require_ours(path, connection)
+    if path.stat().st_size % page:  # SQLite itself would take what is missing for zeros
+        raise JournalError(f"{path}: it is damaged (truncated in the middle of a page); restore it from a copy")
+
+
+def _require_ours(path: Path, connection: sqlite3.Connection) -> int:
+    """Raise JournalError unless the file is a journal of a schema that this version reads. Returns its page size."""
+    try:
+        application, schema, page = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("application_id", "user_version", "page_size")
+        )
+    except sqlite3.DatabaseError as error:
+        if "not a database" not in str(error):
+            raise
+        raise JournalError(f"{path}: it is not a journal of raybo (not an SQLite file); give another file") from None
     if application != APPLICATION:
         raise JournalError(f"{path}: it is an SQLite file of another program; give another file")
     if schema > SCHEMA:
         raise JournalError(f"{path}: a newer raybo wrote it (schema {schema}, this one reads {SCHEMA}); upgrade raybo")
-    if path.stat().st_size % page:  # SQLite itself would take what is missing for zeros
-        raise JournalError(f"{path}: it is damaged (truncated in the middle of a page); restore it from a copy")
+    return int(page)
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
 
 
 @contextmanager
@@ -284,6 +312,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
                 if not cannot_open or mode.endswith("immutable=1"):
                     raise
         with closing(connection):
+            _require_ours(path, connection)
             (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if verdict != "ok":
                 raise JournalError(f"{path}: it is damaged ({verdict.splitlines()[-1]}); restore it from a copy")
@@ -316,11 +345,16 @@ def _shown(value: Any) -> str:
     return json.dumps(value) if isinstance(value, (dict, list)) else repr(value)
 
 
-def _space_differences(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
-    before, now = Space.from_json(mine).parameters, Space.from_json(theirs).parameters
+def _as_text(value: Any) -> str:
+    """JSON, in which 1, 1.0 and True differ, and a tuple is the list that it is read back as."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _space_differences(mine: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> list[str]:
+    before, now = ({} if space is None else Space.from_json(space).parameters for space in (mine, theirs))
     told = []
     for path in [*before, *(path for path in now if path not in before)]:
         a, b = before.get(path), now.get(path)
-        if a is None or b is None or a.to_json() != b.to_json():
+        if a is None or b is None or _as_text(a.to_json()) != _as_text(b.to_json()):
             told.append(f"{label(path)} is {a or 'absent'} in the journal and {b or 'absent'} now")
-    return told or ["the constants of the space differ"]
+    return told

@@ -7,14 +7,16 @@ import inspect
 import math
 import sys
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from raybo.errors import ObjectiveError, RayboError
 from raybo.methods.options import convert, nearest
-from raybo.space import Space
+from raybo.space import Space, context_space
 
 Mode = Literal["max", "min"]
 
@@ -30,6 +32,7 @@ class Objective:
     declared_space: Space | Mapping[str, Any] | Callable[..., Any]
     metric: str
     mode: Mode
+    declared_context: Space | Mapping[str, Any] | Callable[..., Any] | None = None
     num_cpus: float = 1
     num_gpus: float = 0
     memory: float | None = None
@@ -53,15 +56,27 @@ class Objective:
     @property
     def space(self) -> Space:
         """The space under the present settings; SpaceError where it is none, ObjectiveError where it cannot be made."""
-        declared = self.declared_space
-        if callable(declared) and not isinstance(declared, (Space, Mapping)):
-            try:
-                declared = declared(**_wanted(declared, {**_defaults(self.function), **self.settings}))
-            except RayboError:
-                raise
-            except Exception as error:
-                raise ObjectiveError(f"{self.name}: its space cannot be made: {_in_words(error)}") from error
+        declared = self._made(self.declared_space, "space")
         return declared if isinstance(declared, Space) else Space(cast("Mapping[str, Any]", declared))
+
+    @property
+    def context(self) -> Space | None:
+        """The space of its contexts; None where it declares none. Raises as `space`."""
+        context = context_space(self._made(self.declared_context, "context"), self.space)
+        if context is not None and self.metric in context.names:
+            raise ObjectiveError(f"{self.name}: {self.metric!r} is its metric and a context too; rename one of them")
+        return context
+
+    def _made(self, declared: Any, what: str) -> Any:
+        """What is declared under the present settings."""
+        if not callable(declared) or isinstance(declared, (Space, Mapping)):
+            return declared
+        try:
+            return declared(**_wanted(declared, {**_defaults(self.function), **self.settings}))
+        except RayboError:
+            raise
+        except Exception as error:
+            raise ObjectiveError(f"{self.name}: its {what} cannot be made: {_in_words(error)}") from error
 
     def with_settings(self, /, **settings: Any) -> Objective:
         """The same objective with some of its keyword parameters fixed; text is read as the parameter's type.
@@ -93,6 +108,7 @@ def objective(
     space: Space | Mapping[str, Any] | Callable[..., Any],
     metric: str = "value",
     mode: Mode = "max",
+    context: Space | Mapping[str, Any] | Callable[..., Any] | None = None,
     num_cpus: float = 1,
     num_gpus: float = 0,
     memory: float | None = None,
@@ -107,6 +123,8 @@ def objective(
         space: what to search, or a function of the objective's keyword parameters that returns it.
         metric: the name under which the result holds the value.
         mode: "max" or "min", what is wanted of the metric.
+        context: what each trial meets and nobody chooses, declared like a space; the result holds its values beside
+            the metric. It must not depend on the configuration.
         num_cpus: processors that one trial holds.
         num_gpus: GPUs that one trial holds.
         memory: bytes of memory that Ray must find free for one trial.
@@ -131,6 +149,7 @@ def objective(
             declared_space=space,
             metric=metric,
             mode=mode,
+            declared_context=context,
             num_cpus=num_cpus,
             num_gpus=num_gpus,
             memory=memory,
@@ -139,6 +158,29 @@ def objective(
         )
 
     return decorate
+
+
+_report: ContextVar[Callable[[Mapping[str, Any]], None] | None] = ContextVar("_report", default=None)
+
+
+def report_context(**values: Any) -> None:
+    """Say, inside an objective, which context this trial has met, before its metric is known.
+
+    A trial that fails or is killed afterwards keeps it, and the proposals made meanwhile know it. Where the objective
+    is not run by raybo, nothing happens.
+    """
+    if (report := _report.get()) is not None:
+        report(values)
+
+
+@contextmanager
+def reports_to(report: Callable[[Mapping[str, Any]], None]) -> Iterator[None]:
+    """Where `report_context` goes meanwhile."""
+    token = _report.set(report)
+    try:
+        yield
+    finally:
+        _report.reset(token)
 
 
 def load_objective(target: str) -> Objective:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from raybo import journal
-from raybo.errors import MissingExtra
-from raybo.history import Event, Kind, State, Trial, advance
-from raybo.searcher import Mode, best_of
+from raybo.history import Event, History, Kind, State, Trial, advance
+from raybo.searcher import Mode, best_trial, told_context
 from raybo.space import Space
+from raybo.table import to_dataframe
 
 if TYPE_CHECKING:
     import pandas
 
     from raybo.journal import Description
+    from raybo.report.plots import Plots
 
 
 class Study:
@@ -26,68 +30,87 @@ class Study:
         planned: how many trials the study means to run; None where nobody said.
         description: objective, metric, mode, method, options, seed.
         space: the search space.
+        context: the space of the contexts; None where none is declared.
         path: the journal; None where it was not kept.
     """
 
     def __init__(
-        self, description: Description, events: Sequence[Event], path: Path | None = None, space: Space | None = None
+        self,
+        description: Description,
+        events: Sequence[Event],
+        path: Path | None = None,
+        space: Space | None = None,
+        context: Space | None = None,
     ) -> None:
         self.description = description
         self.events = list(events)
         self.path = path
         self.space = Space.from_json(description.space) if space is None else space
+        self.context = context
+        if context is None and description.context is not None:
+            self.context = Space.from_json(description.context)
         self.mode: Mode = cast(Mode, description.mode)
         self.trials: list[Trial] = []
         self.planned: int | None = None
         for event in self.events:
             if event.kind is Kind.PLANNED:
                 self.planned = int(event.data["trials"])
-            advance(self.trials, event, self.space)
+            advance(self.trials, event, self.space, self.context)
 
-    @property
+    @cached_property
     def best(self) -> Trial:
         """The best finished trial, the earliest of equals.
+
+        Where a context is declared: the trial with the best estimated expectation over it, as `Searcher.best`.
 
         Raises:
             TrialError: no trial has finished yet.
         """
-        return best_of(self.trials, self.mode)
+        return best_trial(self.trials, self.mode, self._history)
+
+    def best_for(self, context: Mapping[str, Any]) -> Trial:
+        """The finished trial with the best estimated value where the context is the given one; see `Searcher.best`.
+
+        Raises:
+            TrialError: no trial has finished yet, or the context is not one that is declared.
+        """
+        c = np.array(told_context(self.context, context, "best_for")["c"])
+        return best_trial(self.trials, self.mode, self._history, c)
+
+    @cached_property
+    def _history(self) -> History:
+        sign = 1.0 if self.mode == "max" else -1.0
+        history = History(self.space.cube, sign, None if self.context is None else self.context.cube)
+        for event in self.events:
+            history.apply(event)
+        return history
 
     def count(self, *states: State) -> int:
         """How many trials are in any of the given states."""
         return sum(trial.state in states for trial in self.trials)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A row a trial: number, state, value, seconds, attempt, reason, and a column a parameter.
+        """A row a trial: number, state, value, seconds, attempt, reason, and a typed column a parameter and a context.
 
-        A parameter whose name is taken has `config.` before it.
+        A parameter whose name is taken has `config.` before it, a context `context.`.
 
         Raises:
             MissingExtra: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtra("to_dataframe needs pandas: pip install pandas") from None
-        rows: list[dict[str, Any]] = []
-        for trial in self.trials:
-            row: dict[str, Any] = {
-                "number": trial.number,
-                "state": str(trial.state),
-                "value": trial.value,
-                "seconds": trial.seconds,
-                "attempt": trial.attempt,
-                "reason": trial.reason,
-            }
-            for path, name in zip(self.space.parameters, self.space.names, strict=True):
-                value: Any = trial.config
-                for key in path:
-                    value = value[key]
-                while name in row:  # a parameter may be called like another column
-                    name = f"config.{name}"
-                row[name] = value
-            rows.append(row)
-        return pd.DataFrame(rows)
+        return to_dataframe(self.trials, self.space, self.context)
+
+    @property
+    def plot(self) -> Plots:
+        """The study's figures, for a notebook: `study.plot.best_so_far()`, `study.plot.slices()`, ..."""
+        from raybo.report.plots import Plots
+
+        return Plots(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a heading, the best configuration and the best trials."""
+        from raybo.report.summary import summary
+
+        return summary(self)
 
     def __repr__(self) -> str:
         description = self.description

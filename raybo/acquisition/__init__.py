@@ -7,6 +7,7 @@ UpperConfidence                                                mean + kappa std,
 LogExpectedImprovement, ExpectedImprovement                    over an incumbent, rescaled by nu where asked
 LogProbabilityOfImprovement, ProbabilityOfImprovement
 JointDraw, Inflated                                            Thompson sampling
+ContextConfidence                                              upper confidence over contexts, averaged or worst
 Average, LogAverage                                            over posterior samples of the hyperparameters
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from raybo.acquisition.average import Average, LogAverage
 from raybo.acquisition.confidence import UpperConfidence, exploration, practical_kappa, theory_kappa
+from raybo.acquisition.context import ContextConfidence
 from raybo.acquisition.improvement import (
     ExpectedImprovement,
     LogExpectedImprovement,
@@ -27,6 +29,7 @@ from raybo.acquisition.thompson import Inflated, JointDraw, inexact_inflation
 __all__ = [
     "Acquisition",
     "Average",
+    "ContextConfidence",
     "Draw",
     "ExpectedImprovement",
     "Inflated",

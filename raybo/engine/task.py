@@ -13,6 +13,7 @@ import socket
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import lru_cache
 from typing import Any, cast
@@ -21,11 +22,12 @@ import numpy as np
 
 from raybo.engine.lifecycle import Occurrence
 from raybo.objectives import reports_to
-from raybo.space import Space, context_data, read_context
+from raybo.space import Reading, Space, context_data, read_context
 from raybo.threads import limit_threads
 
 TRACEBACK_CHARACTERS = 4_000
 METRICS_KEPT = 50
+NOTE_CHARACTERS = 300
 
 
 def run_trial(
@@ -136,7 +138,12 @@ def _read_context(context: Space | None, met: Mapping[str, Any]) -> dict[str, An
     """What an event holds of the context that a trial reported."""
     if context is None:
         return {}
-    reading = read_context(context, met)
+    try:
+        reading = read_context(context, met)
+    except Exception as error:  # noqa: BLE001  # a user's object may fail even to be compared or printed
+        reading = Reading(note=f"the context cannot be read: {type(error).__name__}")
+    if reading.note:
+        reading = replace(reading, note=" ".join(reading.note.split())[:NOTE_CHARACTERS])
     missing = {"context_missing": list(reading.missing)} if reading.missing else {}
     return {**context_data(context, reading), **missing}
 

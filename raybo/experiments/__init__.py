@@ -2,7 +2,7 @@
 
 from raybo.experiments.compare import compare
 from raybo.experiments.output import page, table
-from raybo.experiments.plan import Claim, Entry, Experiment, Problem
+from raybo.experiments.plan import Claim, Entry, Experiment, Figure, HeldOut, Problem
 from raybo.experiments.verdicts import Verdict
 
-__all__ = ["Claim", "Entry", "Experiment", "Problem", "Verdict", "compare", "page", "table"]
+__all__ = ["Claim", "Entry", "Experiment", "Figure", "HeldOut", "Problem", "Verdict", "compare", "page", "table"]

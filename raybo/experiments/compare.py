@@ -57,7 +57,8 @@ def compare(
         experiment = replace(experiment, claims=pairwise(experiment))
     with ray_for_study(address, workers and max(workers, os.cpu_count() or 1)) as ray:
         room = min(
-            workers_available(ray, one.num_cpus, one.num_gpus, one.memory, dict(one.resources)) for one in objectives
+            workers_available(ray.nodes(), one.num_cpus, one.num_gpus, one.memory, dict(one.resources))
+            for one in objectives
         )
         studies = run_all(experiment, directory, root, min(room, workers or room), watch)
     verdicts = judge(experiment, studies)

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raybo.experiments.plan import Measure, Problem
+from raybo.errors import MethodError
+from raybo.experiments.held_out import held_out_curve, read
+from raybo.experiments.model_error import kept_model_errors
+from raybo.experiments.plan import Curve, Measure, Problem
 from raybo.experiments.run import Run
-from raybo.history import State
+from raybo.history import State, Trial
 from raybo.study import Study
 
 Array: TypeAlias = NDArray[np.float64]
 
+EARLY_SHARE = 0.2  # of a run's trials
+GREATER_IS_BETTER: frozenset[Measure] = frozenset(  # where the objective is maximised
+    {"final_value", "final_held_out", "best_held_out", "mean_held_out", "early_held_out"}
+)
 
-def values(study: Study) -> Array:  # (n,)
-    """The values of a run's ended trials in order; a failed trial counts as the worst value that the run has seen."""
+
+def values(study: Study, metric: str | None = None) -> Array:  # (n,)
+    """The values of a run's ended trials in order, or another metric's.
+
+    A failed trial counts as the worst value that the run has seen.
+    """
     ended = [trial for trial in study.trials if trial.state in (State.FINISHED, State.FAILED, State.LOST)]
-    found = np.array([np.nan if trial.value is None else trial.value for trial in ended], dtype=np.float64)
+    found = np.array([value_of(trial, metric) for trial in ended], dtype=np.float64)
     if np.isnan(found).all():
         return found
     worst = np.nanmin(found) if study.mode == "max" else np.nanmax(found)
     return cast(Array, np.where(np.isnan(found), worst, found))
+
+
+def value_of(trial: Trial, metric: str | None) -> float:
+    """A trial's value, or another metric that it returned; NaN where it has none."""
+    value = trial.value
+    if metric is not None and value is not None:
+        value = trial.details["metrics"][metric]
+    return math.nan if value is None else value
 
 
 def optimum(problem: Problem, studies: Mapping[Run, Study]) -> float:
@@ -38,15 +58,21 @@ def optimum(problem: Problem, studies: Mapping[Run, Study]) -> float:
     )
 
 
-def curve(kind: str, study: Study, problem: Problem, best_possible: float) -> Array:  # (n,) or (n - initial,)
-    """A run's best value, simple regret or cumulative regret after each evaluation.
+def curve(kind: Curve, study: Study, problem: Problem, best_possible: float) -> Array:  # (n,) or (n - initial,)
+    """A run's best value, simple regret, cumulative regret, or held-out value, the best so far too, after each trial.
 
     Cumulative regret leaves the initial design out.
     """
-    found = values(study)
-    improving = np.maximum.accumulate(found) if study.mode == "max" else np.minimum.accumulate(found)
+    improving = np.maximum.accumulate if study.mode == "max" else np.minimum.accumulate
+    if kind == "held_out":
+        return held_out_curve(study)
+    if kind == "best_held_out":
+        return cast(Array, improving(held_out_curve(study)))
+    if kind == "model_error":
+        return kept_model_errors(study)
+    found = values(study, problem.metric)
     if kind == "best_value":
-        return improving
+        return cast(Array, improving(found))
     regret = best_possible - found if study.mode == "max" else found - best_possible
     if kind == "simple_regret":
         return np.minimum.accumulate(regret)
@@ -62,8 +88,25 @@ def measure(kind: Measure, study: Study, problem: Problem, best_possible: float)
         return float(curve("best_value", study, problem, best_possible)[-1])
     if kind == "final_regret":
         return float(curve("simple_regret", study, problem, best_possible)[-1])
+    if kind == "missed":
+        if problem.found_within is None:
+            raise MethodError(f"{problem.name}: it does not say within which regret its optimum counts as found")
+        return float(curve("simple_regret", study, problem, best_possible)[-1] > problem.found_within)
+    if kind == "final_model_error":
+        return float(kept_model_errors(study)[-1])
     if kind == "cumulative_regret":
         return float(curve("cumulative_regret", study, problem, best_possible)[-1])
+    if kind == "recommended_regret":
+        recommended = value_of(study.best, problem.metric)
+        return best_possible - recommended if study.mode == "max" else recommended - best_possible
+    if kind == "final_held_out":
+        last = read(study).last
+        return float("nan") if last is None else last
+    if kind in ("best_held_out", "mean_held_out", "early_held_out"):
+        best = curve("best_held_out", study, problem, best_possible)
+        if kind == "mean_held_out":
+            return float(best.mean())
+        return float(best[max(0, round(EARLY_SHARE * len(best)) - 1)] if kind == "early_held_out" else best[-1])
     return float(sum(trial.suggest_seconds for trial in study.trials))
 
 

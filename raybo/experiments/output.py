@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,34 @@ import numpy as np
 
 from raybo.errors import MissingExtra
 from raybo.experiments.measures import Array, curve, measure, optimum
-from raybo.experiments.plan import Experiment, Measure, Problem
+from raybo.experiments.plan import Curve, Experiment, Measure, Problem
 from raybo.experiments.run import Run
 from raybo.experiments.verdicts import LEVEL, Verdict
 from raybo.study import Study
 
-MEASURES: tuple[Measure, ...] = ("final_value", "final_regret", "cumulative_regret", "seconds")
-AXIS = {
+MEASURES: dict[Measure, str] = {
+    "final_value": "final value",
+    "final_regret": "simple regret",
+    "cumulative_regret": "cumulative regret",
+    "seconds": "suggestions, s",
+}
+FOUND_MEASURES: dict[Measure, str] = {"missed": "missed the optimum"}
+MODEL_MEASURES: dict[Measure, str] = {"final_model_error": "squared error of the model"}
+RECOMMENDED_MEASURES: dict[Measure, str] = {"recommended_regret": "regret of the recommendation"}
+HELD_OUT_MEASURES: dict[Measure, str] = {
+    "early_held_out": "best after a fifth",
+    "mean_held_out": "best, mean of the run",
+    "best_held_out": "best",
+    "final_held_out": "last",
+    "seconds": "suggestions, s",
+}
+AXIS: dict[Curve, str] = {
     "best_value": "best value so far",
     "simple_regret": "simple regret",
     "cumulative_regret": "cumulative regret",
+    "held_out": "held-out value of the recommendation",
+    "best_held_out": "best held-out value so far",
+    "model_error": "mean squared error of the posterior mean",
 }
 
 
@@ -43,13 +62,14 @@ def write(
 
 def table(experiment: Experiment, studies: Mapping[Run, Study]) -> tuple[list[str], list[list[str]]]:
     """A heading and a row for each problem and entry: medians over the repeats, with quartiles."""
-    heading = ["problem", "method", "runs", "final value", "simple regret", "cumulative regret", "suggestions, s"]
+    kinds = _measures(experiment)
+    heading = ["problem", "method", "runs", *kinds.values()]
     rows = []
     for problem in experiment.problems:
         for entry in experiment.entries:
             found = _measured(experiment, studies, problem, entry.name)
-            cells = [_with_quartiles(found[kind]) for kind in MEASURES]
-            rows.append([problem.name, entry.name, str(len(found["final_value"])), *cells])
+            cells = [_share(found[kind]) if kind == "missed" else _with_quartiles(found[kind]) for kind in kinds]
+            rows.append([problem.name, entry.name, str(len(found["seconds"])), *cells])
     return heading, rows
 
 
@@ -58,8 +78,25 @@ def page(experiment: Experiment, studies: Mapping[Run, Study], verdicts: Sequenc
     lines = [f"# {experiment.title}", "", f"`{experiment.name}`: {experiment.repeats} repeats.", ""]
     lines += ["![curves](figure.png)", "", *_markdown(*table(experiment, studies))]
     lines += ["", "Medians over the repeats, [quartiles]. Suggestions: seconds spent proposing, in the whole run."]
-    if any(problem.optimum is None for problem in experiment.problems):
+    if experiment.is_held_out:
+        lines += [
+            "Values are those of what a method recommends, evaluated apart from the trials that it learnt from and not "
+            "charged to its budget: the best so far, after a fifth of the run, on average over it, and at its end; and "
+            "the last recommendation. In the figure the thin lines are the recommendations themselves."
+        ]
+    elif metrics := sorted({problem.metric for problem in experiment.problems if problem.metric is not None}):
+        lines += [
+            f"Values and regret are those of the metric {', '.join(metrics)}, which no method sees. The recommendation "
+            "is the trial that the study calls its best when it ends."
+        ]
+    elif any(problem.optimum is None for problem in experiment.problems):
         lines += ["Where the optimum is not known, regret is against the best value of any run."]
+    kinds = _measures(experiment)
+    if "missed" in kinds:
+        basins = "; ".join(f"{problem.name}: {problem.found_within:g}" for problem in experiment.problems)
+        lines += [f"The optimum is missed by the runs whose simple regret ends above a bound ({basins})."]
+    if "final_model_error" in kinds:
+        lines += ["The model's error is that of the posterior mean on a grid, squared, when the run ends."]
     if verdicts:
         rows = [
             [
@@ -87,10 +124,26 @@ def _measured(
 ) -> dict[Measure, Array]:
     best = optimum(problem, studies)
     runs = [run for run in studies if run.problem == problem and run.entry.name == entry]
-    return {kind: np.array([measure(kind, studies[run], problem, best) for run in runs]) for kind in MEASURES}
+    return {
+        kind: np.array([measure(kind, studies[run], problem, best) for run in runs]) for kind in _measures(experiment)
+    }
 
 
-def _curves(studies: Mapping[Run, Study], problem: Problem, entry: str, kind: str) -> Array:  # (repeats, n)
+def _measures(experiment: Experiment) -> dict[Measure, str]:
+    """The columns of the tables, and their headings."""
+    if experiment.is_held_out:
+        return HELD_OUT_MEASURES
+    measures = dict(MEASURES)
+    if any(problem.metric for problem in experiment.problems):
+        measures |= RECOMMENDED_MEASURES
+    if all(problem.found_within is not None for problem in experiment.problems):
+        measures |= FOUND_MEASURES
+    if all(problem.model_error for problem in experiment.problems):
+        measures |= MODEL_MEASURES
+    return measures
+
+
+def _curves(studies: Mapping[Run, Study], problem: Problem, entry: str, kind: Curve) -> Array:  # (repeats, n)
     best = optimum(problem, studies)
     curves = [
         curve(kind, study, problem, best)
@@ -104,27 +157,32 @@ def _curves(studies: Mapping[Run, Study], problem: Problem, entry: str, kind: st
 def _write_runs(experiment: Experiment, studies: Mapping[Run, Study], path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["problem", "method", "seed", *MEASURES])
+        kinds = _measures(experiment)
+        writer.writerow(["problem", "method", "seed", *kinds])
         for problem in experiment.problems:
             best = optimum(problem, studies)
             for run, study in studies.items():
                 if run.problem == problem:
-                    numbers = [repr(measure(kind, study, problem, best)) for kind in MEASURES]
+                    numbers = [repr(measure(kind, study, problem, best)) for kind in kinds]
                     writer.writerow([problem.name, run.entry.name, run.seed, *numbers])
 
 
 def _write_curves(experiment: Experiment, studies: Mapping[Run, Study], path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["problem", "method", "evaluation", "median", "lower quartile", "upper quartile", "mean", "sd"])
-        for problem in experiment.problems:
-            first = 1 + (problem.initial if experiment.curve == "cumulative_regret" else 0)
+        spread = ["median", "lower quartile", "upper quartile", "mean", "sd"]
+        writer.writerow(["problem", "method", "curve", "evaluation", *spread])
+        kinds: list[Curve] = (
+            ["best_value", "held_out", "best_held_out"] if experiment.is_held_out else [experiment.curve]
+        )
+        for problem, kind in product(experiment.problems, kinds):
+            first = 1 + (problem.initial if kind == "cumulative_regret" else 0)
             for entry in experiment.entries:
-                found = _curves(studies, problem, entry.name, experiment.curve)
+                found = _curves(studies, problem, entry.name, kind)
                 low, median, high = np.quantile(found, [0.25, 0.5, 0.75], axis=0)
                 columns = zip(median, low, high, found.mean(axis=0), found.std(axis=0), strict=True)
                 for i, numbers in enumerate(columns):
-                    writer.writerow([problem.name, entry.name, first + i, *(f"{x:.10g}" for x in numbers)])
+                    writer.writerow([problem.name, entry.name, kind, first + i, *(f"{x:.10g}" for x in numbers)])
 
 
 def _draw(experiment: Experiment, studies: Mapping[Run, Study], path: Path) -> None:
@@ -145,8 +203,11 @@ def _draw(experiment: Experiment, studies: Mapping[Run, Study], path: Path) -> N
             mean, error = found.mean(axis=0), found.std(axis=0) / np.sqrt(len(found))
             evaluations = np.arange(first, first + len(mean))
             (line,) = panel.plot(evaluations, mean, label=entry.name, linewidth=1.5)
+            if experiment.curve == "best_held_out":
+                present = _curves(studies, problem, entry.name, "held_out").mean(axis=0)
+                panel.plot(evaluations, present, color=line.get_color(), linewidth=0.6, alpha=0.6)
             panel.fill_between(evaluations, mean - error, mean + error, color=line.get_color(), alpha=0.15, linewidth=0)
-        if experiment.curve == "simple_regret" and problem.optimum is not None:
+        if experiment.curve == "model_error" or (experiment.curve == "simple_regret" and problem.optimum is not None):
             panel.set_yscale("log")
         panel.set_title(problem.name)
         panel.set_xlabel("evaluations")
@@ -157,6 +218,10 @@ def _draw(experiment: Experiment, studies: Mapping[Run, Study], path: Path) -> N
     panels[0, 0].legend(frameon=False)
     figure.suptitle(f"{experiment.title}: mean and standard error of {experiment.repeats} runs", fontsize="medium")
     figure.savefig(path, dpi=150)
+
+
+def _share(flags: Array) -> str:
+    return f"{int(flags.sum())} of {len(flags)}"
 
 
 def _with_quartiles(numbers: Array) -> str:

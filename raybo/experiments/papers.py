@@ -6,10 +6,10 @@ import importlib.util
 from pathlib import Path
 
 from raybo.errors import ObjectiveError
-from raybo.experiments.plan import Experiment
+from raybo.experiments.plan import Experiment, Figure
 
 
-def find_experiments(start: Path) -> tuple[Path, dict[str, Experiment]]:
+def find_experiments(start: Path) -> tuple[Path, dict[str, Experiment | Figure]]:
     """The clone's root, and its experiments by name, in the order of their files.
 
     Raises:
@@ -21,7 +21,7 @@ def find_experiments(start: Path) -> tuple[Path, dict[str, Experiment]]:
             break
     else:
         raise ObjectiveError(f"{start}: the papers' experiments are not installed; run this inside a clone of raybo")
-    found: dict[str, Experiment] = {}
+    found: dict[str, Experiment | Figure] = {}
     for path in sorted(directory.glob("*.py")):
         spec = importlib.util.spec_from_file_location(f"raybo_papers_{path.stem}", path)
         assert spec is not None

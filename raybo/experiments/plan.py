@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from raybo.errors import MethodError
 
-Measure = Literal["final_regret", "cumulative_regret", "final_value", "seconds"]
+Measure = Literal[
+    "final_regret",
+    "cumulative_regret",
+    "recommended_regret",
+    "final_value",
+    "seconds",
+    "final_held_out",
+    "best_held_out",
+    "mean_held_out",
+    "early_held_out",
+    "missed",
+    "final_model_error",
+]
+Curve = Literal["simple_regret", "cumulative_regret", "best_value", "held_out", "best_held_out", "model_error"]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How what a method recommends is evaluated apart from its trials, which noise and choice make look too good.
+
+    Attributes:
+        settings: the objective's keyword parameters for it: fresh seeds and more episodes, say, or no noise.
+        last: those that differ for the last recommendation.
+        metric: what is measured, of the results' names; None for what is tuned. It has the mode of what is tuned.
+    """
+
+    settings: Mapping[str, Any]
+    last: Mapping[str, Any] = field(default_factory=dict)
+    metric: str | None = None
 
 
 @dataclass(frozen=True)
@@ -23,6 +52,12 @@ class Problem:
         optimum: the best possible value, in the objective's own sign; None where it is not known, and then the best
             value of any run stands for it.
         settings: the objective's keyword parameters.
+        seeded: the keyword parameter that is the run's seed; None for none.
+        metric: what values and regret are of, among the metrics that a trial returns: what it expects over contexts,
+            say; None for what is tuned. It has the mode of what is tuned.
+        held_out: how recommendations are evaluated, beside the budget; None where the trials' values are what counts.
+        found_within: the simple regret below which the optimum counts as found; None where nobody asks.
+        model_error: whether the surrogate is compared with the objective after each trial; see `model_error`.
     """
 
     name: str
@@ -31,6 +66,11 @@ class Problem:
     initial: int = 0
     optimum: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    seeded: str | None = None
+    metric: str | None = None
+    held_out: HeldOut | None = None
+    found_within: float | None = None
+    model_error: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,7 +95,11 @@ class Claim:
 
     Attributes:
         text: the claim in words.
-        measure: final_regret, cumulative_regret, final_value (more is better, and `factor` is left out) or seconds.
+        measure: final_regret, cumulative_regret, recommended_regret (of the trial that the study calls its best),
+            missed (1 where the optimum was not found, else 0), final_model_error, seconds; or, where better values are
+            better and `factor` is left out, final_value, or of held-out evaluations those of the last recommendation
+            (final_held_out), the best one (best_held_out), the best so far on average over the run (mean_held_out) and
+            after a fifth of it (early_held_out).
         better, worse: names of entries.
         problems: names of the problems that it speaks of; empty for all.
         factor: 1 for "better than", more than 1 for "not much worse than".
@@ -89,7 +133,7 @@ class Experiment:
     entries: Sequence[Entry]
     repeats: int
     claims: Sequence[Claim] = ()
-    curve: Literal["simple_regret", "cumulative_regret", "best_value"] = "best_value"
+    curve: Curve = "best_value"
     first_seed: int = 0
 
     def __post_init__(self) -> None:
@@ -101,7 +145,28 @@ class Experiment:
                 raise MethodError(f"{self.name}: it has no {what} to compare")
             if doubled := next((name for name in names if names.count(name) > 1), None):
                 raise MethodError(f"{self.name}: {what} {doubled!r} is named twice; each needs a name of its own")
+        if len({problem.held_out is None for problem in self.problems}) > 1:
+            raise MethodError(f"{self.name}: recommendations are held out on some problems; do so on all or none")
         known = {entry.name for entry in self.entries}
         for claim in self.claims:
             if missing := {claim.better, claim.worse} - known:
                 raise MethodError(f"{self.name}: a claim speaks of {missing.pop()!r}, which is not compared")
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether recommendations are evaluated apart from the trials."""
+        return self.problems[0].held_out is not None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that is computed, without runs.
+
+    Attributes:
+        name, title: as an experiment's.
+        write: writes its files to a directory.
+    """
+
+    name: str
+    title: str
+    write: Callable[[Path], None]

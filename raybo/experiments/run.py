@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import raybo
+from raybo.experiments.held_out import evaluate
+from raybo.experiments.model_error import keep_model_errors
 from raybo.experiments.plan import Entry, Experiment, Problem
 from raybo.objectives import Objective, load_objective
 from raybo.study import Study
@@ -75,12 +77,24 @@ def run_all(
             raise KeyboardInterrupt
 
     def one(run: Run) -> Study:
+        objective = objectives[run.problem.name]
+        if run.problem.seeded is not None:
+            objective = objective.with_settings(**{run.problem.seeded: run.seed})
+        study = searched(run, objective)
+        if run.problem.held_out is not None:
+            stop_if_asked()
+            evaluate(study, objective, run.problem.held_out)
+        if run.problem.model_error:
+            keep_model_errors(study, objective)
+        return study
+
+    def searched(run: Run, objective: Objective) -> Study:
         run.path.parent.mkdir(parents=True, exist_ok=True)
         if run.path.exists() and is_complete(study := raybo.load(run.path), run.problem.trials):
             return study
         stop_if_asked()
         return raybo.tune(
-            objectives[run.problem.name],
+            objective,
             trials=run.problem.trials,
             method=run.entry.method,
             seed=run.seed,

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from raybo.experiments.measures import measure, optimum
+from raybo.experiments.measures import GREATER_IS_BETTER, measure, optimum
 from raybo.experiments.plan import Claim, Experiment
 from raybo.experiments.run import Run
 from raybo.study import Study
@@ -62,8 +62,8 @@ def judge(experiment: Experiment, studies: Mapping[Run, Study]) -> list[Verdict]
             }
             a, b = sides[claim.better], sides[claim.worse]
             differences = claim.factor * b - a
-            if claim.measure == "final_value" and _maximises(problem.name, studies):
-                differences = a - b
+            if claim.measure in GREATER_IS_BETTER:
+                differences = a - b if _maximises(problem.name, studies) else b - a
             p_holds, p_fails = paired_test(differences)
             verdicts.append(
                 Verdict(claim, problem.name, float(np.median(a)), float(np.median(b)), p_holds, p_fails, len(a))

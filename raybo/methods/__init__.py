@@ -23,6 +23,26 @@ METHODS: dict[str, str] = {  # name: where it lives; loaded when used
     "gp-ucb": "raybo.methods.gp_ucb:GpUcb",
     "gp-ts": "raybo.methods.gp_ts:GpTs",
     "ei": "raybo.methods.ei:Ei",
+    "map": "raybo.methods.map:Map",
+    "mcmc": "raybo.methods.mcmc:Mcmc",
+    "uhe": "raybo.methods.uhe:Uhe",
+    "uhe-checked": "raybo.methods.uhe_checked:UheChecked",
+    "ra-bo": "raybo.methods.ra_bo:RaBo",
+    "exp3-random": "raybo.methods.exp3_random:Exp3Random",
+    "portfolio": "raybo.methods.portfolio:Portfolio",
+    "wang-defreitas": "raybo.methods.wang_defreitas:WangDeFreitas",
+    "a-gp-ucb": "raybo.methods.a_gp_ucb:AGpUcb",
+    "min-ucb": "raybo.methods.min_ucb:MinUcb",
+    "la-min-ucb": "raybo.methods.la_min_ucb:LaMinUcb",
+    "gibo": "raybo.methods.gibo:Gibo",
+    "mpd": "raybo.methods.mpd:Mpd",
+    "turbo": "raybo.methods.turbo:Turbo",
+    "ars": "raybo.methods.ars:Ars",
+    "sbo-kde": "raybo.methods.sbo_kde:SboKde",
+    "drbo-kde": "raybo.methods.drbo_kde:DrboKde",
+    "drbo-mmd": "raybo.methods.drbo_mmd:DrboMmd",
+    "drbo-mmd-minimax": "raybo.methods.drbo_mmd_minimax:DrboMmdMinimax",
+    "stableopt": "raybo.methods.stableopt:StableOpt",
 }
 
 
@@ -50,6 +70,11 @@ def make(name: str, /, **options: Any) -> Method:
     """A method with its options; MethodError where the name, an option or a value is wrong."""
     cls = load(name)
     return cast(Method, cls(**read(name, cls, options)))
+
+
+def needs_context(name: str) -> bool:
+    """Whether a method works only on a study that declares a context."""
+    return bool(getattr(load(name), "needs_context", False))
 
 
 def describe(name: str) -> tuple[str, list[tuple[str, Any, str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -10,6 +11,7 @@ from raybo.history import History, Proposal
 from raybo.space import Array
 
 LARGEST_DIMENSION = 21_201  # of the published direction numbers; uniform points beyond
+LARGEST_POWER = 2.0  # of t in a random grid's size: 10,000 times the first one's at t = 100
 
 
 def sobol_proposal(history: History, rng: np.random.Generator) -> Proposal:
@@ -34,3 +36,9 @@ def _sobol_block(d: int, seed: int, size: int) -> Array:  # (size, d)
 
     points: Array = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(seed)).random(size)
     return points
+
+
+def grid_points(c: int, growth: str | float, t: int) -> int:
+    """Points of the random grid at step t = 1, 2, ...: c t where it is "growing", c where "fixed", or c t^growth."""
+    power = {"growing": 1.0, "fixed": 0.0}[growth] if isinstance(growth, str) else growth
+    return math.ceil(c * math.pow(t, power))

@@ -1,7 +1,8 @@
-"""ei: expected improvement over the incumbent, maximised through its logarithm.
+"""ei: expected improvement over the incumbent, or its probability, maximised through the logarithm.
 
-Mockus (1978); Jones, Schonlau, Welch (1998), "Efficient global optimization of expensive black-box functions"; Ament
-et al. (2023), "Unexpected Improvements to Expected Improvement for Bayesian Optimization", for the logarithm.
+Kushner (1964) for the probability; Mockus (1978); Jones, Schonlau, Welch (1998), "Efficient global optimization of
+expensive black-box functions"; Ament et al. (2023), "Unexpected Improvements to Expected Improvement for Bayesian
+Optimization", for the logarithm.
 Pending trials are believed at their posterior mean; failed trials count as the worst value seen.
 """
 
@@ -12,14 +13,20 @@ from typing import Literal
 
 import numpy as np
 
-from raybo.acquisition import LogExpectedImprovement, best_posterior_mean
+from raybo.acquisition import (
+    Acquisition,
+    LogExpectedImprovement,
+    LogProbabilityOfImprovement,
+    best_posterior_mean,
+)
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
 from raybo.methods.design import sobol_proposal
-from raybo.methods.model import Estimate, design_size, fitted, taken
+from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
+from raybo.methods.model import design_size, fitted, taken
 from raybo.methods.options import option
 from raybo.solvers import solve
-from raybo.surrogate import KernelName, standard_model
+from raybo.surrogate import GP, KernelName, standard_model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,15 +38,21 @@ class Ei:
 
     solver: Literal["lbfgsb", "random-grid", "nelder-mead", "cg"] = option("lbfgsb", "how it is maximised")
     incumbent: Literal["value", "mean"] = option("value", "the best value seen, or the best posterior mean at a point")
+    improvement: Literal["expected", "probability"] = option("expected", "its expectation, or its probability")
     nu: float = option(1.0, "multiplies the standard deviation; more explores more")
     points: int = option(1_000, "points of the random grid")
     initial: int | None = option(None, "points of the Sobol design; none: 10 an axis, at most a quarter of the trials")
     kernel: KernelName = option("matern52", "matern52, matern32 or rbf")
-    hyperparameters: Estimate = option("map", "most likely ones, or averaged over samples: map, mcmc or slice")
+    hyperparameters: Hyperparameters = option("map", HYPERPARAMETERS_MEAN)
 
     def __post_init__(self) -> None:
+        fixed_values("ei", self.hyperparameters)
         if not self.nu > 0.0:
             raise MethodError(f"ei: nu must be above 0, got {self.nu}")
+        if self.improvement == "probability" and self.nu != 1.0:
+            raise MethodError(
+                f"ei: nu rescales the expected improvement, not its probability; leave it at 1, got {self.nu}"
+            )
         if self.points < 1:
             raise MethodError(f"ei: points must be at least 1, got {self.points}")
 
@@ -48,16 +61,17 @@ class Ei:
         if len(history) < design_size(history, 10 * history.d, self.initial) or len(history.y) == 0:
             return sobol_proposal(history, rng)
         fit = fitted(history, standard_model(self.kernel), rng, estimate=self.hyperparameters)
-        improvement = fit.average(
-            lambda gp: LogExpectedImprovement(
-                gp, fit.incumbent if self.incumbent == "value" else best_posterior_mean(gp, history.X), self.nu
-            ),
-            log=True,
-        )
+
+        def improvement(gp: GP) -> Acquisition:
+            incumbent = fit.incumbent if self.incumbent == "value" else best_posterior_mean(gp, history.X)
+            if self.improvement == "probability":
+                return LogProbabilityOfImprovement(gp, incumbent)
+            return LogExpectedImprovement(gp, incumbent, self.nu)
+
         points, apart = taken(history)
         found = solve(
             self.solver,
-            improvement,
+            fit.average(improvement, log=True),
             history.cube,
             rng,
             size=self.points if self.solver == "random-grid" else None,
@@ -65,10 +79,12 @@ class Ei:
             avoid=points,
             apart=apart,
         )
-        return Proposal(found.x, {"log_ei": found.value, **fit.prediction(found.x), **fit.tags})
+        name = "log_ei" if self.improvement == "expected" else "log_pi"
+        return Proposal(found.x, {name: found.value, **fit.prediction(found.x), **fit.tags})
 
     def explain(self, tags: Tags) -> str:
         """The design, or what is expected of the point in standard deviations of the values."""
         if "sobol" in tags:
             return "initial design (Sobol)"
-        return f"expected improvement: expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}"
+        name = "probability of improvement" if "log_pi" in tags else "expected improvement"
+        return f"{name}: expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}"

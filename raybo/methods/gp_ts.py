@@ -20,8 +20,9 @@ from raybo.acquisition import Inflated, JointDraw, exploration
 from raybo.acquisition.thompson import LARGEST_JOINT
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
-from raybo.methods.design import sobol_proposal
-from raybo.methods.model import Estimate, design_size, fitted, taken
+from raybo.methods.design import LARGEST_POWER, grid_points, sobol_proposal
+from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
+from raybo.methods.model import design_size, fitted, taken
 from raybo.methods.options import option
 from raybo.solvers import solve
 from raybo.surrogate import KernelName, draw_function, standard_model
@@ -39,18 +40,25 @@ class GpTs:
         1.0, "factor on the draw's spread about the mean: a number, sqrt(log(t + 1)), or the theorem's"
     )
     points_per_round: int = option(100, "grid points, times t while the grid grows")
-    grid: Literal["growing", "fixed"] = option("growing", "whether the grid grows with t")
+    grid: Literal["growing", "fixed"] | float = option(
+        "growing", "the grid grows with t, is fixed, or grows as t^number"
+    )
     initial: int | None = option(None, "points of the Sobol design; none: 10 an axis, at most a quarter of the trials")
     kernel: KernelName = option("matern52", "matern52, matern32 or rbf")
-    hyperparameters: Estimate = option("map", "most likely ones, or one of some samples: map, mcmc or slice")
+    hyperparameters: Hyperparameters = option("map", HYPERPARAMETERS_MEAN)
     inflation: float = option(0.0, "added to the standard deviation on a grid: (1 / eta - 1) B of Theorem 4")
     B: float = option(1.0, "bound of the objective's norm, for kappa=theory")
     R: float = option(1.0, "sub-Gaussian scale of the noise, for kappa=theory")
     delta: float = option(0.1, "probability that the theorem's bounds may fail, for kappa=theory")
 
     def __post_init__(self) -> None:
+        fixed_values("gp-ts", self.hyperparameters)
         if self.points_per_round < 1:
             raise MethodError(f"gp-ts: points_per_round must be at least 1, got {self.points_per_round}")
+        if not isinstance(self.grid, str) and not 0.0 <= self.grid <= LARGEST_POWER:
+            raise MethodError(
+                f"gp-ts: grid must be growing, fixed or a power of t from 0 to {LARGEST_POWER}, got {self.grid}"
+            )
         if self.inflation < 0.0:
             raise MethodError(f"gp-ts: inflation must not be negative, got {self.inflation}")
         if not 0.0 < self.delta < 1.0:
@@ -73,7 +81,7 @@ class GpTs:
             delta=self.delta,
             result="random-grid-ts" if on_grid else "ts",
         )
-        grid = self.points_per_round * (t if self.grid == "growing" else 1)
+        grid = grid_points(self.points_per_round, self.grid, t)
         points, apart = taken(history)
         if on_grid and grid <= LARGEST_JOINT:
             joint = JointDraw(gp, int(rng.integers(2**63)), kappa, self.inflation)

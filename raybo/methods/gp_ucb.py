@@ -18,8 +18,9 @@ import numpy as np
 from raybo.acquisition import UpperConfidence, exploration
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
-from raybo.methods.design import sobol_proposal
-from raybo.methods.model import Estimate, Fitted, design_size, fitted, taken
+from raybo.methods.design import LARGEST_POWER, grid_points, sobol_proposal
+from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
+from raybo.methods.model import Fitted, design_size, fitted, taken
 from raybo.methods.options import option
 from raybo.solvers import solve
 from raybo.solvers.inexactness import measure
@@ -38,10 +39,12 @@ class GpUcb:
         "practical", "standard deviations added to the mean: sqrt(log(t + 1)), the theorem's, or a number"
     )
     points_per_round: int = option(100, "grid points, times t while the grid grows")
-    grid: Literal["growing", "fixed"] = option("growing", "whether the grid grows with t")
+    grid: Literal["growing", "fixed"] | float = option(
+        "growing", "the grid grows with t, is fixed, or grows as t^number"
+    )
     initial: int | None = option(None, "points of the Sobol design; none: 10 an axis, at most a quarter of the trials")
     kernel: KernelName = option("matern52", "of the standard model: matern52, matern32 or rbf")
-    hyperparameters: Estimate = option("map", "most likely ones, or averaged over samples: map, mcmc or slice")
+    hyperparameters: Hyperparameters = option("map", HYPERPARAMETERS_MEAN)
     diagnostics: int = option(0, "measure the solver's inexactness every so many suggestions; 0 never (it is costly)")
     preset: Literal["standard", "paper"] = option("standard", "the model and the solvers' settings")
     lengthscale_start: float = option(1.0, "of the paper's model, in sides of the cube")
@@ -51,8 +54,13 @@ class GpUcb:
     delta: float = option(0.1, "probability that the theorem's bounds may fail, for kappa=theory")
 
     def __post_init__(self) -> None:
+        fixed_values("gp-ucb", self.hyperparameters)
         if self.points_per_round < 1:
             raise MethodError(f"gp-ucb: points_per_round must be at least 1, got {self.points_per_round}")
+        if not isinstance(self.grid, str) and not 0.0 <= self.grid <= LARGEST_POWER:
+            raise MethodError(
+                f"gp-ucb: grid must be growing, fixed or a power of t from 0 to {LARGEST_POWER}, got {self.grid}"
+            )
         if self.initial is not None and self.initial < 1:
             raise MethodError(f"gp-ucb: initial must be at least 1, got {self.initial}")
         if not 0.0 < self.delta < 1.0:
@@ -75,7 +83,7 @@ class GpUcb:
         )
         bound = fit.average(lambda gp: UpperConfidence(gp, kappa))
         points, apart = taken(history)
-        grid = self.points_per_round * (t if self.grid == "growing" else 1)
+        grid = grid_points(self.points_per_round, self.grid, t)
         found = solve(
             self.solver,
             bound,

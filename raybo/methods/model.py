@@ -6,15 +6,15 @@ pending one enters at its posterior mean, which shrinks the variance around it a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from raybo.acquisition import Average, LogAverage
 from raybo.acquisition.protocols import Acquisition
-from raybo.history import History, Tags
+from raybo.history import History, State, Tags
+from raybo.methods.hyperparameters import Hyperparameters, fixed_values, with_fixed
 from raybo.space import Array
 from raybo.surrogate import (
     GP,
@@ -24,11 +24,10 @@ from raybo.surrogate import (
     Outputs,
     Standardised,
     fit_map,
+    pseudo_data,
     sample_hmc,
     sample_slice,
 )
-
-Estimate = Literal["map", "mcmc", "slice"]
 
 APART = 1e-3  # of the cube's side, as a root mean square over the axes: the least distance between points in flight
 AFRESH = 10  # trials between fits that also start from nothing, lest a warm start stay in a poor maximum
@@ -46,7 +45,7 @@ class Fitted:
             finished, failed and pending trials, in the units of `outputs`.
         outputs: from the maximised values to those units.
         incumbent: the best finished value in those units. best: (d,), where it was seen.
-        tags: what the next fit starts from.
+        tags: what the next fit starts from, and how many trials had ended: until another does, it is kept.
     """
 
     members: tuple[GP, ...]
@@ -87,32 +86,65 @@ def fitted(
     rng: np.random.Generator,
     *,
     outputs: Outputs | None = None,
-    estimate: Estimate = "map",
+    estimate: Hyperparameters = "map",
+    starts: Sequence[Array] = (),
+    refit_noise: bool = False,
+    tune: bool = True,
+    tag: str = "theta",
 ) -> Fitted:
     """Estimate a model's hyperparameters and condition on everything known.
 
     Args:
         history: with at least one finished trial.
         model: what is assumed of f.
-        rng: for samples of the hyperparameters.
+        rng: for samples of the hyperparameters, and for pseudo-data.
         outputs: the values' transform; what standardises them unless given.
-        estimate: "map" for the most likely hyperparameters, starting from the tag `theta`, and from 200 observations on
-            only when these have grown by a hundredth; "mcmc" for 10 samples by Hamiltonian Monte Carlo after 200 of
-            burn-in; "slice" for 10 by slice sampling, going on from the tag.
+        estimate: "map" for the most likely hyperparameters, starting from the last ones in the tags, and from 200
+            observations on only when these have grown by a hundredth; "uhe" for the same on pseudo-data drawn afresh;
+            "mcmc" for 10 samples by Hamiltonian Monte Carlo after 200 of burn-in; "slice" for 10 by slice sampling,
+            going on from the tags; or text that fixes values, the others being the most likely. Until another trial
+            ends all are kept.
+        starts: where every fit starts, beside the tag; unless given the model's own, at first and every tenth time.
+        refit_noise: whether the noise alone is fitted to the observations after "uhe".
+        tune: whether Hamiltonian Monte Carlo adapts its step.
+        tag: under which name the estimate is kept, where a method makes several.
     Raises:
         NumericalError: no factorisation succeeds.
+        MethodError: there are several fixed length-scales, but not one for each axis.
     """
     X, y = observed(history)
     outputs = Standardised.of(history.y) if outputs is None else outputs
     observations = Observations.of(X, outputs.apply(y), history.cube.categorical)
-    if estimate == "map":
-        thetas = _most_likely(history, observations, model)[None, :]
-    else:
-        thetas = _sampled(history, observations, model, rng, estimate)
+    model = with_fixed(model, fixed_values("the model", estimate), history.d)
+    ended = len(history) - history.count(State.PENDING)
+    thetas = _kept(history, model, ended, tag)
+    if thetas is None:
+        last = history.last_tag(tag)
+        last = None if last is None or len(last) != model.size(history.d) else np.array(last)
+        points = _starts(history, model, last, starts)
+        if estimate in ("mcmc", "slice"):
+            thetas = _sampled(observations, model, rng, estimate, last, points, tune)
+        elif last is not None and _changes_little(history, len(observations.X)):
+            thetas = last[None, :]
+        elif estimate == "uhe":
+            thetas = _consistent(history, observations, model, rng, points, refit_noise)[None, :]
+        else:
+            thetas = fit_map(observations, model, points)[None, :]
     members = tuple(_conditioned(observations, model, theta, history) for theta in thetas)
     best = int(np.argmax(history.y))
     incumbent = float(outputs.apply(history.y[[best]])[0])
-    return Fitted(members, outputs, incumbent, history.X[best], {"theta": thetas[-1].tolist()})
+    tags: Tags = {tag: thetas[-1].tolist(), "ended": ended}
+    if len(thetas) > 1:
+        tags[f"{tag}s"] = thetas.tolist()
+    return Fitted(members, outputs, incumbent, history.X[best], tags)
+
+
+def _kept(history: History, model: Model, ended: int, tag: str) -> Array | None:  # (s, p)
+    """What was estimated last, if no trial has ended since."""
+    last = next((record.tags for record in reversed(history.records) if tag in record.tags), {})
+    if last.get("ended") != ended or len(last[tag]) != model.size(history.d):
+        return None
+    return np.array(last.get(f"{tag}s", [last[tag]]))
 
 
 _base: GP | None = None  # a cache only: see `_conditioned`
@@ -146,31 +178,57 @@ def _is_base(base: GP, observations: Observations, model: Model, theta: Array, w
 
 
 def _sampled(
-    history: History, observations: Observations, model: Model, rng: np.random.Generator, estimate: Estimate
+    observations: Observations,
+    model: Model,
+    rng: np.random.Generator,
+    estimate: str,
+    last: Array | None,
+    starts: Sequence[Array],
+    tune: bool,
 ) -> Array:  # (s, p)
     likelihood = Likelihood(observations.thinned(SAMPLED_POINTS), model)
     if estimate == "mcmc":
-        start = fit_map(observations, model, _starts(history, model))
-        return sample_hmc(likelihood, start, rng, samples=SAMPLES).thetas
-    last = history.last_tag("theta")
-    start = model.start(history.d) if last is None else np.array(last)
+        start = fit_map(observations, model, starts)
+        return sample_hmc(likelihood, start, rng, samples=SAMPLES, tune=tune).thetas
+    start = model.start(likelihood.d) if last is None else last
     return sample_slice(likelihood, start, rng, samples=SAMPLES, burn_in=20 if last is None else 2).thetas
 
 
-def _most_likely(history: History, observations: Observations, model: Model) -> Array:  # (p,)
-    last, n = history.last_tag("theta"), len(observations.X)
-    if n >= 2 * REFIT_SHARE and len(history) % (n // REFIT_SHARE) and last is not None:
-        return np.array(last)  # another observation among so many changes little
-    return fit_map(observations, model, _starts(history, model))
+def _changes_little(history: History, n: int) -> bool:
+    """Whether this is one of the trials that a fit to so many observations is kept for."""
+    return n >= 2 * REFIT_SHARE and len(history) % (n // REFIT_SHARE) > 0
 
 
-def _starts(history: History, model: Model) -> list[Array]:
-    """Where to start a fit: at the last one, and every tenth trial from the model's own start too."""
-    default = model.start(history.d)
-    last = history.last_tag("theta")
-    if last is None or len(last) != len(default):
-        return [default]
-    return [np.array(last)] if len(history) % AFRESH else [np.array(last), default]
+def _consistent(
+    history: History,
+    observations: Observations,
+    model: Model,
+    rng: np.random.Generator,
+    starts: Sequence[Array],
+    refit_noise: bool,
+) -> Array:  # (p,)
+    theta = fit_map(pseudo_data(observations, rng, history.cube.snap), model, starts)
+    return fit_map(observations, _with_free_noise(model, theta), [theta]) if refit_noise else theta
+
+
+def _with_free_noise(model: Model, theta: Array) -> Model:
+    """The model with all but its noise fixed as in theta."""
+    lengthscale, outputscale = tuple(np.exp(theta[:-2]).tolist()), float(np.exp(theta[-2]))
+    return replace(
+        model,
+        lengthscale=replace(model.lengthscale, fixed=lengthscale),
+        outputscale=replace(model.outputscale, fixed=outputscale),
+    )
+
+
+def _starts(history: History, model: Model, last: Array | None, starts: Sequence[Array]) -> list[Array]:
+    """Where to start a fit: at the last one, and as given, or every tenth trial from the model's own start too."""
+    default = [model.start(history.d)]
+    if last is None:
+        return list(starts) or default
+    if starts:
+        return [last, *starts]
+    return [last] if len(history) % AFRESH else [last, *default]
 
 
 def taken(history: History) -> tuple[Array, Array]:  # (a, d), (a,)

@@ -60,6 +60,8 @@ def convert(value: Any, hint: Any) -> Any:
         return value
     if hint in (int, float):
         return _convert_number(value, hint)
+    if typing.get_origin(hint) is tuple:
+        return _convert_tuple(value, typing.get_args(hint)[0])
     if hint is str and not isinstance(value, str):
         raise ValueError("text")
     return value
@@ -76,6 +78,14 @@ def _convert_union(value: Any, hints: Sequence[Any]) -> Any:
             except ValueError as error:
                 wanted.append(str(error))
     raise ValueError(" or ".join(wanted + ["none"] * (NoneType in hints)))
+
+
+def _convert_tuple(value: Any, kind: Any) -> tuple[Any, ...]:
+    """From a list, as a journal has it, or from text with commas."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)):
+        raise ValueError("a list")
+    return tuple(convert(part, kind) for part in parts)
 
 
 def _convert_number(value: Any, kind: type) -> Any:

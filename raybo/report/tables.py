@@ -28,7 +28,8 @@ def study_view(study: Study, last: int) -> Group:
         (description.objective, "bold"),
         f": {description.mode} {description.metric}, method {description.method}, seed {description.seed}; "
         f"{ended} finished, {failed} failed, {study.count(State.STOPPED)} stopped, {study.count(State.PENDING)} pending"
-        + (f" of {study.planned} planned" if study.planned else ""),
+        + (f" of {study.planned} planned" if study.planned else "")
+        + _without_context(study),
     )
     parts: list[RenderableType] = [heading, trials_table(study, study.trials[-last:])]
     return Group(*parts, *([best_view(study)] if ended else []))
@@ -40,6 +41,8 @@ def trials_table(study: Study, trials: Sequence[Trial]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, justify in (("trial", "right"), ("state", "left"), (study.description.metric, "right"), ("s", "right")):
         table.add_column(Text(name), justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    if study.context is not None:
+        table.add_column("context", overflow="fold", ratio=1)
     table.add_column("configuration", overflow="fold", ratio=3)
     table.add_column("why", overflow="fold", ratio=2)
     for trial in trials:
@@ -52,18 +55,25 @@ def trials_table(study: Study, trials: Sequence[Trial]) -> Table:
             Text(state, style=STYLES[trial.state]),
             "" if trial.value is None else f"{trial.value:.6g}",
             "" if trial.seconds is None else f"{trial.seconds:.2f}",
+            *([] if study.context is None else [escape(context_line(trial.context))]),
             escape(config_line(study, trial)),
             why,
         )
     return table
 
 
-def best_view(study: Study) -> Group:
-    """The best trial and its configuration, a line a parameter."""
-    best = study.best
-    heading = Text.assemble(
-        "best ", (f"{study.description.metric} {best.value:.6g}", "bold green"), f" (trial {best.number})"
-    )
+def best_view(study: Study, context: Mapping[str, Any] | None = None) -> Group:
+    """The best trial and its configuration, a line a parameter; the best for a context, where one is given."""
+    best = study.best if context is None else study.best_for(context)
+    metric = study.description.metric
+    heading = Text.assemble("best ", (f"{metric} {best.value:.6g}", "bold green"), f" (trial {best.number})")
+    if "expected" in best.details:
+        heading = Text.assemble(
+            "best expected " if context is None else f"best at {context_line(context)}: ",
+            (f"{metric} {best.details['expected']:.6g}", "bold green"),
+            f" ± {best.details['expected_sd']:.2g} (trial {best.number}, which measured {best.value:.6g}"
+            f"{'' if best.context is None else f' at {context_line(best.context)}'})",
+        )
     grid = Table.grid(padding=(0, 2))
     for name, value in parameter_values(study, best.config):
         grid.add_row(Text(f"  {name}"), Text(shown(value)))
@@ -88,6 +98,19 @@ def methods_table(names: Sequence[str]) -> Group:
 def config_line(study: Study, trial: Trial) -> str:
     """A configuration on one line."""
     return ", ".join(f"{name}={shown(value)}" for name, value in parameter_values(study, trial.config))
+
+
+def context_line(context: Mapping[str, Any] | None) -> str:
+    """A context on one line; empty where it is not known."""
+    return ", ".join(f"{name}={shown(value)}" for name, value in (context or {}).items())
+
+
+def _without_context(study: Study) -> str:
+    """How many trials are left out of what is learned about contexts."""
+    if study.context is None:
+        return ""
+    unknown = sum(trial.state is State.FINISHED and trial.context is None for trial in study.trials)
+    return f"; {unknown} finished without a context" if unknown else ""
 
 
 def parameter_values(study: Study, config: Mapping[str, Any]) -> list[tuple[str, Any]]:

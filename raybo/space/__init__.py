@@ -5,6 +5,7 @@ A `Space` names parameters and speaks of configurations; its `Cube` is the same 
 run: encode(decode(x)).
 """
 
+from raybo.space.context import Reading, context_data, context_space, read_context, read_text
 from raybo.space.cube import Cube
 from raybo.space.parameters import Array, Categorical, Float, Integer, Opaque, Parameter
 from raybo.space.space import Config, Space
@@ -20,6 +21,11 @@ __all__ = [
     "Opaque",
     "Parameter",
     "Path",
+    "Reading",
     "Space",
+    "context_data",
+    "context_space",
     "label",
+    "read_context",
+    "read_text",
 ]

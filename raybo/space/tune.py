@@ -39,7 +39,7 @@ def _read(value: Any, path: Path) -> Any:
     if isinstance(value, Mapping):
         if set(value) == {"grid_search"}:
             raise SpaceError(f"{label(path)}: grid_search is not a range to search; use tune.choice")
-        if not _holds_domain(value):
+        if not holds_domain(value):
             return value  # a constant, whatever it is
         for key in value:
             if not isinstance(key, str):
@@ -47,7 +47,7 @@ def _read(value: Any, path: Path) -> Any:
         return {key: _read(inside, (*path, key)) for key, inside in value.items()}
     if type(value) in (list, tuple):
         return type(value)(_read(inside, (*path, i)) for i, inside in enumerate(value))
-    if isinstance(value, (list, tuple)) and _holds_domain(value):
+    if isinstance(value, (list, tuple)) and holds_domain(value):
         raise SpaceError(f"{label(path)}: domains may stand in dicts, lists and tuples, got a {type(value).__name__}")
     return _parameter(value, path) if is_domain(value) else value
 
@@ -55,11 +55,9 @@ def _read(value: Any, path: Path) -> Any:
 def _parameter(domain: Any, path: Path) -> Parameter:
     name, kind = label(path), type(domain).__name__
     if kind == "Categorical":
-        for choice in domain.categories:
-            if _holds_domain(choice):
-                raise SpaceError(f"{name}: a choice among values that hold domains of their own is not supported")
         distinct: list[Any] = []
-        for choice in domain.categories:
+        for i, category in enumerate(domain.categories):
+            choice = _read(category, (*path, i)) if holds_domain(category) else category
             if not any(same(choice, earlier) for earlier in distinct):
                 distinct.append(choice)
         return Categorical(distinct)
@@ -81,9 +79,10 @@ def _parameter(domain: Any, path: Path) -> Parameter:
     return Categorical([low]) if low == high else Integer(low, high, log, step)
 
 
-def _holds_domain(value: Any) -> bool:
+def holds_domain(value: Any) -> bool:
+    """Whether a domain of Ray Tune, or a grid to search, stands anywhere in a tree of dicts, lists and tuples."""
     if isinstance(value, Mapping):
-        return set(value) == {"grid_search"} or any(_holds_domain(inside) for inside in value.values())
+        return set(value) == {"grid_search"} or any(holds_domain(inside) for inside in value.values())
     if isinstance(value, (list, tuple)):
-        return any(_holds_domain(inside) for inside in value)
+        return any(holds_domain(inside) for inside in value)
     return is_domain(value)

@@ -4,6 +4,7 @@ from raybo.surrogate.factor import cholesky
 from raybo.surrogate.fit import Fit, fit_map, maximise_posterior
 from raybo.surrogate.gp import GP
 from raybo.surrogate.gradient import (
+    GradientAt,
     gradient_posterior,
     gradient_value_covariance,
     gradient_value_covariance_and_jacobian,
@@ -24,6 +25,7 @@ from raybo.surrogate.presets import (
     uhe_model,
 )
 from raybo.surrogate.priors import Flat, Gamma, LogNormal, Normal, Prior
+from raybo.surrogate.pseudo import pseudo_data
 from raybo.surrogate.sampling import Samples, sample_hmc, sample_slice
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "Flat",
     "FunctionDraw",
     "Gamma",
+    "GradientAt",
     "Hyperparameter",
     "Kernel",
     "KernelName",
@@ -59,6 +62,7 @@ __all__ = [
     "gradient_value_covariance_and_jacobian",
     "joint_draws",
     "maximise_posterior",
+    "pseudo_data",
     "random_grid_model",
     "sample_hmc",
     "sample_slice",

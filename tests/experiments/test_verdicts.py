@@ -61,6 +61,30 @@ def test_curves(mode, best):
     assert measure("seconds", found, problem, target) == 0.75
 
 
+@pytest.mark.parametrize("mode", ["max", "min"])
+def test_another_metric_may_be_what_is_measured(mode):
+    """The lucky trial has the best value, and neither the best expectation nor that of the recommendation."""
+    sign = 1.0 if mode == "max" else -1.0
+    events = []
+    for number, (value, expected) in enumerate([(1.0, 3.0), (9.0, 1.0), (None, None), (2.0, 2.0)]):
+        asked = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, "suggest_seconds": 0.25}
+        told = {"reason": ""} if value is None else {"value": sign * value, "metrics": {"expected": sign * expected}}
+        events += [
+            Event(Kind.ASKED, number, asked),
+            Event(Kind.FAILED if value is None else Kind.TOLD, number, told),
+        ]
+    found = Study(Description("job", "v", mode, SPACE.to_json(), "random", 0), events)
+    problem = Problem("p", "job.py", 4, optimum=5.0 * sign, metric="expected")
+    np.testing.assert_array_equal(values(found, "expected"), sign * np.array([3.0, 1.0, 1.0, 2.0]))
+    np.testing.assert_array_equal(curve("cumulative_regret", found, problem, 5.0 * sign), [2.0, 6.0, 10.0, 13.0])
+    assert measure("final_regret", found, problem, 5.0 * sign) == 2.0
+    assert found.best.number == 1
+    assert measure("recommended_regret", found, problem, 5.0 * sign) == 4.0
+    plan = Experiment("e", "title", [problem], [Entry("a", "random")], 1, curve="cumulative_regret")
+    heading, (row,) = table(plan, {Run(problem, plan.entries[0], 0, Path("a.db")): found})
+    assert dict(zip(heading, row, strict=True))["regret of the recommendation"].startswith("4 ")
+
+
 @pytest.mark.parametrize(("mode", "best"), [("max", 9.0), ("min", 1.0)])
 def test_an_unknown_optimum_is_the_best_value_of_any_run(mode, best):
     problem = Problem("p", "job.py", 2)

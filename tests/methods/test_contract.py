@@ -38,6 +38,19 @@ SPACES = {
 }
 
 
+CONTEXT = Space({"load": Float(0, 10)})  # declared where a method works with nothing else
+
+
+def declared(name):
+    """The keyword argument that declares a context, where the method needs one."""
+    return {"context": CONTEXT} if methods.needs_context(name) else {}
+
+
+def met(name, number):
+    """The keyword argument that tells of it."""
+    return {"context": {"load": 5.0 + 4.0 * math.sin(number)}} if methods.needs_context(name) else {}
+
+
 def variants(name):
     """The method once for each value, beside the default, of every option that is a choice of words."""
     hints, default = typing.get_type_hints(methods.load(name)), methods.make(name)
@@ -57,7 +70,8 @@ def history_of(space, points, ends, *, sign=1.0, planned=None, method=None):
 
     Tags are the method's own where one is given: it may rely on having asked for its trials itself.
     """
-    history = History(space.cube, sign)
+    cube = CONTEXT.cube if getattr(method, "needs_context", False) else None
+    history = History(space.cube, sign, cube)
     if planned is not None:
         history.apply(Event(Kind.PLANNED, None, {"trials": planned}))
     for number, (x, end) in enumerate(zip(space.snap(np.array(points, dtype=float)), ends, strict=True)):
@@ -69,7 +83,8 @@ def history_of(space, points, ends, *, sign=1.0, planned=None, method=None):
                 "lost": (Kind.FAILED, {"reason": "gone", "kind": "lost"}),
                 "stopped": (Kind.STOPPED, {"reason": "by the user"}),
             }.get(end if isinstance(end, str) else "", (Kind.TOLD, {"value": end}))
-            history.apply(Event(kind, number, data))
+            c = {"c": [0.5 + 0.4 * math.sin(number)]} if cube is not None and number % 6 else {}
+            history.apply(Event(kind, number, {**data, **c}))
     return history
 
 
@@ -199,11 +214,11 @@ def test_it_goes_on_when_every_point_has_been_tried(method, space):
 
 def test_trials_that_the_user_added_carry_no_tags_and_do_no_harm(name):
     space = SPACES["mixed"]
-    searcher = Searcher(space, name, seed=3, trials=30)
-    for config in space.sample(stream(2), 15):
-        searcher.add(config, float(config["n"]))
+    searcher = Searcher(space, name, seed=3, trials=30, **declared(name))
+    for i, config in enumerate(space.sample(stream(2), 15)):
+        searcher.add(config, float(config["n"]), **met(name, i))
     for i in range(4):
-        searcher.tell(searcher.ask(), float(i))
+        searcher.tell(searcher.ask(), float(i), **met(name, i))
     check(searcher.method, searcher.history)
 
 
@@ -212,7 +227,7 @@ def test_trials_that_the_user_added_carry_no_tags_and_do_no_harm(name):
 
 def events_of(name, *, mode="max", seed=5, count=18):
     """A study with everything in it: waves of three, told out of order, failures, an added trial; its events."""
-    searcher = Searcher(SPACES["mixed"], name, mode=mode, seed=seed)
+    searcher = Searcher(SPACES["mixed"], name, mode=mode, seed=seed, **declared(name))
     events, apply = [], searcher.apply
 
     def keep(event):
@@ -221,20 +236,21 @@ def events_of(name, *, mode="max", seed=5, count=18):
 
     searcher.apply = keep
     searcher.plan(count)
-    searcher.add({"lr": 0.1, "n": 3, "c": "b", "s": 0.3, "big": 77}, 1.0)
+    searcher.add({"lr": 0.1, "n": 3, "c": "b", "s": 0.3, "big": 77}, 1.0, **met(name, 1))
     while len(searcher.trials) < count:
         wave = [searcher.ask() for _ in range(3)]
         for trial in reversed(wave):
             if trial.number % 5 == 4:
-                searcher.fail(trial, "unlucky")
+                searcher.fail(trial, "unlucky", **met(name, trial.number))
             elif trial.number % 7 != 6:  # the sevenths stay pending
-                searcher.tell(trial, trial.config["s"] - math.log10(trial.config["lr"]) ** 2)
+                value = trial.config["s"] - math.log10(trial.config["lr"]) ** 2
+                searcher.tell(trial, value, **met(name, trial.number))
     return searcher, events
 
 
 def test_replaying_the_events_gives_the_same_proposals(name):
     searcher, events = events_of(name)
-    replayed = Searcher(SPACES["mixed"], name, seed=5)
+    replayed = Searcher(SPACES["mixed"], name, seed=5, **declared(name))
     for event in [json.loads(json.dumps(dataclasses.asdict(event))) for event in events]:
         event = Event(**{**event, "kind": Kind(event["kind"])})
         if event.kind is Kind.ASKED and event.data["tags"].get("origin") != "added":
@@ -250,38 +266,41 @@ def test_replaying_the_events_gives_the_same_proposals(name):
 def test_another_process_would_propose_the_same(name):
     """Nothing is kept in the method: proposals asked out of order agree with those asked in order."""
     searcher, events = events_of(name, count=15)
-    prefixes, history = [], History(searcher.space.cube)
+    prefixes, history = [], History(searcher.space.cube, 1.0, searcher.history.context_cube)
     for event in events:
         if event.kind is Kind.ASKED and event.data["tags"].get("origin") != "added":
             prefixes.append((history.copy(), event))
         history.apply(event)
-    fresh = Searcher(searcher.space, name, seed=5)
+    fresh = Searcher(searcher.space, name, seed=5, **declared(name))
     for prefix, event in reversed(prefixes):
         assert fresh.propose(prefix).data["x"] == event.data["x"]
 
 
 def test_minimising_is_maximising_the_negative(name):
-    searcher = {mode: Searcher(SPACES["six floats"], name, mode=mode, seed=1, trials=16) for mode in ("max", "min")}
-    for _ in range(16):
+    searcher = {
+        mode: Searcher(SPACES["six floats"], name, mode=mode, seed=1, trials=16, **declared(name))
+        for mode in ("max", "min")
+    }
+    for i in range(16):
         up, down = searcher["max"].ask(), searcher["min"].ask()
         assert up.config == down.config
         value = -sum((v - 0.3) ** 2 for v in up.config.values())
-        searcher["max"].tell(up, value)
-        searcher["min"].tell(down, -value)
+        searcher["max"].tell(up, value, **met(name, i))
+        searcher["min"].tell(down, -value, **met(name, i))
     assert searcher["max"].best.number == searcher["min"].best.number
 
 
 def test_another_seed_gives_another_study(name):
-    a, b = (Searcher(SPACES["six floats"], name, seed=seed, trials=10) for seed in (0, 1))
+    a, b = (Searcher(SPACES["six floats"], name, seed=seed, trials=10, **declared(name)) for seed in (0, 1))
     assert a.ask().config != b.ask().config
 
 
 def test_many_pending_trials_are_kept_apart(name):
     """All of a wave are asked before any is told: a method that forgets the pending ones proposes one point again."""
-    searcher = Searcher(SPACES["six floats"], name, seed=2, trials=40)
+    searcher = Searcher(SPACES["six floats"], name, seed=2, trials=40, **declared(name))
     for _ in range(12):
         trial = searcher.ask()
-        searcher.tell(trial, -sum((v - 0.3) ** 2 for v in trial.config.values()))
+        searcher.tell(trial, -sum((v - 0.3) ** 2 for v in trial.config.values()), **met(name, trial.number))
     X = np.array([list(searcher.ask().config.values()) for _ in range(8)])
     distances = np.linalg.norm(X[:, None] - X[None, :], axis=2)[np.triu_indices(8, 1)]
     assert distances.min() > 1e-6

@@ -178,7 +178,6 @@ REFUSED = [
     ({"m": [1, tune.sample_from(lambda config: 1)]}, "m.1: tune's"),
     ({"m": {"a": tune.grid_search([1, 2])}, "b": tune.uniform(0, 1)}, "m.a: grid_search is not a range"),
     ({"a": tune.grid_search([1, 2])}, "a: grid_search is not a range"),
-    ({"m": {"a": tune.choice([{"x": tune.uniform(0, 1)}, 2])}}, "m.a: a choice among values that hold domains"),
     ({"a": tune.choice([])}, "a: a choice needs at least one value"),
     ({"m": {"a": tune.uniform(1, 0)}}, "m.a: low must be below high"),
     ({"m": {"a": tune.randint(3, 3)}}, "m.a: low must be below high"),
@@ -202,3 +201,47 @@ def test_what_cannot_be_searched_is_refused_with_its_path(tree, words):
 def test_a_domain_in_a_plain_space_points_to_from_tune():
     with pytest.raises(SpaceError, match=r"^a: .*use Space.from_tune"):
         Space({"a": tune.uniform(0, 1)})
+
+
+# ---- constants
+
+DOMAIN = tune.uniform(0, 1)
+FIXED = {
+    "x": DOMAIN,
+    "model": {"kind": "tree", "shape": [3, 4]},
+    "rates": [DOMAIN, 5],
+    "w": np.arange(3),
+    "n": math.nan,
+}
+
+
+def fitting(**changes):
+    return {"x": 0.5, "model": {"kind": "tree", "shape": [3, 4]}, "rates": [0.25, 5], **changes}
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ({"model": {"kind": "forest", "shape": [3, 4]}}, "model: it is always {'kind': 'tree', 'shape': [3, 4]}"),
+        ({"model": {"kind": "tree", "shape": [3]}}, "model: it is always"),
+        ({"model": {"kind": "tree", "shape": [3, 4], "more": 1}}, "model: it is always"),
+        ({"rates": [0.25, 6]}, "rates.1: it is always 5 in this space, got 6"),
+        ({"rates": [0.25, 5, 7]}, "rates: it has 2 items in the space, got 3"),
+        ({"w": np.arange(4)}, "w: it is always array([0, 1, 2])"),
+    ],
+)
+def test_another_value_for_a_constant_is_refused(bad, words):
+    space = Space.from_tune(FIXED)
+    for use in (space.accept, space.pack, lambda config: space.encode([config])):
+        with pytest.raises(SpaceError) as caught:
+            use(fitting(**bad))
+        assert str(caught.value).startswith(words)
+
+
+def test_constants_may_be_left_out_or_repeated():
+    space = Space.from_tune(FIXED)
+    full = space.accept(fitting())
+    assert full["w"] is FIXED["w"]
+    for config in (full, fitting(w=np.arange(3), n=math.nan), {"x": 0.5, "rates": [0.25]}):
+        assert space.pack(config) == [0.5, 0.25]
+    assert Space.from_json(space.to_json()).pack(fitting()) == [0.5, 0.25]

@@ -7,6 +7,7 @@ import pytest
 
 from raybo.surrogate import (
     GP,
+    GradientAt,
     Observations,
     gradient_posterior,
     gradient_value_covariance,
@@ -138,3 +139,27 @@ def test_without_observations_it_is_the_priors(kernel):
     factor = {"rbf": 1.0, "matern52": 5.0 / 3.0, "matern32": 3.0}[kernel]
     assert not mean.any()
     np.testing.assert_allclose(cov[0], 2.0 * factor * np.diag([4.0, 16.0]))
+
+
+def test_at_one_point_it_is_the_same_posterior(gp):
+    rng = np.random.default_rng(11)
+    x, Z = points(rng, 1), points(rng, 5)
+    at = GradientAt.of(gp, x[0])
+    mean, cov = gradient_posterior(gp, x)
+    np.testing.assert_allclose(at.mean, mean[0], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(at.cov, cov[0], rtol=1e-9, atol=1e-11)
+    assert at.trace == pytest.approx(np.trace(cov[0]), rel=1e-9)
+    c, var = at.covariances(Z)
+    np.testing.assert_allclose(c, gradient_value_covariance(gp, x[0], Z), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(var, gp.posterior(Z)[1], rtol=1e-10)
+
+
+def test_its_chain_rule_is_the_jacobians(gp):
+    """A function linear in c and in the variance, whose gradient the whole Jacobian gives too."""
+    rng = np.random.default_rng(12)
+    x, Z, u, w = points(rng, 1)[0], points(rng, 4), rng.standard_normal((4, 3)), rng.standard_normal(4)
+    value, gradient = GradientAt.of(gp, x).value_and_gradient(Z, lambda c, var: ((c * u).sum(axis=1) + w * var, u, w))
+    c, jacobian = gradient_value_covariance_and_jacobian(gp, x, Z)
+    _, var, _, dvar = gp.posterior_gradient(Z)
+    np.testing.assert_allclose(value, (c * u).sum(axis=1) + w * var, rtol=1e-9)
+    np.testing.assert_allclose(gradient, np.einsum("mi,mij->mj", u, jacobian) + w[:, None] * dvar, rtol=1e-8, atol=1e-9)

@@ -1,0 +1,195 @@
+"""Local methods: one step with many axes beside the same step made of BoTorch's parts, and a study of la-min-ucb.
+
+python -m benchmarks.local [--dimensions 100] [--results 500] [--batch 20] [--rounds 3] [--evaluations 300]
+
+A step is what min-ucb does in an iteration: a fit of all hyperparameters to the results, `batch` exploration points
+chosen one after the other (64 raw points and 5 climbs each), and the move to the highest lower bound. Both sides do it
+on the same results, on one thread, from the same start of the hyperparameters. BoTorch's side uses its standard parts:
+fit_gpytorch_mll, optimize_acqf, and the trace criterion in torch, whose solves with the data's covariance are made once
+a point. Where torch and botorch are missing, its lines are left out. All seconds are the processor's, so that what else
+the machine does hardly matters; a study's are those of its asks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+import raybo
+from raybo.history import Event, History, Kind
+from raybo.methods import min_ucb  # so that scipy's threads are there to be limited
+from raybo.threads import limit_threads
+
+DELTA, NOISE, BETA, LOW, HIGH = 0.2, 0.01, 3.0, 0.05, 2.0
+
+
+def results(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points around the cube's centre, as local search leaves them, and noisy values of a smooth function there."""
+    rng = np.random.default_rng(seed)
+    X = 0.5 + 2.0 * DELTA * (rng.random((n, d)) - 0.5)
+    return X, smooth(X, 1) + 0.1 * rng.standard_normal(n)
+
+
+def smooth(X: np.ndarray, seed: int) -> np.ndarray:
+    """A function drawn from a prior with length-scale 0.15 sqrt(d), by 500 random features."""
+    rng = np.random.default_rng(seed)
+    d = X.shape[1]
+    waves = X @ (rng.standard_normal((500, d)) / (0.15 * np.sqrt(d))).T + 2.0 * np.pi * rng.random(500)
+    return np.asarray(np.cos(waves) @ rng.standard_normal(500) * np.sqrt(2.0 / 500))
+
+
+def raybo_step(X: np.ndarray, y: np.ndarray, batch: int) -> tuple[float, float, float]:
+    """Seconds of the fit (with the first exploration point), of the other exploration points, and of the move."""
+    n, d = X.shape
+    space = raybo.Space({f"x{i}": raybo.Float(0, 1) for i in range(d)})
+    method = min_ucb.MinUcb(batch=batch, window=n, delta=DELTA, noise_variance=NOISE, start="best")
+    history = History(space.cube)
+    for x, value in zip(X, y, strict=True):
+        tell(history, x, {}, float(value))
+    seconds = []
+    for i in range(batch + 2):
+        begun = time.process_time()
+        proposal = method.propose(history, np.random.default_rng(i))
+        seconds.append(time.process_time() - begun)
+        tell(history, proposal.x, proposal.tags, float(smooth(proposal.x[None, :], 1)[0]))
+    return seconds[1], sum(seconds[2:-1]), seconds[-1]
+
+
+def tell(history: History, x: np.ndarray, tags: dict[str, Any], value: float) -> None:
+    """Enter a finished trial."""
+    number = len(history)
+    history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": tags}))
+    history.apply(Event(Kind.TOLD, number, {"value": value}))
+
+
+def botorch_step(X: np.ndarray, y: np.ndarray, batch: int) -> tuple[float, float, float]:
+    """The same with BoTorch's parts; ImportError where they are missing."""
+    import torch
+    from botorch.acquisition import AcquisitionFunction
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from botorch.optim import optimize_acqf
+    from gpytorch.constraints import Interval
+    from gpytorch.kernels import RBFKernel, ScaleKernel
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    points = torch.tensor(X)
+    values = torch.tensor((y - y.mean()) / y.std())[:, None]
+    centre = points[int(np.argmax(y))]
+    d = X.shape[1]
+
+    class TraceReduction(AcquisitionFunction):  # type: ignore[misc]
+        """c(z)'c(z) / (var(z) + noise), with the solves that do not depend on z made once."""
+
+        def __init__(self, model: Any, known: Any) -> None:
+            super().__init__(model)
+            base = model.covar_module.base_kernel
+            self.scale, self.lengthscale = model.covar_module.outputscale.detach(), base.lengthscale.detach()[0]
+            self.known = known
+            K = self.kernel(known, known)
+            self.L = torch.linalg.cholesky(K + NOISE * torch.eye(len(known), dtype=K.dtype))
+            G = -self.kernel(centre[None], known)[0, :, None] * (centre - known) / self.lengthscale**2
+            self.B = torch.cholesky_solve(G, self.L)
+
+        def kernel(self, A: Any, B: Any) -> Any:
+            return self.scale * torch.exp(-0.5 * torch.cdist(A / self.lengthscale, B / self.lengthscale) ** 2)
+
+        def forward(self, Z: Any) -> Any:
+            Z = Z[:, 0, :]
+            near = self.scale * torch.exp(-0.5 * (((centre - Z) / self.lengthscale) ** 2).sum(-1))
+            K = self.kernel(Z, self.known)
+            c = -near[:, None] * (centre - Z) / self.lengthscale**2 - K @ self.B
+            half = torch.linalg.solve_triangular(self.L, K.T, upper=False)
+            return (c * c).sum(-1) / (self.scale - (half * half).sum(0) + NOISE)
+
+    class LowerConfidence(AcquisitionFunction):  # type: ignore[misc]
+        """mean - beta std."""
+
+        def forward(self, Z: Any) -> Any:
+            posterior = self.model.posterior(Z[:, 0, :])
+            return posterior.mean[:, 0] - BETA * posterior.variance[:, 0].sqrt()
+
+    begun = time.process_time()
+    covariance = ScaleKernel(RBFKernel(ard_num_dims=d, lengthscale_constraint=Interval(LOW, HIGH)))
+    model = SingleTaskGP(
+        points, values, torch.full_like(values, NOISE), covar_module=covariance, outcome_transform=None
+    )
+    model.covar_module.base_kernel.lengthscale = 0.5 * (LOW + HIGH)
+    model.covar_module.outputscale = 2.0
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    fitted = time.process_time()
+    known = points
+    box = torch.stack([(centre - DELTA).clamp(0, 1), (centre + DELTA).clamp(0, 1)])
+    for _ in range(batch):
+        z, _ = optimize_acqf(TraceReduction(model, known), box, q=1, num_restarts=5, raw_samples=64)
+        known = torch.cat([known, z])
+    explored = time.process_time()
+    optimize_acqf(
+        LowerConfidence(model),
+        torch.stack([torch.zeros(d), torch.ones(d)]).double(),
+        q=1,
+        num_restarts=14,
+        batch_initial_conditions=points[torch.argsort(values[:, 0], descending=True)[:14], None, :],
+    )
+    return fitted - begun, explored - fitted, time.process_time() - explored
+
+
+def study(evaluations: int, d: int, form: str) -> tuple[float, float, float]:
+    """Seconds of all asks of a study with la-min-ucb, the longest one, and the best noise-free value of its centres."""
+    space = raybo.Space({f"x{i}": raybo.Float(0, 1) for i in range(d)})
+    searcher = raybo.Searcher(space, "la-min-ucb", "max", seed=0, look_ahead=form, start="centre")
+    rng = np.random.default_rng(0)
+    seconds, best = [], -np.inf
+    for _ in range(evaluations):
+        begun = time.process_time()
+        trial = searcher.ask()
+        seconds.append(time.process_time() - begun)
+        value = float(smooth(np.array([list(trial.config.values())]), 1)[0])
+        if trial.tags["role"] == "centre":
+            best = max(best, value)
+        searcher.tell(trial, value + 0.1 * float(rng.standard_normal()))
+    return sum(seconds), max(seconds), best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dimensions", type=int, default=100)
+    parser.add_argument("--results", type=int, default=500)
+    parser.add_argument("--batch", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--evaluations", type=int, default=300)
+    arguments = parser.parse_args()
+    n, d, batch = arguments.results, arguments.dimensions, arguments.batch
+    with limit_threads(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # BoTorch's, about inputs that are not standardised and the like
+        print(f"one step, d = {d}, n = {n}, {batch} exploration points; seconds of fit, exploration, move, and in all")
+        totals: dict[str, list[float]] = {"raybo": [], "BoTorch": []}
+        for seed in range(arguments.rounds):
+            X, y = results(n, d, seed)
+            for name, step in (("raybo", raybo_step), ("BoTorch", botorch_step)):
+                try:
+                    parts = step(X, y, batch)
+                except ImportError as missing:
+                    print(f"  {name:8} left out: {missing}")
+                    continue
+                totals[name].append(sum(parts))
+                print(f"  {name:8}" + "".join(f" {part:8.2f}" for part in (*parts, sum(parts))), flush=True)
+        if totals["BoTorch"]:
+            ratio = statistics.median(totals["BoTorch"]) / statistics.median(totals["raybo"])
+            print(f"  median ratio of the whole step: {ratio:.1f}")
+        if arguments.evaluations:
+            print(f"la-min-ucb, d = 25, {arguments.evaluations} evaluations: seconds in all, longest ask, best centre")
+            for form in ("one-shot", "finite"):
+                total, longest, best = study(arguments.evaluations, 25, form)
+                print(f"  {form:8} {total:8.1f} {longest:8.2f} {best:8.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Uncontrolled inputs: the law of the contexts, worst cases around it, and what is expected over it.
+
+Density                                   the law, estimated from the contexts met                     density
+cover, box, grid, histogram               points of the space of contexts                              points
+Expectation, Lowest, TotalVariation       from values at contexts to one number, with weights          ambiguity
+MmdBall, MinimaxApproximation             the same for a ball of another distance                      mmd, ambiguity
+Joint, fit_joint                          a Gaussian process over points and contexts                  model
+expected, best_expected, best_for         which evaluated point to recommend                           expectation
+"""
+
+from __future__ import annotations
+
+from raybo.context.ambiguity import Expectation, Lowest, MinimaxApproximation, Reduction, TotalVariation
+from raybo.context.density import Density, effective_number
+from raybo.context.expectation import best_expected, best_for, expected
+from raybo.context.mmd import MmdBall, mmd_radius
+from raybo.context.model import Joint, context_model, declared, fit_joint, with_context
+from raybo.context.points import box, cover, grid, histogram, numeric
+
+__all__ = [
+    "Density",
+    "Expectation",
+    "Joint",
+    "Lowest",
+    "MinimaxApproximation",
+    "MmdBall",
+    "Reduction",
+    "TotalVariation",
+    "best_expected",
+    "best_for",
+    "box",
+    "context_model",
+    "cover",
+    "declared",
+    "effective_number",
+    "expected",
+    "fit_joint",
+    "grid",
+    "histogram",
+    "mmd_radius",
+    "numeric",
+    "with_context",
+]

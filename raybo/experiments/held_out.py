@@ -1,0 +1,146 @@
+"""What a method recommends on the way, evaluated apart from its trials and not charged to its budget.
+
+The best of many noisy values is too good to be true, and the more of them the better. So what a method would hand over
+is evaluated again, on other seeds or without noise: its centre, where it says in the tag `centre` of a proposal that it
+has one, from that trial on; the best trial so far, by the values that it saw, where it has none.
+
+The results are kept beside the run's journal, and made again where the run or the plan has changed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybo.engine.task import pickled, run_trial, unpickled
+from raybo.errors import JournalError
+from raybo.experiments.plan import HeldOut
+from raybo.history import State, Trial
+from raybo.objectives import Objective
+from raybo.study import Study
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A run's recommendations.
+
+    Attributes:
+        plan: what was asked for, as JSON.
+        trials: the number of the trial from which on each recommendation stands.
+        values: their held-out values; None where the evaluation failed.
+        last: the last one's, under its own settings.
+    """
+
+    plan: Mapping[str, Any]
+    trials: list[int]
+    values: list[float | None]
+    last: float | None
+
+
+def recommendations(study: Study) -> list[tuple[int, dict[str, Any]]]:
+    """What the method would hand over, and from which trial on, in order."""
+    found: list[tuple[int, dict[str, Any]]] = []
+    best: Trial | None = None
+    has_centre = any("centre" in trial.tags for trial in study.trials)
+    for trial in study.trials:
+        if has_centre:
+            if "centre" in trial.tags:
+                found.append((trial.number, study.space.decode(np.array([trial.tags["centre"]]))[0]))
+        elif trial.state is State.FINISHED and (best is None or _is_better(study, trial, best)):
+            best = trial
+            found.append((trial.number, trial.config))
+    return found
+
+
+def evaluate(study: Study, objective: Objective, plan: HeldOut) -> None:
+    """Evaluate a complete run's recommendations on the connected Ray, unless that is done, and keep the values."""
+    recommended = recommendations(study)
+    numbers = [number for number, _ in recommended]
+    wanted = json.loads(json.dumps({**asdict(plan), "of": dict(objective.settings)}))
+    file = _file(study)
+    if file.exists():
+        known = read(study)
+        if known.trials == numbers and known.plan == wanted:
+            return
+    configs = [config for _, config in recommended]
+    values = _evaluated(objective, configs, plan.settings, plan.metric)
+    last = values[-1:]
+    if plan.last:
+        last = _evaluated(objective, configs[-1:], {**plan.settings, **plan.last}, plan.metric)
+    text = json.dumps(asdict(Evaluated(wanted, numbers, values, last[0] if last else None)))
+    file.write_text(text + "\n", encoding="utf-8")
+
+
+def read(study: Study) -> Evaluated:
+    """What was kept of a run.
+
+    Raises:
+        JournalError: there is nothing, or it cannot be read.
+    """
+    file = _file(study)
+    try:
+        return Evaluated(**json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, TypeError, ValueError) as error:
+        raise JournalError(f"{file}: its held-out values cannot be read ({error}); run the experiment again") from error
+
+
+def held_out_curve(study: Study) -> Array:  # (n,)
+    """The held-out value of what was recommended after each trial.
+
+    A recommendation whose evaluation failed counts as the worst one of the run, and what comes before the first
+    recommendation as that.
+    """
+    kept = read(study)
+    if not kept.trials:
+        return np.full(len(study.trials), np.nan)
+    found = np.array([np.nan if value is None else value for value in kept.values])
+    worst = np.nanmin(found) if study.mode == "max" else np.nanmax(found)
+    found = np.where(np.isnan(found), worst, found)
+    standing = np.searchsorted(kept.trials, np.arange(len(study.trials)), side="right") - 1
+    return np.asarray(found[np.maximum(standing, 0)])
+
+
+def _is_better(study: Study, trial: Trial, best: Trial) -> bool:
+    assert trial.value is not None
+    assert best.value is not None
+    return trial.value > best.value if study.mode == "max" else trial.value < best.value
+
+
+def _file(study: Study) -> Path:
+    assert study.path is not None
+    return study.path.with_suffix(".held-out.json")
+
+
+def _evaluated(
+    objective: Objective, configs: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], metric: str | None
+) -> list[float | None]:
+    """One Ray task, with what a trial of the objective holds."""
+    import ray
+
+    by_value: Any = ray.cloudpickle.register_pickle_by_value
+    by_value(sys.modules[objective.function.__module__])  # loaded by its path, which a worker cannot import
+    holding: dict[str, Any] = {"num_cpus": objective.num_cpus, "num_gpus": objective.num_gpus}
+    if objective.memory is not None:
+        holding["memory"] = objective.memory
+    task = ray.remote(**holding, resources=dict(objective.resources))(_evaluated_here)
+    wanted = objective.with_settings(**settings).settings
+    found: list[float | None] = ray.get(
+        task.remote(pickled(objective.function), list(configs), wanted, metric or objective.metric)
+    )
+    return found
+
+
+def _evaluated_here(
+    function: bytes, configs: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], metric: str
+) -> list[float | None]:
+    outcomes = [run_trial(unpickled(function), config, settings, metric, 1) for config in configs]
+    return [data.get("value") for _, data in outcomes]

@@ -1,0 +1,1 @@
+"""Where raybo meets what people already use: Ray Tune, scikit-learn, Optuna's viewers, TensorBoard, MLflow."""

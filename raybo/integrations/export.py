@@ -1,0 +1,157 @@
+"""A study in the form that another program reads: once, or again and again while it runs.
+
+    csv           a row a trial
+    json          everything that is known of the study
+    optuna        Optuna's journal file, which optuna-dashboard and its viewers open, also while it grows
+    tensorboard   a directory of event files
+    mlflow        runs of an MLflow tracking store, given by its URI
+
+Each brings its destination up to date with the study that it is given, so that it may be called whenever something has
+happened.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from raybo import table
+from raybo.errors import MethodError, RayboError
+from raybo.methods.options import nearest
+from raybo.space import Opaque
+from raybo.space.parameters import object_to_json
+from raybo.study import Study, load
+
+if TYPE_CHECKING:
+    from raybo.journal import Description
+
+Exporter: TypeAlias = Callable[[Study], None]
+
+EXPORTS: dict[str, str] = {  # name: what makes an exporter for a destination; loaded when used
+    "csv": "raybo.integrations.export:csv_exporter",
+    "json": "raybo.integrations.export:json_exporter",
+    "optuna": "raybo.integrations.optuna_journal:optuna_exporter",
+    "tensorboard": "raybo.integrations.tensorboard:tensorboard_exporter",
+    "mlflow": "raybo.integrations.mlflow:mlflow_exporter",
+}
+
+
+def exporter(to: str, destination: str) -> Exporter:
+    """What brings a destination up to date with a study.
+
+    Args:
+        to: one of `EXPORTS`.
+        destination: a file; for "tensorboard" a directory, for "mlflow" a tracking URI.
+    Raises:
+        MethodError: there is no such form.
+        MissingExtra: the package that it needs is not installed.
+    """
+    if to not in EXPORTS:
+        raise MethodError(f"there is no export to {to!r}{nearest(to, list(EXPORTS))}")
+    module, _, name = EXPORTS[to].partition(":")
+    return cast(Exporter, getattr(importlib.import_module(module), name)(destination))
+
+
+class Recorder:
+    """Keeps a destination up to date while a study runs: `raybo.tune(..., watch=Recorder("job.db", "mlflow", uri))`.
+
+    Args:
+        journal: the study's, as given to `storage`.
+        to, destination: as in `exporter`.
+    """
+
+    def __init__(self, journal: Path | str, to: str, destination: str) -> None:
+        self.journal = Path(journal)
+        self._export = exporter(to, destination)
+        self._last = -1
+
+    def __call__(self, status: Any) -> None:
+        """Bring it up to date with what is committed; does nothing where nothing has happened since."""
+        if status.last_event != self._last:
+            self._export(load(self.journal))
+            self._last = status.last_event
+
+
+def csv_exporter(destination: str) -> Exporter:
+    """A file with a row a trial: number, state, value, seconds, attempt, reason, its parameters and contexts."""
+
+    def export(study: Study) -> None:
+        columns = table.columns(study.trials, study.space, study.context)
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        replace_file(Path(destination), text.getvalue())
+
+    return export
+
+
+def json_exporter(destination: str) -> Exporter:
+    """A file with the study's description and everything about each trial; what JSON lacks is told by its repr."""
+
+    def export(study: Study) -> None:
+        done = [trial.number for trial in study.trials if trial.value is not None]
+        content = {
+            "study": described(study.description),
+            "planned": study.planned,
+            "best": study.best.number if done else None,
+            "trials": [
+                {
+                    "number": trial.number,
+                    "state": str(trial.state),
+                    "value": trial.value,
+                    "config": plain(trial.config),
+                    "context": plain(trial.context),
+                    "seconds": trial.seconds,
+                    "suggest_seconds": trial.suggest_seconds,
+                    "attempt": trial.attempt,
+                    "reason": trial.reason,
+                    "tags": trial.tags,
+                    "details": dict(trial.details),
+                }
+                for trial in study.trials
+            ],
+        }
+        replace_file(Path(destination), json.dumps(content, indent=1) + "\n")
+
+    return export
+
+
+def described(description: Description) -> dict[str, Any]:
+    """What a study is about, as JSON."""
+    return {
+        name: plain(getattr(description, name))
+        for name in ("objective", "settings", "metric", "mode", "space", "context", "method", "options", "seed")
+    }
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON can hold it."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return repr(value) if isinstance(value, Opaque) else object_to_json(value)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file in one step, so that who reads it meanwhile sees the old one or the new one.
+
+    Raises:
+        RayboError: it cannot be written.
+    """
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(path)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise RayboError(f"{path}: it cannot be written ({error.strerror}); give another file") from error

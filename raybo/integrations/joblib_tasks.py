@@ -1,0 +1,102 @@
+"""joblib's calls as Ray tasks, for what scikit-learn runs in parallel: `joblib.parallel_config(RayTasks(ray))`.
+
+Each batch of calls is one task with one processor. Arrays of a megabyte or more go to Ray's object store once, however
+many tasks use them, and workers read them from there without a copy; they must not be written to.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, cast
+
+import numpy as np
+from joblib._parallel_backends import ParallelBackendBase
+
+SHARED_BYTES = 2**20  # of an array that is worth sharing
+
+
+class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no types
+    """A joblib backend on the Ray that this process is connected to.
+
+    Args:
+        ray: the module, connected.
+    """
+
+    supports_retrieve_callback = True
+    supports_sharedmem = False
+    default_n_jobs = -1
+
+    def __init__(self, ray: Any, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.ray = ray
+        self.shared: dict[tuple[Any, ...], tuple[Any, Any]] = {}  # arrays that are kept, with where they lie
+        self.task = ray.remote(num_cpus=1)(_call)
+
+    def effective_n_jobs(self, n_jobs: int | None) -> int:
+        """As many as asked for; as many as the cluster has processors where all are asked for."""
+        if n_jobs == 0:
+            raise ValueError("n_jobs == 0 in Parallel has no meaning")
+        cpus = max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+        if n_jobs is None:
+            return 1
+        return n_jobs if n_jobs > 0 else max(1, cpus + 1 + n_jobs)
+
+    def configure(
+        self, n_jobs: int = 1, parallel: Any = None, prefer: Any = None, require: Any = None, **_: Any
+    ) -> int:
+        """Called by joblib before the first call."""
+        self.parallel = parallel
+        return self.effective_n_jobs(n_jobs)
+
+    def submit(self, func: Callable[[], Any], callback: Callable[[Any], None] | None = None) -> Future[Any]:
+        """Run a batch of calls in a task; the callback hears of its end."""
+        content, references = self._packed(func)
+        future: Future[Any] = self.task.remote(content, *references).future()
+        if callback is not None:
+            future.add_done_callback(callback)
+        return future
+
+    def retrieve_result_callback(self, out: Future[Any]) -> Any:
+        """What a batch returned; raises what it raised."""
+        try:
+            return out.result()
+        except self.ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+
+    def abort_everything(self, ensure_ready: bool = True) -> None:
+        """Joblib gives up after a failure; tasks that still run end by themselves."""
+
+    def _packed(self, func: Callable[[], Any]) -> tuple[bytes, list[Any]]:
+        """The batch without its large arrays, and references to these."""
+        references: list[Any] = []
+        share, pickler = self._share, cast(Any, self.ray.cloudpickle.CloudPickler)
+
+        class Packer(pickler):  # type: ignore[misc]
+            def persistent_id(self, value: Any) -> int | None:
+                if type(value) is not np.ndarray or value.nbytes < SHARED_BYTES or value.dtype.hasobject:
+                    return None
+                references.append(share(value))
+                return len(references) - 1
+
+        content = io.BytesIO()
+        cast(Any, Packer)(content).dump(func)
+        return content.getvalue(), references
+
+    def _share(self, array: np.ndarray[Any, Any]) -> Any:
+        # the array is kept, so that nothing else can come to lie where it lies
+        key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype.str)
+        if key not in self.shared:
+            self.shared[key] = (array, self.ray.put(array))
+        return self.shared[key][1]
+
+
+def _call(content: bytes, *arrays: Any) -> Any:
+    class Unpacker(pickle.Unpickler):
+        def persistent_load(self, index: Any) -> Any:
+            return arrays[index]
+
+    # what this task's own driver sent over Ray
+    return Unpacker(io.BytesIO(content)).load()()

@@ -1,0 +1,126 @@
+"""A study in MLflow: an experiment for the objective, a parent run for the study, a child run a trial.
+
+Runs are recognised by the tags that raybo gives them, so that exporting again adds only what is new.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from raybo import methods
+from raybo.errors import MissingExtra
+from raybo.history import ENDS, Event, Kind, State, Trial
+from raybo.integrations.export import Exporter, described
+from raybo.report.tables import parameter_values
+from raybo.searcher import explain
+from raybo.study import Study
+
+STATUS = {State.FINISHED: "FINISHED", State.FAILED: "FAILED", State.LOST: "FAILED", State.STOPPED: "KILLED"}
+PARAMETER_CHARACTERS = 500  # that every MLflow store holds
+STUDY, TRIAL = "raybo.study", "raybo.trial"
+
+
+def mlflow_exporter(destination: str) -> Exporter:
+    """A tracking store: `sqlite:///mlflow.db`, a server's address, or whatever else MLflow takes.
+
+    Raises:
+        MissingExtra: mlflow is not installed.
+    """
+    try:
+        from mlflow import MlflowClient
+    except ImportError:
+        raise MissingExtra("MLflow's store needs mlflow: pip install 'raybo[mlflow]'") from None
+    return _Runs(MlflowClient(tracking_uri=destination))
+
+
+class _Runs:
+    """The runs of one study in a store."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.experiment = ""
+        self.parent = ""
+        self.children: dict[int, str] = {}  # by trial
+        self.ended: set[int] = set()
+        self.seen = 0
+
+    def __call__(self, study: Study) -> None:
+        if not self.parent:
+            self._find_or_begin(study)
+        for event in study.events:
+            if event.number > self.seen and event.trial is not None:
+                trial = study.trials[event.trial]
+                if event.kind is Kind.ASKED and trial.number not in self.children:
+                    self._begin(study, trial, event)
+                elif event.kind in ENDS and trial.number not in self.ended:
+                    self._end(study, trial, event)
+        self.seen = study.events[-1].number if study.events else 0
+        ended = study.count(State.FINISHED, State.FAILED, State.LOST)
+        if study.count(State.FINISHED):
+            self.client.log_metric(self.parent, f"best_{study.description.metric}", study.best.value, step=ended)
+        if study.planned is not None and ended >= study.planned:
+            self.client.set_terminated(self.parent, "FINISHED")
+
+    def _find_or_begin(self, study: Study) -> None:
+        d = study.description
+        name = study.path.stem if study.path is not None else d.objective
+        found = self.client.get_experiment_by_name(d.objective)
+        self.experiment = found.experiment_id if found else self.client.create_experiment(d.objective)
+        identity = f"{name}-{d.method}-{d.seed}"
+        runs = self._search(f"tags.`{STUDY}` = '{identity}'")
+        if runs:
+            self.parent = runs[0].info.run_id
+            for run in self._search(f"tags.`mlflow.parentRunId` = '{self.parent}'"):
+                self.children[int(run.data.tags[TRIAL])] = run.info.run_id
+                if run.info.status != "RUNNING":
+                    self.ended.add(int(run.data.tags[TRIAL]))
+            return
+        begun = _milliseconds(study.events[0]) if study.events else None
+        tags = {STUDY: identity, "raybo.space": str(described(d)["space"])[:5_000]}
+        run = self.client.create_run(self.experiment, start_time=begun, tags=tags, run_name=name)
+        self.parent = run.info.run_id
+        for key, value in {"method": d.method, "seed": d.seed, **d.options, **d.settings}.items():
+            self.client.log_param(self.parent, key, str(value)[:PARAMETER_CHARACTERS])
+
+    def _search(self, rule: str) -> list[Any]:
+        found: list[Any] = []
+        token = None
+        while True:
+            page = self.client.search_runs([self.experiment], rule, max_results=1_000, page_token=token)
+            found += page
+            token = page.token
+            if not token:
+                return found
+
+    def _begin(self, study: Study, trial: Trial, event: Event) -> None:
+        method = methods.make(study.description.method, **study.description.options)
+        tags = {"mlflow.parentRunId": self.parent, TRIAL: str(trial.number), "raybo.why": explain(method, trial)}
+        name = f"trial-{trial.number}"
+        run = self.client.create_run(self.experiment, start_time=_milliseconds(event), tags=tags, run_name=name)
+        self.children[trial.number] = run.info.run_id
+        from mlflow.entities import Param
+
+        values = [Param(n, str(v)[:PARAMETER_CHARACTERS]) for n, v in parameter_values(study, trial.config)]
+        self.client.log_batch(run.info.run_id, params=values)
+
+    def _end(self, study: Study, trial: Trial, event: Event) -> None:
+        run = self.children[trial.number]
+        metrics = {study.description.metric: trial.value, "seconds": trial.seconds}
+        metrics |= {"suggest_seconds": trial.suggest_seconds, **(trial.details.get("metrics") or {})}
+        at = _milliseconds(event) or 0
+        from mlflow.entities import Metric, RunTag
+
+        numbers = [
+            Metric(name, float(value), at, trial.number)
+            for name, value in metrics.items()
+            if isinstance(value, (int, float)) and not isinstance(value, bool)
+        ]
+        words = {"raybo.reason": trial.reason, "raybo.traceback": str(trial.details.get("traceback", ""))[-4_000:]}
+        tags = [RunTag(key, text) for key, text in words.items() if text]
+        self.client.log_batch(run, metrics=numbers, tags=tags)
+        self.client.set_terminated(run, STATUS[trial.state], end_time=at)
+
+
+def _milliseconds(event: Event) -> int | None:
+    return int(1_000 * datetime.fromisoformat(event.at).timestamp()) if event.at else None

@@ -1,0 +1,451 @@
+"""raybo as a search algorithm of Ray Tune: `tune.TuneConfig(search_alg=RayboSearch(), metric=..., mode=...)`.
+
+How a trial that Tune ends is treated:
+
+    Tune says                                               recorded    with
+    ended by itself or by a scheduler, metric finite        finished    the last value that it reported
+    the same, the last report lacks the metric              finished    the last finite value before; failed without one
+    the same, the metric is NaN, infinite or no number      failed      what was reported
+    error                                                   failed
+    stopped while it waited or was paused                   finished    the last finite value; stopped without one
+    a result for an id that was never suggested, or that    finished    a trial of its own, where the reported
+    has ended already (a restart may change ids)                        configuration fits the space
+
+So a trial that ASHA stops early counts for the value at which it was stopped, which is also what Tune's own results
+show for it: the scheduler stopped it for being worse than others were at that age, and the model learns just that.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from raybo import methods
+from raybo.errors import JournalError, MethodError, MissingExtra, RayboError, TrialError
+from raybo.history import Event, Kind, State
+from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
+from raybo.searcher import Mode, finite
+from raybo.searcher import Searcher as Asker
+from raybo.space import Config, Space, context_data, read_context
+from raybo.space.parameters import object_from_json, object_to_json
+from raybo.space.tune import holds_domain
+
+try:
+    from ray.tune.result import DEFAULT_METRIC
+    from ray.tune.search import Searcher
+except ImportError as missing:
+    raise MissingExtra(f"Ray Tune cannot be imported ({missing}); pip install 'raybo[tune]'") from missing
+
+logger = logging.getLogger(__name__)
+
+FORMAT = 1  # of the saved state
+FILLS = 200  # random configurations tried to complete a point that was given in part
+PENDING_CAP = "TUNE_MAX_PENDING_TRIALS_PG"
+
+
+class RayboSearch(Searcher):
+    """A Ray Tune `Searcher` that asks any of raybo's methods.
+
+    Args:
+        space: a `raybo.Space` or a Ray Tune search space; None to take `param_space` from the Tuner.
+        metric: what trials report; None to take it from `TuneConfig`.
+        mode: "max" or "min"; None to take it from `TuneConfig`.
+        method: a method's name, see `raybo methods`.
+        points_to_evaluate: configurations to run first, in order: nested, with flat keys ("model/lr"), or in part, the
+            rest then being proposed.
+        evaluated_rewards: known values of these points, which are then not run; None for one that is to be run.
+        context: what each trial meets and nobody chooses, declared like a space; trials report it beside the metric.
+        seed: of every random stream; drawn where it is None.
+        options: the method's options.
+    Raises:
+        SpaceError: the space or a point cannot be expressed; names the path.
+        MethodError: the method, an option, the mode or the number of rewards is wrong.
+
+    `save` writes JSON: the events of the study and the ids of Tune's trials. `restore` replays them.
+    """
+
+    CKPT_FILE_TMPL = "searcher-state-{}.json"
+
+    def __init__(
+        self,
+        space: Space | Mapping[str, Any] | None = None,
+        metric: str | None = None,
+        mode: Mode | None = None,
+        method: str = "auto",
+        points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
+        evaluated_rewards: Sequence[float | None] | None = None,
+        context: Space | Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        **options: Any,
+    ) -> None:
+        if mode not in ("max", "min", None):
+            raise MethodError(f"mode must be 'max' or 'min', got {mode!r}")
+        methods.make(method, **options)
+        if methods.needs_context(method) and context is None:
+            raise MethodError(f"{method} needs a context; give context= beside the method, or use gp-ucb")
+        super().__init__(metric=metric, mode=mode)
+        points = [plain(point) for point in points_to_evaluate or ()]
+        rewards = [None] * len(points) if evaluated_rewards is None else list(evaluated_rewards)
+        if len(points) != len(rewards):
+            raise MethodError(f"evaluated_rewards: one for each of the {len(points)} points, got {len(rewards)}")
+        self._method, self._options, self._seed = method, options, seed
+        self._context = context if context is None or isinstance(context, Space) else Space(context)
+        self._points = [point for point, reward in zip(points, rewards, strict=True) if reward is None]
+        self._known: list[tuple[Mapping[str, Any], Any, str]] = [  # results that wait for the space
+            (point, reward, "") for point, reward in zip(points, rewards, strict=True) if reward is not None
+        ]
+        self._space: Space | None = None
+        self._space_is_read_back = False  # from a state file, where objects are known by their text only
+        self._samples: int | None = None
+        self._asker: Asker | None = None
+        self._events: list[Event] = []
+        self._numbers: dict[str, int] = {}  # Tune's ids, and raybo's numbers of the trials
+        self._latest: dict[str, Event] = {}  # the last good report of each running trial
+        self._unheard: set[str] = set()  # pending when the state was saved, and not heard of since
+        self._ended_since = 0
+        self._limit: int | None = None
+        self._noted: set[str] = set()
+        if space is not None:
+            self._space = _space_of(space)
+            self._begin()
+
+    # ---- what Tune calls
+
+    def set_search_properties(self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any) -> bool:
+        """Take the metric, the mode and the search space of a Tuner; False where it has a second space.
+
+        Raises:
+            SpaceError: the space or a point cannot be expressed.
+            JournalError: a restored state belongs to another space.
+        """
+        given = _space_of(config) if config and (self._space is None or self._space_is_read_back) else None
+        if self._space is None and given is None:
+            _space_of(config)  # raises: there is nothing to search
+        if self._space is not None and given is None and holds_domain(config):
+            return False
+        if self._asker is not None and mode is not None and self._events and mode != self._asker.mode:
+            raise JournalError(
+                f"the search so far wanted {self._asker.mode} of {self._metric}, and now {mode} is asked"
+            )
+        self._metric, self._mode = metric or self._metric, mode or self._mode
+        samples = spec.get("num_samples")
+        if isinstance(samples, int) and samples > 0:
+            self._samples = samples
+        if given is not None:
+            if self._space is not None and self._space != given:
+                raise JournalError("the restored search was over another space than this Tuner's param_space")
+            self._space, self._space_is_read_back = given, False
+            self._begin()
+        elif self._asker is None or (self._mode and self._asker.mode != self._mode):
+            self._begin()
+        if self._limit is None and PENDING_CAP not in os.environ:
+            self._note(
+                "cap",
+                "Ray Tune starts one trial after another for a search algorithm without a limit; to start several at "
+                f"once set TuneConfig(max_concurrent_trials=N), or the environment variable {PENDING_CAP}=N",
+            )
+        return True
+
+    def set_max_concurrency(self, max_concurrent: int) -> bool:
+        """The limit of `max_concurrent_trials` or a ConcurrencyLimiter, which is kept here; always True."""
+        self._limit = int(max_concurrent)
+        return True
+
+    def suggest(self, trial_id: str) -> Config | None:
+        """The configuration for a trial; None where as many are pending as are allowed.
+
+        Raises:
+            MethodError: there is no space or no mode yet.
+        """
+        asker = self._ready()
+        if (number := self._pending(trial_id)) is not None:
+            return asker.trials[number].config  # asked twice, answered twice
+        running = sum(self._pending(known) is not None for known in self._numbers if known not in self._unheard)
+        if self._limit is not None and running >= self._limit:
+            return None
+        self._plan()
+        if self._points:
+            point, *rest = self._points
+            config = whole(asker.space, nested(asker.space, point), self._bases())
+            event = self._apply(_tagged(asker.known(config), "enqueued"))
+            self._points = rest
+        else:
+            event = self._apply(asker.propose(asker.history))
+        self._numbers[trial_id] = number = cast(int, event.trial)
+        return asker.trials[number].config
+
+    def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
+        """Keep the last good report of a running trial, for the case that it is stopped. Never raises."""
+        self._unheard.discard(trial_id)
+        try:
+            if self._asker is not None and self._pending(trial_id) is not None:
+                told = self._read(result, trial_id)
+                if told.kind is Kind.TOLD:
+                    self._latest[trial_id] = told
+        except Exception:  # an exception here would end the user's whole experiment
+            logger.exception("raybo: the report of trial %s could not be read", trial_id)
+
+    def on_trial_complete(
+        self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False, **_: Any
+    ) -> None:
+        """Learn how a trial ended, by the table above. Never raises; the trial is never left pending."""
+        latest = self._latest.pop(trial_id, None)
+        self._unheard.discard(trial_id)
+        number = self._pending(trial_id)
+        try:
+            if self._asker is None:
+                return
+            if number is None:
+                self._learn_stray(trial_id, result, error)
+            else:
+                end = self._end_of(trial_id, result, error, latest)
+                self._apply(replace(end, trial=number))
+                self._release_unheard()
+        except Exception as reason:  # an exception here would end the user's whole experiment
+            logger.exception("raybo: the result of trial %s could not be taken in", trial_id)
+            if number is not None and self._pending(trial_id) is not None:
+                self._apply(Event(Kind.FAILED, number, {"reason": f"its result could not be taken in: {reason!r}"}))
+
+    def on_pause(self, trial_id: str) -> None:
+        """A paused trial stays pending."""
+
+    def on_unpause(self, trial_id: str) -> None:
+        """A paused trial stays pending."""
+
+    # ---- what users call
+
+    def add_evaluated_point(
+        self,
+        parameters: Mapping[str, Any],
+        value: float | None,
+        error: bool = False,
+        pruned: bool = False,
+        intermediate_values: Sequence[float] | None = None,
+    ) -> None:
+        """A result known from elsewhere: a failed point where `error`, or where there is no finite value.
+
+        A pruned point counts for its value, or else for the last finite of its intermediate values.
+
+        Raises:
+            SpaceError: the configuration does not fit the space, as soon as there is one.
+        """
+        if pruned and not _is_finite(value):
+            value = next((v for v in reversed(intermediate_values or ()) if _is_finite(v)), value)
+        self._known.append((plain(parameters), value, "it failed elsewhere" if error else ""))
+        if self._asker is not None:
+            self._add_known()
+
+    def add_evaluated_points(
+        self, points: Sequence[Mapping[str, Any]], values: Sequence[float | None]
+    ) -> None:  # the plural of Tune's function
+        """Results known from elsewhere, as many values as points."""
+        if len(points) != len(values):
+            raise MethodError(f"values: one for each of the {len(points)} points, got {len(values)}")
+        for point, value in zip(points, values, strict=True):
+            self.add_evaluated_point(point, value)
+
+    def save(self, checkpoint_path: str) -> None:
+        """Write the state as JSON."""
+        asker = self._asker
+        state = {
+            "format": FORMAT,
+            "metric": self._metric,
+            "mode": self._mode,
+            "method": self._method,
+            "options": self._options,
+            "seed": self._seed if asker is None else asker.seed,
+            "space": None if self._space is None else self._space.to_json(),
+            "context": None if self._context is None else self._context.to_json(),
+            "samples": self._samples,
+            "events": [[event.kind.value, event.trial, event.data] for event in self._events],
+            "trials": self._numbers,
+            "latest": {key: event.data for key, event in self._latest.items()},
+            "points": [object_to_json(point) for point in self._points],
+        }
+        Path(checkpoint_path).write_text(json.dumps(state), encoding="utf-8")
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Take up a saved state; what this search was made with is replaced, except its points and its space's objects.
+
+        Raises:
+            JournalError: the file is no saved state, or is of another space than the one given here.
+        """
+        try:
+            state = json.loads(Path(checkpoint_path).read_text(encoding="utf-8"))
+            if state["format"] != FORMAT:
+                raise JournalError(f"{checkpoint_path}: it was saved by another version of raybo")
+            space = None if state["space"] is None else Space.from_json(state["space"])
+            events = [Event(Kind(kind), trial, data) for kind, trial, data in state["events"]]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise JournalError(f"{checkpoint_path}: it is not a saved RayboSearch ({error!r})") from None
+        if self._space is not None and space is not None and self._space != space:
+            raise JournalError(f"{checkpoint_path}: it is about another space than the one given")
+        self._metric, self._mode = state["metric"], state["mode"]
+        self._method, self._options, self._seed = state["method"], state["options"], state["seed"]
+        self._context = None if state["context"] is None else Space.from_json(state["context"])
+        self._samples = state["samples"]
+        left = [object_from_json(point) for point in state["points"]]
+        # a point given here too is taken from here, with its objects
+        self._points = self._points[len(self._points) - len(left) :] if len(left) <= len(self._points) else left
+        self._known, self._events, self._numbers = [], events, dict(state["trials"])
+        self._latest = {key: Event(Kind.TOLD, None, data) for key, data in state["latest"].items()}
+        if self._space is None and space is not None:
+            self._space, self._space_is_read_back = space, True
+        self._asker = None
+        if self._space is not None:
+            self._begin()
+        self._unheard = {key for key in self._numbers if self._pending(key) is not None}
+        self._ended_since = 0
+
+    # ---- inside
+
+    def _begin(self) -> None:
+        """Make the searcher, replay what is known, and check the points."""
+        assert self._space is not None
+        if self._mode is None:
+            return  # until set_search_properties says it
+        if self._metric is None:
+            self._metric = DEFAULT_METRIC  # what Tune calls the value of a function that returns a bare number
+        asker = Asker(
+            self._space, self._method, cast(Mode, self._mode), self._seed, context=self._context, **self._options
+        )
+        for event in self._events:
+            asker.apply(event)
+        self._asker, self._seed = asker, asker.seed
+        bases = list(asker.space.sample(np.random.default_rng(0), FILLS))
+        for i, point in enumerate(self._points):
+            try:
+                whole(asker.space, nested(asker.space, point), bases)
+            except RayboError as error:
+                raise type(error)(f"points_to_evaluate, point {i}: {error}") from None
+        self._add_known()
+
+    def _ready(self) -> Asker:
+        if self._asker is None:
+            lacking = (
+                "search space; give space= or the Tuner's param_space"
+                if self._space is None
+                else ("mode; give mode= or TuneConfig(mode=...)")
+            )
+            raise MethodError(f"RayboSearch has no {lacking}")
+        return self._asker
+
+    def _plan(self) -> None:
+        asker = self._ready()
+        if self._samples is None:
+            return
+        planned = self._samples + sum(trial.tags.get("origin") == "added" for trial in asker.trials)
+        if asker.history.planned != planned:
+            self._apply(Event(Kind.PLANNED, None, {"trials": planned}))
+
+    def _apply(self, event: Event) -> Event:
+        event = self._ready().apply(event)
+        self._events.append(event)
+        return event
+
+    def _pending(self, trial_id: str) -> int | None:
+        """The number of Tune's trial where it is pending."""
+        number = self._numbers.get(trial_id)
+        if number is None or self._asker is None or self._asker.trials[number].state is not State.PENDING:
+            return None
+        return number
+
+    def _bases(self) -> Iterator[Config]:
+        """What completes a point given in part: the method's proposal, or where another branch is given, chance."""
+        asker = self._ready()
+        yield asker.space.unpack(asker.propose(asker.history).data["values"])
+        yield from asker.space.sample(np.random.default_rng([asker.seed, len(asker.trials)]), FILLS)
+
+    def _add_known(self) -> None:
+        asker = self._ready()
+        while self._known:
+            point, value, failure = self._known.pop(0)
+            config = whole(asker.space, parameters_of(asker.space, nested(asker.space, point)))
+            self._add(config, _end(value, failure))
+
+    def _add(self, config: Config, end: Event) -> None:
+        asked = self._apply(self._ready().known(config))
+        self._apply(replace(end, trial=asked.trial))
+
+    def _read(self, result: Mapping[str, Any], trial_id: str) -> Event:
+        """How a trial with this last report ended."""
+        metric = cast(str, self._metric)
+        end = _end(result.get(metric), "" if metric in result else f"it reported no {metric}")
+        context = self._ready().context
+        if context is None:
+            return end
+        reading = read_context(context, result)
+        if reading.values is None and end.kind is Kind.TOLD:
+            lacking = reading.note or f"context {reading.missing[0]}: it was not reported"
+            self._note("context", f"trial {trial_id}: {lacking}; it counts for its value only")
+        return replace(end, data={**end.data, **context_data(context, reading)})
+
+    def _end_of(self, trial_id: str, result: Mapping[str, Any] | None, error: bool, latest: Event | None) -> Event:
+        if error:
+            return Event(Kind.FAILED, None, {"reason": "Ray Tune reported an error"})
+        if not result:
+            return latest or Event(Kind.STOPPED, None, {"reason": "it was stopped before it reported a value"})
+        if result.get(cast(str, self._metric)) is None and latest is not None:
+            return latest
+        return self._read(result, trial_id)
+
+    def _learn_stray(self, trial_id: str, result: Mapping[str, Any] | None, error: bool) -> None:
+        """A result under an id that was never suggested, or that has ended without a value."""
+        asker = self._ready()
+        number = self._numbers.get(trial_id)
+        if error or not result or (number is not None and asker.trials[number].state is State.FINISHED):
+            return
+        end, config = self._read(result, trial_id), reported(asker.space, result)
+        if end.kind is Kind.TOLD and config is None and number is not None:
+            config = asker.trials[number].config
+        if end.kind is Kind.TOLD and config is not None:
+            self._numbers[trial_id] = len(asker.trials)
+            self._add(config, end)
+
+    def _release_unheard(self) -> None:
+        """Give up restored trials that Tune seems not to have resumed, once twice as many others have ended."""
+        self._ended_since += 1
+        if self._unheard and self._ended_since > 2 * len(self._unheard):
+            for trial_id in sorted(self._unheard):
+                reason = "Ray Tune did not resume it"
+                self._apply(Event(Kind.STOPPED, self._numbers[trial_id], {"reason": reason}))
+            self._unheard = set()
+
+    def _note(self, about: str, text: str) -> None:
+        if about not in self._noted:
+            self._noted.add(about)
+            logger.warning("raybo: %s", text)
+
+
+def _space_of(given: Space | Mapping[str, Any]) -> Space:
+    return given if isinstance(given, Space) else Space.from_tune(given)
+
+
+def _is_finite(value: object) -> bool:
+    try:
+        return math.isfinite(finite(value, 0))
+    except TrialError:
+        return False
+
+
+def _end(value: object, failure: str) -> Event:
+    """The event of a trial that ended with this value, or with the failure where one is told."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if failure:
+        return Event(Kind.FAILED, None, {"reason": failure})
+    if not _is_finite(value):
+        return Event(Kind.FAILED, None, {"reason": f"it reported {value!r}, which is not a finite number"})
+    return Event(Kind.TOLD, None, {"value": float(cast(float, value))})
+
+
+def _tagged(event: Event, origin: str) -> Event:
+    return replace(event, data={**event.data, "tags": {**event.data["tags"], "origin": origin}})

@@ -1,0 +1,68 @@
+"""A study in TensorBoard: values and times over trials as scalars, and every configuration with its value in HPARAMS.
+
+The events are written by tensorboardX, which needs no deep-learning framework.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from raybo.errors import MissingExtra
+from raybo.history import Event, Kind, State, Trial
+from raybo.integrations.export import Exporter
+from raybo.report.tables import parameter_values
+from raybo.study import Study
+
+
+def tensorboard_exporter(destination: str) -> Exporter:
+    """A directory for `tensorboard --logdir`; each trial is written once, when it has ended.
+
+    Raises:
+        MissingExtra: tensorboardX is not installed.
+    """
+    try:
+        from tensorboardX import SummaryWriter
+    except ImportError:
+        raise MissingExtra("TensorBoard's files need tensorboardX: pip install 'raybo[tensorboard]'") from None
+    # what an earlier export left there is taken back, as all of it follows
+    writer = SummaryWriter(destination, purge_step=0)
+    seen = 0
+    best: float | None = None
+
+    def export(study: Study) -> None:
+        nonlocal seen, best
+        for event in study.events:
+            if event.number > seen and event.kind in (Kind.TOLD, Kind.FAILED):
+                assert event.trial is not None
+                trial = study.trials[event.trial]
+                if trial.value is not None:
+                    better = max if study.mode == "max" else min
+                    best = trial.value if best is None else better(best, trial.value)
+                _write(writer, study, trial, event, best)
+        seen = study.events[-1].number if study.events else 0
+        writer.flush()
+
+    return export
+
+
+def _write(writer: Any, study: Study, trial: Trial, event: Event, best: float | None) -> None:
+    at = datetime.fromisoformat(event.at).timestamp() if event.at else None
+    failed = sum(t.state in (State.FAILED, State.LOST) for t in study.trials[: trial.number + 1])
+    scalars = {
+        study.description.metric: trial.value,
+        "best": best,
+        "seconds": trial.seconds,
+        "suggest_seconds": trial.suggest_seconds,
+        "failed": failed,
+    }
+    for name, value in scalars.items():
+        if value is not None:
+            writer.add_scalar(name, value, trial.number, walltime=at)
+    if trial.value is not None:
+        values = {
+            n: v if isinstance(v, (bool, int, float, str)) else repr(v)
+            for n, v in parameter_values(study, trial.config)
+        }
+        metric = {f"hparam/{study.description.metric}": trial.value}
+        writer.add_hparams(values, metric, name=f"trial-{trial.number}", global_step=trial.number)

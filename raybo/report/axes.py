@@ -1,0 +1,95 @@
+"""How a parameter fills the axis of a figure: numbers as they are, categories at 0, 1, 2, ... under their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.history import Trial
+from raybo.report.tables import parameter_values, shown
+from raybo.space import Array, Categorical
+from raybo.space.parameters import Parameter
+from raybo.study import Study
+
+MOST_LEVELS = 60  # values of a stepped parameter that a curve shows; more are drawn like a continuum
+NAME_CHARACTERS = 18  # of a category under an axis
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One parameter of a study as figures show it.
+
+    Attributes:
+        index: which axis of the cube it is.
+        name: of the parameter, nested ones joined by dots.
+        parameter: its kind and range.
+    """
+
+    index: int
+    name: str
+    parameter: Parameter
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether only equality has meaning along it."""
+        return isinstance(self.parameter, Categorical)
+
+    @property
+    def is_log(self) -> bool:
+        """Whether equal ratios are equally far apart."""
+        return not isinstance(self.parameter, Categorical) and self.parameter.log
+
+    @property
+    def is_stepped(self) -> bool:
+        """Whether its values are few enough to be shown one by one."""
+        return self.parameter.count is not None and self.parameter.count <= MOST_LEVELS
+
+    @property
+    def labels(self) -> list[str]:
+        """The categories' names, shortened; empty for numbers."""
+        if not isinstance(self.parameter, Categorical):
+            return []
+        texts = [shown(choice) for choice in self.parameter.choices]
+        return [text if len(text) <= NAME_CHARACTERS else text[: NAME_CHARACTERS - 3] + "..." for text in texts]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """From where to where it goes, with half a category beyond each end."""
+        if isinstance(self.parameter, Categorical):
+            return -0.5, len(self.parameter.choices) - 0.5
+        return float(self.parameter.low), float(self.parameter.high)
+
+    def places(self, values: Sequence[object]) -> Array:  # (n,)
+        """Where values of the parameter stand."""
+        if isinstance(self.parameter, Categorical):
+            return np.array([self.parameter.position(value, self.name) for value in values], dtype=np.float64)
+        return np.array(values, dtype=np.float64)
+
+    def grid(self, most: int) -> tuple[Array, Array]:  # (m,), (m,)
+        """Coordinates in the cube along the axis, at most so many unless it is stepped, and where they stand."""
+        if self.is_stepped:
+            count = self.parameter.count
+            assert count is not None
+            if isinstance(self.parameter, Categorical):
+                values = list(self.parameter.choices)
+            else:
+                step = self.parameter.step or 0
+                values = [min(self.parameter.low + i * step, self.parameter.high) for i in range(count)]
+            return self.parameter.encode(values), self.places(values)
+        u = np.linspace(0.0, 1.0, most)
+        return u, self.places(self.parameter.decode(u))
+
+
+def axes_of(study: Study) -> list[Axis]:
+    """An axis for each parameter, in the space's order."""
+    parameters = study.space.parameters.values()
+    return [Axis(i, name, p) for i, (name, p) in enumerate(zip(study.space.names, parameters, strict=True))]
+
+
+def places_of(study: Study, trials: Sequence[Trial]) -> Array:  # (n, d)
+    """Where the configurations of trials stand on each parameter's axis."""
+    rows = [[value for _, value in parameter_values(study, trial.config)] for trial in trials]
+    columns = [axis.places([row[axis.index] for row in rows]) for axis in axes_of(study)]
+    return np.stack(columns, axis=1) if rows else np.empty((0, study.space.d))

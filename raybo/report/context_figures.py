@@ -1,0 +1,164 @@
+"""Figures of the contexts that trials met: their estimated law, and what luck with them did to the values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from raybo.context import Density, expected, fit_joint
+from raybo.errors import NumericalError
+from raybo.history import State
+from raybo.report.axes import Axis
+from raybo.report.emulator import history_of
+from raybo.report.panel import Panel
+from raybo.report.run_figures import hover
+from raybo.report.theme import BLUE, ORANGE, PALE, RED, axis_layout, escaped, figure, grid_of, mark_size, plotly
+from raybo.space import Array
+from raybo.study import Study
+
+CURVE = 201
+SEED = 0
+ATOMS = 256
+
+
+def density(study: Study) -> Panel | None:
+    """The estimated law of each context with those met; None where no context is declared or known."""
+    history = history_of(study)
+    if study.context is None or len(history.contexts) == 0:
+        return None
+    go = plotly()
+    assert history.context_cube is not None
+    law = Density.of(history.contexts, history.context_cube)
+    parameters = study.context.parameters.values()
+    axes = [Axis(i, name, p) for i, (name, p) in enumerate(zip(study.context.names, parameters, strict=True))]
+    columns = min(3, len(axes))
+    rows = -(-len(axes) // columns)
+    fig = grid_of(rows, columns, height=60 + 270 * rows, horizontal_spacing=0.07, vertical_spacing=0.28 / rows)
+    for k, axis in enumerate(axes):
+        where = {"row": k // columns + 1, "col": k % columns + 1}
+        u, at = axis.grid(CURVE)
+        met = history.contexts[:, axis.index]
+        if axis.is_categorical:
+            shares = [float(law.weights[np.isclose(met, level)].sum()) for level in u]
+            fig.add_trace(go.Bar(x=at, y=shares, marker={"color": BLUE}, showlegend=False), **where)
+            fig.update_yaxes(title="share of those met" if k % columns == 0 else "", rangemode="tozero", **where)
+        else:
+            curve = marginal(law, axis.index, u)
+            fig.add_trace(
+                go.Scatter(
+                    x=at,
+                    y=curve,
+                    mode="lines",
+                    fill="tozeroy",
+                    fillcolor=PALE,
+                    line={"color": BLUE, "width": 2},
+                    name="estimated density",
+                    showlegend=k == 0,
+                    hovertemplate="%{x:.4g}: %{y:.3g}<extra></extra>",
+                ),
+                **where,
+            )
+            marks = {"symbol": "line-ns-open", "size": 11, "color": ORANGE, "line": {"width": 1.2}}
+            foot = np.full(len(met), -0.05 * float(curve.max()))
+            places = axis.places(axis.parameter.decode(met))
+            fig.add_trace(
+                go.Scatter(
+                    x=places,
+                    y=foot,
+                    mode="markers",
+                    marker=marks,
+                    name="context met",
+                    showlegend=k == 0,
+                    hovertemplate="%{x:.4g}<extra></extra>",
+                ),
+                **where,
+            )
+            fig.update_yaxes(
+                title="density" if k % columns == 0 else "", range=[-0.1 * curve.max(), 1.1 * curve.max()], **where
+            )
+        fig.update_xaxes(axis_layout(axis), title_standoff=6, **where)
+    caption = (
+        f"The law of the context as estimated from the {len(history.contexts)} that were met (the strokes below the "
+        "curve); densities are per declared range."
+    )
+    return Panel("contexts", "The contexts", caption, fig)
+
+
+def marginal(law: Density, axis: int, u: Array) -> Array:  # (m,) -> (m,)
+    """The estimated density of one numeric context at coordinates u, whatever the others are."""
+    width = law.bandwidth[:, axis]
+    distances = (u[:, None] - law.contexts[:, axis]) / width
+    return np.asarray(np.exp(-0.5 * np.square(distances)) / (np.sqrt(2.0 * np.pi) * width) @ law.weights)
+
+
+def expected_and_lucky(study: Study) -> Panel | None:
+    """What trials measured beside what is expected of their configurations over all contexts; None without contexts."""
+    history = history_of(study)
+    known = [
+        trial for trial in study.trials if trial.state is State.FINISHED and history.records[trial.number].c is not None
+    ]
+    if study.context is None or history.context_cube is None or len(known) < 5:
+        return None
+    rng = np.random.default_rng(SEED)
+    law = Density.of(history.contexts, history.context_cube)
+    try:
+        joint = fit_joint(history, law, rng)
+    except NumericalError:
+        return None
+    atoms, p = law.atoms(ATOMS, rng)
+    mean, std = expected(joint.gp, np.array([history.records[t.number].x for t in known]), atoms, p)
+    middle, low, high = (history.sign * joint.outputs.invert(z) for z in (mean, mean - std, mean + std))
+    go = plotly()
+    values = np.array([trial.value for trial in known], dtype=np.float64)
+    fig = figure(height=430)
+    fig.add_trace(
+        go.Scatter(
+            x=values,
+            y=middle,
+            mode="markers",
+            name="trial",
+            marker={"color": BLUE, "size": mark_size(len(known)), "opacity": 0.6},
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": np.abs(high - middle),
+                "arrayminus": np.abs(middle - low),
+                "thickness": 0.7,
+                "width": 0,
+                "color": "rgba(47,93,155,0.35)",
+            },
+            text=[hover(study, trial) for trial in known],
+            hoverinfo="text",
+        )
+    )
+    ends = [float(min(values.min(), middle.min())), float(max(values.max(), middle.max()))]
+    line = {"color": "#9aa1a9", "width": 1, "dash": "dot"}
+    fig.add_trace(go.Scatter(x=ends, y=ends, mode="lines", line=line, name="as expected", hoverinfo="skip"))
+    sign = history.sign
+    lucky, steady = int(np.argmax(sign * values)), int(np.argmax(sign * middle))
+    for name, which, symbol, colour in (
+        ("best value measured", lucky, "triangle-up", RED),
+        ("best expectation", steady, "star", ORANGE),
+    ):
+        fig.add_trace(
+            go.Scatter(
+                x=[values[which]],
+                y=[middle[which]],
+                mode="markers",
+                name=f"{name}: trial {known[which].number}",
+                marker={"color": colour, "symbol": symbol, "size": 15, "line": {"color": "white", "width": 1}},
+                hoverinfo="skip",
+            )
+        )
+    metric = escaped(study.description.metric)
+    fig.update_xaxes(title=f"{metric} as measured, at the context met")
+    fig.update_yaxes(title=f"{metric} expected over contexts")
+    verdict = (
+        "Here both are the same trial."
+        if lucky == steady
+        else "The best value measured is not the best expectation: the star is the one to choose."
+    )
+    caption = (
+        "Each trial's value beside what its configuration is expected to give over the estimated law of the context, "
+        f"with the estimate's standard deviation. {verdict}"
+    )
+    return Panel("expected", "Expected and lucky", caption, fig)

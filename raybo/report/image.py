@@ -1,0 +1,165 @@
+"""One picture of a study for a paper or a slide, by matplotlib: the best so far, what matters, slices, a map."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from raybo.errors import MissingExtra, RayboError
+from raybo.history import State
+from raybo.report.axes import Axis, axes_of, places_of
+from raybo.report.emulator import Emulator
+from raybo.report.importance import Importance, importance
+from raybo.report.run_figures import running_best, value_range
+from raybo.report.theme import BLUE, GREY, LIGHT, ORANGE, RED, SCALE
+from raybo.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SHOWN = 3  # parameters with a slice
+BARS = 8  # parameters among those that matter
+CURVE, MAP = 201, 61  # coordinates along a slice, and along each side of the map
+LEGEND: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.02, 0.98), "ncols": 3, "handletextpad": 0.3}
+STYLE: Any = {
+    "font.size": 8.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "legend.frameon": False,
+    "savefig.dpi": 200,
+    "svg.fonttype": "none",
+}
+
+
+def write_image(study: Study, path: Path) -> None:
+    """Write the picture in the format that the file's name ends in.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        RayboError: the file cannot be written.
+    """
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("pictures need matplotlib: pip install 'raybo[plot]'") from None
+    emulator = Emulator.of(study)
+    found = None if emulator is None else importance(emulator)
+    with mpl.rc_context(STYLE):
+        if emulator is None or found is None:
+            figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+            _best_so_far(study, figure.add_subplot())
+        else:
+            figure = Figure(figsize=(9.8, 5.8), layout="constrained")
+            plots = figure.subplots(2, 3)
+            _best_so_far(study, plots[0, 0])
+            _importance(study, found, plots[0, 1])
+            if study.space.d > 1:
+                _map(study, emulator, found, plots[0, 2])
+            else:
+                plots[0, 2].set_axis_off()
+            for k, plot in enumerate(plots[1]):
+                if k < min(SHOWN, study.space.d):
+                    _slice(study, emulator, axes_of(study)[found.order[k]], plot, first=k == 0)
+                else:
+                    plot.set_axis_off()
+        try:
+            figure.savefig(path)
+        except OSError as error:
+            raise RayboError(f"{path}: it cannot be written ({error.strerror}); give another file") from error
+
+
+def _best_so_far(study: Study, plot: Axes) -> None:
+    done = [trial for trial in study.trials if trial.state is State.FINISHED]
+    numbers = np.array([trial.number for trial in done])
+    values = np.array([trial.value for trial in done], dtype=np.float64)
+    low, high, is_log, _ = value_range(study, values)
+    if is_log:
+        plot.set_yscale("log")
+    plot.plot(numbers, values, ".", color=BLUE, alpha=0.6, label="trial")
+    if done:
+        line = running_best(values, study.mode)
+        plot.step([*numbers, len(study.trials) - 1], [*line, line[-1]], where="post", color=ORANGE, label="best so far")
+    failed = [trial.number for trial in study.trials if trial.state in (State.FAILED, State.LOST)]
+    ends = (10.0**low, 10.0**high) if is_log else (low, high)
+    if failed:
+        plot.plot(failed, np.full(len(failed), ends[0]), "x", color=RED, clip_on=False, label="failed")
+    plot.set_ylim(*ends)
+    plot.set(title="Best", xlabel="trial", ylabel=study.description.metric)
+    plot.legend(**LEGEND)
+
+
+def _importance(study: Study, found: Importance, plot: Axes) -> None:
+    order = found.order[:BARS][::-1]
+    names = [axes_of(study)[i].name for i in order]
+    rows = np.arange(len(order))
+    for name, index, colour, at in (("total", found.total, LIGHT, rows - 0.2), ("alone", found.main, BLUE, rows + 0.2)):
+        middle = index[1, order]
+        ends = np.maximum([middle - index[0, order], index[2, order] - middle], 0.0)
+        bars = {"elinewidth": 0.8, "ecolor": "#4a5058"}
+        plot.barh(at, middle, 0.4, xerr=ends, color=colour, label=name, error_kw=bars)
+    plot.set_yticks(rows, names)
+    plot.set(title="What matters", xlabel="share of the objective's variance", xlim=(0.0, None))
+    plot.legend(**LEGEND, reverse=True)
+
+
+def _slice(study: Study, emulator: Emulator, axis: Axis, plot: Axes, *, first: bool) -> None:
+    u, at = axis.grid(CURVE)
+    X = np.repeat(emulator.best[None, :], len(u), axis=0)
+    X[:, axis.index] = u
+    middle, below, above = emulator.band(X)
+    done = [trial for trial in study.trials if trial.state is State.FINISHED]
+    values = np.array([trial.value for trial in done], dtype=np.float64)
+    low, high, is_log, _ = value_range(study, values)
+    if is_log:
+        plot.set_yscale("log")
+    plot.plot(places_of(study, done)[:, axis.index], values, ".", color=BLUE, alpha=0.35, label="trial")
+    if axis.is_stepped:
+        ends = np.maximum([middle - below, above - middle], 0.0)
+        plot.errorbar(at, middle, ends, fmt="_", color=ORANGE, markersize=9, elinewidth=0.9, label="model")
+    else:
+        plot.fill_between(at, below, above, color=ORANGE, alpha=0.18, linewidth=0)
+        plot.plot(at, middle, color=ORANGE, label="model")
+    plot.set_ylim(*((10.0**low, 10.0**high) if is_log else (low, high)))
+    plot.set(title=f"Along {axis.name}", xlabel=axis.name, ylabel=study.description.metric if first else "")
+    _scale(plot, axis, "x")
+    if first:
+        plot.legend(**LEGEND)
+
+
+def _map(study: Study, emulator: Emulator, found: Importance, plot: Axes) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    a, b = (axes_of(study)[i] for i in found.order[:2])
+    (u, x), (v, y) = a.grid(MAP), b.grid(MAP)
+    X = np.repeat(emulator.best[None, :], len(u) * len(v), axis=0)
+    X[:, a.index], X[:, b.index] = np.tile(u, len(v)), np.repeat(v, len(u))
+    z = emulator.band(X)[0].reshape(len(v), len(u))
+    colours: Any = LinearSegmentedColormap.from_list("raybo", SCALE)
+    if a.is_stepped or b.is_stepped:
+        drawn: Any = plot.pcolormesh(x, y, z, cmap=colours if study.mode == "max" else colours.reversed())
+    else:
+        drawn = plot.contourf(x, y, z, levels=14, cmap=colours if study.mode == "max" else colours.reversed())
+    figure: Any = plot.figure
+    figure.colorbar(drawn, ax=plot, label=study.description.metric)
+    done = places_of(study, [trial for trial in study.trials if trial.state is State.FINISHED])
+    plot.plot(done[:, a.index], done[:, b.index], ".", color="#2b3036", alpha=0.5, markersize=3)
+    best = places_of(study, [study.best])[0]
+    plot.plot(best[a.index], best[b.index], "*", color=ORANGE, markeredgecolor="white", markersize=13)
+    plot.set(title="Through the best trial", xlabel=a.name, ylabel=b.name)
+    _scale(plot, a, "x")
+    _scale(plot, b, "y")
+
+
+def _scale(plot: Axes, axis: Axis, which: str) -> None:
+    if axis.is_categorical:
+        places = list(range(len(axis.labels)))
+        getattr(plot, f"set_{which}ticks")(places, axis.labels)
+    elif axis.is_log:
+        getattr(plot, f"set_{which}scale")("log")
+    getattr(plot, f"set_{which}lim")(*axis.range)

@@ -1,0 +1,342 @@
+"""Figures of what is known of the objective: what matters, slices and contours of its surrogate, and all parameters."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+
+from raybo.history import State
+from raybo.report.axes import Axis, axes_of, places_of
+from raybo.report.emulator import CONDITIONED, Emulator
+from raybo.report.importance import Importance
+from raybo.report.panel import Panel
+from raybo.report.run_figures import hover, value_range
+from raybo.report.theme import (
+    BLUE,
+    LIGHT,
+    ORANGE,
+    RED,
+    SCALE,
+    axis_layout,
+    escaped,
+    escaped_all,
+    figure,
+    grid_of,
+    mark_size,
+    plotly,
+)
+from raybo.space import Array
+from raybo.study import Study
+
+SLICES, PAIRED, COLUMNS = 12, 4, 3  # parameters with a slice, parameters of the contours, plots in a row
+CURVE, MAP = 101, 41  # coordinates along a slice, and along each side of a contour map
+BRIEF = 10  # characters of a category beside its line among others
+BARS, LINES = 20, 14  # parameters in the figure of importance, and in that of all parameters
+
+
+def importance_bars(study: Study, emulator: Emulator, found: Importance) -> Panel | None:
+    """Main and total effects with their uncertainty; None where there is one parameter only."""
+    if study.space.d < 2:
+        return None
+    go = plotly()
+    axes = axes_of(study)
+    order = found.order[:BARS][::-1]
+    names = escaped_all([axes[i].name for i in order])
+    fig = figure(height=110 + 44 * len(order), barmode="group", bargap=0.3)
+    for name, index, colour in (("total", found.total, LIGHT), ("alone", found.main, BLUE)):
+        middle = index[1, order]
+        fig.add_trace(
+            go.Bar(
+                y=names,
+                x=middle,
+                orientation="h",
+                name=name,
+                marker={"color": colour},
+                error_x={
+                    "type": "data",
+                    "symmetric": False,
+                    "array": index[2, order] - middle,
+                    "arrayminus": middle - index[0, order],
+                    "color": "#4a5058",
+                    "thickness": 1.2,
+                    "width": 3,
+                },
+                hovertemplate="%{y}: %{x:.2f}<extra>" + name + "</extra>",
+            )
+        )
+    fig.update_layout(legend_traceorder="reversed")
+    fig.update_xaxes(title="share of the objective's variance", range=[0, 1.05], tickformat=".0%")
+    fig.update_yaxes(automargin=True, showgrid=False)
+    caption = (
+        "How much of the objective's variance over the whole space a parameter explains alone, and with its "
+        "interactions (Sobol's main and total indices of the surrogate); whiskers hold nine in ten functions that "
+        f"the trials allow. {_trust(emulator)}"
+    )
+    return Panel("importance", "Which parameters matter", caption, fig)
+
+
+def slices(study: Study, emulator: Emulator, order: list[int]) -> Panel:
+    """The surrogate along each parameter through the best trial."""
+    go = plotly()
+    axes = [axes_of(study)[i] for i in order[:SLICES]]
+    columns = min(COLUMNS, len(axes))
+    rows = math.ceil(len(axes) / columns)
+    fig = grid_of(
+        rows,
+        columns,
+        height=60 + 270 * rows,
+        shared_yaxes=True,
+        horizontal_spacing=0.035,
+        vertical_spacing=min(0.3, 0.26 / rows),
+    )
+    done = [trial for trial in study.trials if trial.state is State.FINISHED]
+    failed = [trial for trial in study.trials if trial.state in (State.FAILED, State.LOST)]
+    places, lost = places_of(study, done), places_of(study, failed)
+    values = np.array([trial.value for trial in done], dtype=np.float64)
+    low, high, is_log, _ = value_range(study, values)
+    foot = low + 0.015 * (high - low)
+    for k, axis in enumerate(axes):
+        where = {"row": k // columns + 1, "col": k % columns + 1}
+        u, at = axis.grid(CURVE)
+        X = np.repeat(emulator.best[None, :], len(u), axis=0)
+        X[:, axis.index] = u
+        middle, below, above = emulator.band(X)
+        first = k == 0
+        if axis.is_stepped:
+            fig.add_trace(
+                go.Scatter(
+                    x=at,
+                    y=middle,
+                    mode="markers",
+                    name="model",
+                    legendgroup="model",
+                    showlegend=first,
+                    marker={"symbol": "line-ew-open", "size": 13, "color": ORANGE, "line": {"width": 2.5}},
+                    error_y={
+                        "type": "data",
+                        "symmetric": False,
+                        "array": above - middle,
+                        "arrayminus": middle - below,
+                        "color": ORANGE,
+                        "thickness": 1.2,
+                        "width": 0,
+                    },
+                    hovertemplate="%{y:.4g}<extra></extra>",
+                ),
+                **where,
+            )
+        else:
+            fig.add_trace(
+                go.Scatter(
+                    x=np.concatenate([at, at[::-1]]),
+                    y=np.concatenate([above, below[::-1]]),
+                    fill="toself",
+                    fillcolor="rgba(224,122,31,0.18)",
+                    line={"width": 0},
+                    hoverinfo="skip",
+                    showlegend=False,
+                ),
+                **where,
+            )
+            fig.add_trace(
+                go.Scatter(
+                    x=at,
+                    y=middle,
+                    mode="lines",
+                    name="model",
+                    legendgroup="model",
+                    showlegend=first,
+                    line={"color": ORANGE, "width": 2.2},
+                    hovertemplate="%{y:.4g}<extra></extra>",
+                ),
+                **where,
+            )
+        fig.add_trace(
+            go.Scatter(
+                x=_spread(axis, places[:, axis.index]),
+                y=values,
+                mode="markers",
+                name="trial",
+                legendgroup="trial",
+                showlegend=first,
+                marker={"color": BLUE, "size": mark_size(len(done)) - 1.5, "opacity": 0.45},
+                text=[f"trial {trial.number}: {trial.value:.6g}" for trial in done],
+                hoverinfo="text",
+            ),
+            **where,
+        )
+        if failed:
+            fig.add_trace(
+                go.Scatter(
+                    x=_spread(axis, lost[:, axis.index]),
+                    y=[10.0**foot if is_log else foot] * len(failed),
+                    mode="markers",
+                    name="failed",
+                    legendgroup="failed",
+                    showlegend=first,
+                    marker={"color": RED, "symbol": "x", "size": 6},
+                    text=[f"trial {trial.number}: {escaped(trial.reason[:100])}" for trial in failed],
+                    hoverinfo="text",
+                ),
+                **where,
+            )
+        fig.update_xaxes(axis_layout(axis), title_standoff=6, **where)
+    fig.update_yaxes(range=[low, high], type="log" if is_log else "linear")
+    for row in range(1, rows + 1):
+        fig.update_yaxes(title=escaped(study.description.metric), row=row, col=1)
+    more = "" if len(axes) == study.space.d else f" The {len(axes)} that matter most of {study.space.d} are shown."
+    caption = (
+        "The surrogate along one parameter with all others as in the best trial: its median, and a band that holds "
+        f"the objective four times in five; blue marks are all trials, wherever else they lie.{more}"
+    )
+    return Panel("slices", "Slices through the best trial", caption, fig)
+
+
+def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None:
+    """Maps of the surrogate over pairs of parameters through the best trial; None where there is one parameter."""
+    if study.space.d < 2:
+        return None
+    go = plotly()
+    chosen = [axes_of(study)[i] for i in order[:PAIRED]]
+    pairs = list(combinations(chosen, 2))
+    columns = min(COLUMNS, len(pairs))
+    rows = math.ceil(len(pairs) / columns)
+    fig = grid_of(rows, columns, height=70 + 330 * rows, horizontal_spacing=0.1, vertical_spacing=min(0.3, 0.3 / rows))
+    done = [trial for trial in study.trials if trial.state is State.FINISHED]
+    failed = [trial for trial in study.trials if trial.state in (State.FAILED, State.LOST)]
+    places, lost = places_of(study, done), places_of(study, failed)
+    best = next(i for i, trial in enumerate(done) if trial.number == study.best.number)
+    maps = [_map(emulator, a, b) for a, b in pairs]
+    low = min(float(z.min()) for _, _, z in maps)
+    high = max(float(z.max()) for _, _, z in maps)
+    for k, ((a, b), (x, y, z)) in enumerate(zip(pairs, maps, strict=True)):
+        where = {"row": k // columns + 1, "col": k % columns + 1}
+        colours = {
+            "colorscale": SCALE,
+            "reversescale": study.mode == "min",
+            "zmin": low,
+            "zmax": high,
+            "showscale": k == 0,
+            "colorbar": {"title": {"text": escaped(study.description.metric), "side": "right"}, "thickness": 14},
+            "hovertemplate": "%{z:.4g}<extra>model</extra>",
+        }
+        if a.is_stepped or b.is_stepped:
+            fig.add_trace(go.Heatmap(x=x, y=y, z=z, **colours), **where)
+        else:
+            lines = {"coloring": "heatmap", "showlines": True}
+            seam = {"color": "rgba(255,255,255,0.55)", "width": 0.8}
+            fig.add_trace(go.Contour(x=x, y=y, z=z, ncontours=14, contours=lines, line=seam, **colours), **where)
+        marks = [("trial", places, "circle", "rgba(43,48,54,0.55)", 4.5, done), ("failed", lost, "x", RED, 6, failed)]
+        marks.append(("best", places[[best]], "star", ORANGE, 15, [done[best]]))
+        for name, at, symbol, colour, size, trials in marks:
+            if len(at):
+                fig.add_trace(
+                    go.Scatter(
+                        x=_spread(a, at[:, a.index]) if name != "best" else at[:, a.index],
+                        y=_spread(b, at[:, b.index]) if name != "best" else at[:, b.index],
+                        mode="markers",
+                        name=name,
+                        legendgroup=name,
+                        showlegend=k == 0,
+                        marker={
+                            "color": colour,
+                            "symbol": symbol,
+                            "size": size,
+                            "line": {"color": "white", "width": 1.0 if name == "best" else 0.5},
+                        },
+                        text=[hover(study, trial) for trial in trials] if k == 0 else [str(t.number) for t in trials],
+                        hoverinfo="text",
+                    ),
+                    **where,
+                )
+        fig.update_xaxes(axis_layout(a), title_standoff=6, showgrid=False, **where)
+        fig.update_yaxes(axis_layout(b), title_standoff=4, showgrid=False, **where)
+    more = "" if len(chosen) == study.space.d else f" Pairs of the {len(chosen)} parameters that matter most."
+    caption = (
+        "The surrogate's median over two parameters with all others as in the best trial (the star), darker is "
+        f"better; dots are all trials, wherever else they lie.{more}"
+    )
+    return Panel("contours", "Two parameters at a time", caption, fig)
+
+
+def parallel(study: Study, order: list[int]) -> Panel | None:
+    """Every finished trial as a line over all parameters; None where there is one parameter or no result."""
+    done = [trial for trial in study.trials if trial.state is State.FINISHED]
+    if study.space.d < 2 or not done:
+        return None
+    go = plotly()
+    axes = [axes_of(study)[i] for i in order[:LINES]]
+    values = np.array([trial.value for trial in done], dtype=np.float64)
+    # the best lines are drawn last, above the others
+    rank = np.argsort(values if study.mode == "max" else -values, kind="stable")
+    places = places_of(study, done)[rank]
+    low, high, is_log, _ = value_range(study, values)
+    shown = (np.log10(values) if is_log else values)[rank]
+    dimensions = [_dimension(axis, places[:, axis.index]) for axis in axes]
+    metric = escaped(study.description.metric)
+    shown = np.clip(shown, low, high)
+    dimensions.append({"label": f"log10 {metric}" if is_log else metric, "values": shown})
+    fig = figure(height=430)
+    fig.add_trace(
+        go.Parcoords(
+            line={
+                "color": shown,
+                "colorscale": SCALE,
+                "reversescale": study.mode == "min",
+            },
+            dimensions=dimensions,
+            labelangle=-18 if len(axes) > 6 else 0,
+            labelfont={"size": 13},
+            tickfont={"size": 11},
+            rangefont={"size": 1, "color": "rgba(0,0,0,0)"},
+        )
+    )
+    fig.update_layout(margin={"l": 80, "r": 70, "t": 90 if len(axes) > 6 else 60, "b": 30})
+    caption = (
+        "Each line is a finished trial, darker is better; drag along an axis to keep only the lines that pass there, "
+        "click it to undo."
+    )
+    return Panel("parallel", "All parameters at once", caption, fig)
+
+
+def _dimension(axis: Axis, at: Array) -> dict[str, object]:
+    low, high = axis.range
+    if axis.is_categorical:
+        names = [text if len(text) <= BRIEF else text[: BRIEF - 2] + ".." for text in axis.labels]
+        ticks = {"tickvals": list(range(len(names))), "ticktext": escaped_all(names)}
+        return {"label": escaped(axis.name), "values": at, "range": [low, high], **ticks}
+    if not axis.is_log:
+        return {"label": escaped(axis.name), "values": at, "range": [low, high]}
+    ends = math.log10(low), math.log10(high)
+    whole = list(range(math.ceil(ends[0] - 1e-9), math.floor(ends[1] + 1e-9) + 1))
+    tickvals: list[float] = [float(t) for t in whole] if len(whole) > 1 else [*np.linspace(*ends, 4)]
+    return {
+        "label": escaped(axis.name),
+        "values": np.log10(at),
+        "range": list(ends),
+        "tickvals": tickvals,
+        "ticktext": [f"{10.0**t:.3g}" for t in tickvals],
+    }
+
+
+def _map(emulator: Emulator, a: Axis, b: Axis) -> tuple[Array, Array, Array]:  # (p,), (q,), (q, p)
+    (u, x), (v, y) = a.grid(MAP), b.grid(MAP)
+    X = np.repeat(emulator.best[None, :], len(u) * len(v), axis=0)
+    X[:, a.index], X[:, b.index] = np.tile(u, len(v)), np.repeat(v, len(u))
+    return x, y, emulator.band(X)[0].reshape(len(v), len(u))
+
+
+def _spread(axis: Axis, at: Array) -> Array:
+    """Marks of a category side by side, by the golden ratio, so that many are not one."""
+    if not axis.is_categorical:
+        return at
+    return np.asarray(at + 0.5 * (np.arange(len(at)) * 0.6180339887 % 1.0 - 0.5))
+
+
+def _trust(emulator: Emulator) -> str:
+    explained = max(0.0, emulator.explained)
+    judged = "" if explained >= 0.5 else ", so take it with care"
+    of = "" if len(emulator.history.y) <= CONDITIONED else f" (made of {emulator.gp.n} of the trials)"
+    return f"Left out one at a time, trials are predicted to {100.0 * explained:.0f} % of their variance{of}{judged}."

@@ -1,0 +1,97 @@
+"""What the workers did when: the spans of time in which trials ran, and the fewest lanes that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from raybo.history import Event, Kind, State
+from raybo.study import Study
+
+CLOCK_SECONDS = 2e-3  # beginnings are told in milliseconds
+
+
+@dataclass(frozen=True)
+class Span:
+    """One attempt at a trial.
+
+    Attributes:
+        trial: its number.
+        begin, end: seconds since the study began.
+        lane: which worker of its host, from 0.
+        host: where it ran; empty where it did not say.
+        state: how the trial ended; lost also for an attempt that another one followed, pending while it runs.
+    """
+
+    trial: int
+    begin: float
+    end: float
+    lane: int
+    host: str
+    state: State
+
+
+def spans(study: Study) -> list[Span]:
+    """Every attempt of which times are known, by its beginning.
+
+    A trial says itself when it began and how long it took. Of one that was lost only the journal's times are known.
+    """
+    timed = [event for event in study.events if event.at]
+    if not timed:
+        return []
+    start, last = _seconds(timed[0].at), _seconds(timed[-1].at)
+    asked: dict[int, float] = {}
+    found: list[tuple[float, float, int, str, State]] = []
+    for event in timed:
+        number, at = event.trial, _seconds(event.at)
+        if number is None:
+            continue
+        if event.kind is Kind.ASKED:
+            if study.trials[number].tags.get("origin") != "added":
+                asked[number] = at
+        elif number in asked and event.kind is not Kind.MET:
+            begin, end = _ran(event, asked.pop(number), at)
+            state = State.LOST if event.kind is Kind.RETRIED else study.trials[number].state
+            found.append((begin, end, number, str(event.data.get("host", "")), state))
+            if event.kind is Kind.RETRIED:
+                asked[number] = at
+    found += [(at, max(at, last), number, "", State.PENDING) for number, at in asked.items()]
+    return _in_lanes((begin - start, end - start, number, host, state) for begin, end, number, host, state in found)
+
+
+def busy_share(found: list[Span]) -> float:
+    """Which part of the workers' time trials filled, from the first beginning to the last end."""
+    if not found:
+        return 0.0
+    lanes = len({(span.host, span.lane) for span in found})
+    elapsed = max(span.end for span in found) - min(span.begin for span in found)
+    return sum(span.end - span.begin for span in found) / (lanes * elapsed) if elapsed > 0.0 else 1.0
+
+
+def _ran(event: Event, asked: float, ended: float) -> tuple[float, float]:
+    if "started" not in event.data or event.data.get("seconds") is None:
+        return asked, ended
+    begin = _seconds(str(event.data["started"]))
+    return begin, begin + float(event.data["seconds"])
+
+
+def _in_lanes(rows: Iterable[tuple[float, float, int, str, State]]) -> list[Span]:
+    """Each in the first lane that is free, a new one where all are taken."""
+    free: dict[str, list[float]] = {}
+    placed = []
+    for begin, end, number, host, state in sorted(rows, key=lambda row: (row[0], row[2])):
+        ends = free.setdefault(host, [])
+        open_lanes = [lane for lane, until in enumerate(ends) if until <= begin + CLOCK_SECONDS]
+        if open_lanes:
+            lane = open_lanes[0]
+            ends[lane] = end
+        else:
+            lane = len(ends)
+            ends.append(end)
+        placed.append(Span(number, begin, end, lane, host, state))
+    return placed
+
+
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp()

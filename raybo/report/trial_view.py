@@ -1,0 +1,83 @@
+"""Everything about one trial, for a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from raybo import methods
+from raybo.errors import TrialError
+from raybo.history import Event, Kind, State, Trial
+from raybo.report.tables import STYLES, parameter_values, shown
+from raybo.searcher import explain
+from raybo.study import Study
+
+TAG_CHARACTERS = 100  # of a tag's value
+
+
+def trial_view(study: Study, number: int) -> Group:
+    """What `raybo show --trial` prints: result, configuration, why it was tried, what happened when, its traceback.
+
+    Raises:
+        TrialError: there is no such trial.
+    """
+    if not 0 <= number < len(study.trials):
+        raise TrialError(f"trial {number}: no such trial; the study has {len(study.trials)}, numbered from 0")
+    trial = study.trials[number]
+    parts: list[RenderableType] = [_heading(study, trial)]
+    parts += _section("configuration", [(n, shown(v)) for n, v in parameter_values(study, trial.config)])
+    method = methods.make(study.description.method, **study.description.options)
+    tags = [(key, _brief(value)) for key, value in trial.tags.items()]
+    parts += [Text("\nwhy it was tried", style="bold"), Text(f"  {explain(method, trial)}")]
+    parts += _section("what the method noted", tags)
+    metrics = {**(trial.context or {}), **(trial.details.get("metrics") or {})}
+    parts += _section("what else it returned", [(name, shown(value)) for name, value in metrics.items()])
+    parts += _section("what happened", [_told(event) for event in study.events if event.trial == number])
+    if trace := trial.details.get("traceback"):
+        parts += [Text("\ntraceback", style="bold"), Text(str(trace).rstrip())]
+    return Group(*parts)
+
+
+def _heading(study: Study, trial: Trial) -> Text:
+    text = Text.assemble(
+        (f"trial {trial.number}", "bold"),
+        f" of {study.description.objective}: ",
+        (str(trial.state), STYLES[trial.state]),
+    )
+    if trial.value is not None:
+        text.append(f", {study.description.metric} {trial.value!r}")
+        if study.best.number == trial.number:
+            text.append(", the best so far", style="bold green")
+    elif trial.reason:
+        text.append(f": {trial.reason}", style="red" if trial.state in (State.FAILED, State.LOST) else "")
+    return text
+
+
+def _section(title: str, rows: list[tuple[str, str]]) -> list[RenderableType]:
+    if not rows:
+        return []
+    grid = Table.grid(padding=(0, 2))
+    for name, value in rows:
+        grid.add_row(Text(f"  {name}"), Text(value))
+    return [Text(f"\n{title}", style="bold"), grid]
+
+
+def _told(event: Event) -> tuple[str, str]:
+    data, at = event.data, event.at.replace("T", " ").replace("+00:00", " UTC")
+    attempt = f"attempt {data['attempt']}" if "attempt" in data else ""
+    seconds = f"{data['seconds']:.3f} s" if isinstance(data.get("seconds"), (int, float)) else ""
+    words = {
+        Kind.ASKED: f"asked, after {1_000 * float(data.get('suggest_seconds', 0.0)):.1f} ms of thought",
+        Kind.RETRIED: f"started again: {data.get('reason', '')}",
+    }.get(event.kind, str(event.kind))
+    host = f"on {data['host']}" if data.get("host") else ""
+    return at or f"event {event.number}", ", ".join(part for part in (words, attempt, seconds, host) if part)
+
+
+def _brief(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        text = "[" + ", ".join(_brief(item) for item in value) + "]"
+    else:
+        text = shown(value)
+    return text if len(text) <= TAG_CHARACTERS else text[: TAG_CHARACTERS - 3] + "..."

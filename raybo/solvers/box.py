@@ -1,0 +1,94 @@
+"""A box inside a domain, as a domain itself, so that every solver can search near a point.
+
+u in [0,1]^d  stands for  x = low + u (high - low)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from raybo.solvers.domain import Array, Domain
+from raybo.solvers.solution import Differentiable
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """The points of a domain between two corners; a categorical axis, which knows no between, is whole.
+
+    Attributes:
+        domain: what it is a part of. low, high: (d,), the corners, in the domain's coordinates.
+    """
+
+    domain: Domain
+    low: Array
+    high: Array
+
+    @classmethod
+    def around(cls, domain: Domain, x: Array, radius: float | Array) -> Box:
+        """The box of x -+ radius (one, or (d,)); on a discrete axis it reaches the next level on each side at least."""
+        low, high = np.clip(x - radius, 0.0, 1.0), np.clip(x + radius, 0.0, 1.0)
+        for j, (levels, categorical) in enumerate(zip(domain.levels, domain.categorical, strict=True)):
+            if categorical:
+                low[j], high[j] = 0.0, 1.0
+            elif levels is not None:
+                here = int(np.argmin(np.abs(levels - x[j])))
+                reached = levels[(levels >= low[j]) & (levels <= high[j])]
+                reached = np.append(reached, levels[max(here - 1, 0) : here + 2])
+                low[j], high[j] = reached.min(), reached.max()
+        return cls(domain, low, high)
+
+    @property
+    def d(self) -> int:
+        """Number of axes."""
+        return self.domain.d
+
+    @property
+    def categorical(self) -> tuple[bool, ...]:
+        """Per axis, whether only equality of coordinates has meaning."""
+        return self.domain.categorical
+
+    @cached_property
+    def levels(self) -> tuple[Array | None, ...]:
+        """Per axis, the levels within the box, in its own coordinates; None for a continuum."""
+        return tuple(
+            None if levels is None else self.inwards(levels[(levels >= a) & (levels <= b), None], j)[:, 0]
+            for j, (levels, a, b) in enumerate(zip(self.domain.levels, self.low, self.high, strict=True))
+        )
+
+    def snap(self, U: Array) -> Array:  # (m, d) -> (m, d)
+        """The runnable points nearest to the rows of U, in the box's own coordinates."""
+        return self.inwards(np.clip(self.domain.snap(self.outwards(np.clip(U, 0.0, 1.0))), self.low, self.high))
+
+    def outwards(self, U: Array) -> Array:  # (m, d) -> (m, d)
+        """From the box's coordinates to the domain's."""
+        return self.low + U * self._width
+
+    def inwards(self, X: Array, axis: int | None = None) -> Array:  # (m, d) -> (m, d)
+        """From the domain's coordinates, of all axes or of one, to the box's."""
+        which = slice(None) if axis is None else slice(axis, axis + 1)
+        return np.asarray((X - self.low[which]) / self._width[which])
+
+    @cached_property
+    def _width(self) -> Array:  # (d,)
+        width = self.high - self.low
+        return np.where(width > 0.0, width, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """A function of the domain's points as one of the box's."""
+
+    function: Differentiable
+    box: Box
+
+    def value(self, U: Array) -> Array:  # (m, d) -> (m,)
+        """The function at the rows of U."""
+        return self.function.value(self.box.outwards(U))
+
+    def value_and_gradient(self, U: Array) -> tuple[Array, Array]:  # (m,), (m, d)
+        """The function and its gradient in u."""
+        value, gradient = self.function.value_and_gradient(self.box.outwards(U))
+        return value, gradient * (self.box.high - self.box.low)

@@ -1,0 +1,120 @@
+"""A trial's context as its user reports it: what is taken as it is, moved, missing or rejected.
+
+    reported                                          taken as                                        noted
+    a declared value                                  that                                            no
+    a finite number beyond the declared bounds        the nearest bound                               yes
+    a finite number between the declared steps        the nearest declared value                      yes
+    nothing under one of the declared names           missing: the trial has no context               once a study
+    NaN, infinite, not a number, an unknown category  rejected: the trial has no context              yes
+
+A context of several values is known as a whole or not at all. A trial without one counts as any other for its value;
+only the model over contexts leaves it out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from raybo.errors import SpaceError
+from raybo.space.parameters import Categorical, Float, Integer, Parameter
+from raybo.space.space import Config, Space
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What became of a reported context.
+
+    Attributes:
+        values: the context as it is kept; None where it is missing or rejected.
+        missing: the declared names that were not reported.
+        note: what was wrong with it, or which values were moved and from where; empty where neither.
+    """
+
+    values: Config | None = None
+    missing: tuple[str, ...] = ()
+    note: str = ""
+
+
+def context_space(declared: Space | Mapping[str, Any] | None, space: Space) -> Space | None:
+    """The space of the contexts declared beside a space.
+
+    Raises:
+        SpaceError: it is none, it is nested, or it shares a name with the space.
+    """
+    if declared is None:
+        return None
+    context = declared if isinstance(declared, Space) else Space(declared)
+    for path, name in zip(context.parameters, context.names, strict=True):
+        if len(path) > 1 or name not in context.template:
+            raise SpaceError(f"context {name}: a context is a flat dict of names; it cannot be nested")
+        if name in space.template:
+            raise SpaceError(f"context {name}: the space has a parameter of that name; give it another one")
+    return context
+
+
+def read_context(context: Space, reported: Mapping[str, Any]) -> Reading:
+    """The treatment of what a trial reported; names that are not declared are not looked at."""
+    missing = tuple(name for name in context.names if name not in reported)
+    if missing:
+        return Reading(missing=missing)
+    values: Config = {}
+    moved = []
+    for name, parameter in zip(context.names, context.parameters.values(), strict=True):
+        value = reported[name]
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            value = value[()]
+        try:
+            values[name] = kept = _nearest(parameter, value, name)
+        except SpaceError as error:
+            return Reading(note=f"context {error}")
+        if not isinstance(parameter, Categorical) and _is_off(parameter, kept, value):
+            moved.append(f"context {name}: {value} is not in {parameter!r} and was taken as {kept:g}")
+    return Reading(values, note="; ".join(moved))
+
+
+def read_text(context: Space | None, name: str, text: str) -> Any:
+    """A context's value as a command line tells it; the text itself where it is none, for `read_context` to refuse."""
+    parameter = None if context is None else context.parameters.get((name,))
+    if isinstance(parameter, Categorical):
+        return next((choice for choice in parameter.choices if str(choice) == text), text)
+    try:
+        return text if parameter is None else float(text)
+    except ValueError:
+        return text
+
+
+def context_data(context: Space, reading: Reading) -> dict[str, Any]:
+    """What an event holds of a context: its values in the user's units and in [0, 1], and what is to be said of it."""
+    data: dict[str, Any] = {}
+    if reading.values is not None:
+        data |= {"context": context.pack(reading.values), "c": context.encode([reading.values])[0].tolist()}
+    if reading.note:
+        data["context_note"] = reading.note
+    return data
+
+
+def _nearest(parameter: Parameter, value: Any, name: str) -> Any:
+    """The declared value nearest to a finite number, or the category; SpaceError where it is neither."""
+    if isinstance(parameter, Categorical):
+        return parameter.accept(value, name)
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise SpaceError(f"{name}: a number is needed, got {value!r}")
+    if not -math.inf < value < math.inf:
+        raise SpaceError(f"{name}: a finite number is needed, got {value!r}")
+    within = float(min(max(value, parameter.low), parameter.high))  # an integer may be beyond every float
+    if parameter.step is None:
+        return within
+    step = parameter.step
+    index = round((within - parameter.low) / step)
+    return parameter.accept(min(parameter.low + index * step, parameter.high), name)
+
+
+def _is_off(parameter: Float | Integer, kept: float, value: Any) -> bool:
+    """Whether a number differs from what it was taken as by more than rounding."""
+    off = 1e-9 * (parameter.high - parameter.low)
+    return not kept - off <= value <= kept + off

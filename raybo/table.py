@@ -1,0 +1,81 @@
+"""A study's trials as a table: a row a trial, a column for each thing that is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from raybo.errors import MissingExtra
+from raybo.history import State, Trial
+from raybo.space import Categorical, Integer, Parameter, Path, Space
+
+if TYPE_CHECKING:
+    import pandas
+
+FACTS = ("number", "state", "value", "seconds", "attempt", "reason")
+NUMBERS = {"number": "int64", "value": "float64", "seconds": "float64", "attempt": "int64"}
+
+
+def columns(trials: Sequence[Trial], space: Space, context: Space | None) -> dict[str, list[Any]]:
+    """Number, state, value, seconds, attempt and reason of each trial, its parameters, and its contexts.
+
+    A parameter whose name is taken has `config.` before it, a context `context.`. What is not known is None.
+    """
+    table: dict[str, list[Any]] = {
+        "number": [trial.number for trial in trials],
+        "state": [str(trial.state) for trial in trials],
+        "value": [trial.value for trial in trials],
+        "seconds": [trial.seconds for trial in trials],
+        "attempt": [trial.attempt for trial in trials],
+        "reason": [trial.reason for trial in trials],
+    }
+    for name, _, values in _parameters(trials, space, context, table):
+        table[name] = values
+    return table
+
+
+def to_dataframe(trials: Sequence[Trial], space: Space, context: Space | None) -> pandas.DataFrame:
+    """The same as a DataFrame with typed columns: numbers as numbers, choices and states as categories.
+
+    Raises:
+        MissingExtra: pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingExtra("to_dataframe needs pandas: pip install pandas") from None
+    table = columns(trials, space, context)
+    frame = {name: pd.Series(table[name], dtype=dtype) for name, dtype in NUMBERS.items()}
+    frame["state"] = pd.Series(pd.Categorical(table["state"], categories=[str(state) for state in State]))
+    frame["reason"] = pd.Series(table["reason"], dtype="str")
+    for name, parameter, values in _parameters(trials, space, context, {name: [] for name in FACTS}):
+        if not isinstance(parameter, Categorical):
+            whole = "Int64" if None in values else "int64"
+            frame[name] = pd.Series(values, dtype=whole if isinstance(parameter, Integer) else "float64")
+        elif all(isinstance(choice, str) for choice in parameter.choices):
+            frame[name] = pd.Series(pd.Categorical(values, categories=list(parameter.choices)))
+        else:  # choices of any kind, None among them, which a column of categories cannot hold
+            frame[name] = pd.Series(values, dtype=object)
+    return pd.DataFrame({name: frame[name] for name in table})
+
+
+def _parameters(
+    trials: Sequence[Trial], space: Space, context: Space | None, taken: dict[str, list[Any]]
+) -> list[tuple[str, Parameter, list[Any]]]:
+    """Names that are free, kinds and values of parameters and contexts."""
+    found: list[tuple[str, Parameter, list[Any]]] = []
+    names = set(taken)
+    for prefix, part in (("config", space), ("context", context)):
+        for (path, parameter), name in zip(part.parameters.items(), part.names, strict=True) if part else ():
+            while name in names:  # a parameter may be called like another column
+                name = f"{prefix}.{name}"
+            names.add(name)
+            configs = [trial.config if prefix == "config" else trial.context for trial in trials]
+            found.append((name, parameter, [None if config is None else _value(config, path) for config in configs]))
+    return found
+
+
+def _value(config: Any, path: Path) -> Any:
+    for key in path:
+        config = config[key]
+    return config

@@ -1,0 +1,187 @@
+"""What a study knows before it proposes anything: results of other studies, and configurations to be run first.
+
+Both enter the journal as trials. A result is a finished trial with the tag `origin: added`; a configuration without a
+value is a pending one with `origin: enqueued`, which the engine runs before it asks the method for more. Entering the
+same things again adds nothing, so a command that enters them can be repeated to continue its study.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+from raybo import journal
+from raybo.errors import JournalError, SpaceError
+from raybo.history import Event, Kind, State
+from raybo.journal import Description, Journal
+from raybo.searcher import Mode, Searcher, finite, told_context
+from raybo.space import Categorical, Config, Space
+from raybo.study import Study, load
+
+ORIGINS = ("added", "enqueued")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A configuration that the user names.
+
+    Attributes:
+        config: of the study's space.
+        value: its result in the user's sign; None where it is to be run.
+        context: what that result met, where a context is declared.
+        source: which study it is from, and its number there; empty where the user gave it.
+    """
+
+    config: Config
+    value: float | None = None
+    context: Mapping[str, Any] | None = None
+    source: Mapping[str, Any] = field(default_factory=dict)
+
+
+def known_of(entries: Sequence[Any], space: Space) -> list[Known]:
+    """What a user gives as `enqueue`: configurations, pairs of a configuration and a value, or dicts that hold both.
+
+    Raises:
+        SpaceError: an entry is none of these, or its configuration does not fit the space.
+        TrialError: a value is not a finite number.
+    """
+    found = []
+    for i, entry in enumerate(entries):
+        config, value = entry, None
+        if isinstance(entry, (tuple, list)) and len(entry) == 2:
+            config, value = entry
+        elif isinstance(entry, Mapping) and "config" in entry and set(entry) <= {"config", "value"}:
+            config, value = entry["config"], entry.get("value")
+        if not isinstance(config, Mapping):
+            raise SpaceError(f"enqueue: entry {i} is no configuration, got {entry!r}")
+        found.append(Known(space.accept(config), None if value is None else finite(value, i)))
+    return found
+
+
+def known_from(other: Study | Path | str, description: Description, space: Space) -> list[Known]:
+    """The finished trials of another study that fit a space; what only that study varied is left out.
+
+    Raises:
+        JournalError: it is about another metric, or none of its finished trials fits.
+    """
+    study = other if isinstance(other, Study) else load(other)
+    name = study.path.name if study.path is not None else study.description.objective
+    theirs = study.description
+    if (theirs.metric, theirs.mode) != (description.metric, description.mode):
+        raise JournalError(
+            f"{name}: it wants {theirs.mode} {theirs.metric}, and this study {description.mode} {description.metric}; "
+            "results of another metric say nothing here"
+        )
+    done = [trial for trial in study.trials if trial.state is State.FINISHED]
+    found, refusal = [], ""
+    for trial in done:
+        try:
+            config = space.accept(_shared(space.template, trial.config))
+        except SpaceError as error:
+            refusal = refusal or str(error)
+            continue
+        found.append(Known(config, trial.value, trial.context, {"from": name, "trial": trial.number}))
+    if not found:
+        why = f"none of its {len(done)} results fits the space: {refusal}" if done else "it has no results yet"
+        raise JournalError(f"{name}: {why}")
+    return found
+
+
+def enter(path: Path, description: Description, space: Space, context: Space | None, known: Sequence[Known]) -> int:
+    """Write what is known into the journal of a study that nobody writes; returns how many trials that added.
+
+    Raises:
+        JournalInUse, JournalError: the journal cannot be written.
+        TrialError: a context is not one that the study declares.
+    """
+    with contextlib.closing(Journal(path, description)) as opened:
+        searcher = Searcher(
+            space,
+            description.method,
+            cast(Mode, description.mode),
+            description.seed,
+            context=context,
+            **description.options,
+        )
+        for event in opened.events():
+            searcher.apply(event)
+        there = {_identity(space, t.config, t.tags) for t in searcher.trials if t.tags.get("origin") in ORIGINS}
+        events: list[Event] = []
+        count = 0
+        for entry in known:
+            origin = "enqueued" if entry.value is None else "added"
+            asked = searcher.known(entry.config)
+            tags = {**asked.data["tags"], "origin": origin, **entry.source}
+            if (identity := _identity(space, entry.config, tags)) in there:
+                continue
+            there.add(identity)
+            asked = searcher.apply(replace(asked, data={**asked.data, "tags": tags}))
+            events.append(asked)
+            count += 1
+            if entry.value is not None:
+                met = {}
+                if entry.context is not None and context is not None:
+                    met = told_context(context, entry.context, f"trial {asked.trial}")
+                events.append(searcher.apply(Event(Kind.TOLD, asked.trial, {"value": entry.value, **met})))
+        opened.append(events)
+    return count
+
+
+def enqueue(path: Path | str, config: Mapping[str, Any], value: float | None = None) -> None:
+    """Add a configuration to the journal of a study that is not running: as a result, or to be run first.
+
+    Raises:
+        JournalError: there is no such journal, or a study is writing it.
+        SpaceError: the configuration does not fit.
+        TrialError: the value is not a finite number.
+    """
+    study = load(path)
+    known = known_of([(config, value)], study.space)
+    enter(Path(path), study.description, study.space, study.context, known)
+
+
+def read_config(space: Space, texts: Mapping[str, str]) -> Config:
+    """A configuration from text, by the parameters' names as tables show them.
+
+    Raises:
+        SpaceError: a parameter is missing, unknown, or its text cannot be read.
+    """
+    for name in texts:
+        if name not in space.names:
+            raise SpaceError(f"{name}: not a parameter of the space, which has {', '.join(space.names)}")
+    row: list[float | int] = []
+    for name, parameter in zip(space.names, space.parameters.values(), strict=True):
+        if name not in texts:
+            raise SpaceError(f"{name}: missing from the configuration")
+        text = texts[name]
+        if isinstance(parameter, Categorical):
+            names = [str(choice) for choice in parameter.choices]
+            if text not in names:
+                raise SpaceError(f"{name}: {text!r} is not one of {', '.join(names)}")
+            row.append(names.index(text))
+            continue
+        try:
+            row.append(parameter.accept(float(text), name))
+        except ValueError:
+            raise SpaceError(f"{name}: a number is needed, got {text!r}") from None
+    return space.unpack(row)
+
+
+def count_added(path: Path) -> int:
+    """How many trials of a journal are results from elsewhere, which no study has run."""
+    _, events = journal.read(path)
+    return sum(event.kind is Kind.ASKED and event.data["tags"].get("origin") == "added" for event in events)
+
+
+def _identity(space: Space, config: Config, tags: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (tags.get("origin"), tags.get("from"), tags.get("trial"), *space.pack(config))
+
+
+def _shared(template: Any, config: Any) -> Any:
+    """The part of another study's configuration whose names this space has."""
+    if isinstance(template, dict) and isinstance(config, Mapping):
+        return {key: _shared(value, config[key]) for key, value in template.items() if key in config}
+    return config

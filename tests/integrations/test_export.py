@@ -1,0 +1,294 @@
+"""Exports are read by the programs that they are for."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import threading
+import time
+import urllib.request
+from datetime import timezone
+from types import SimpleNamespace
+
+import pytest
+
+import raybo
+from raybo.errors import MethodError, MissingExtra, RayboError
+from raybo.history import State
+from raybo.integrations.export import EXPORTS, Recorder, exporter
+from raybo.journal import Journal
+from raybo.study import Study
+from tests.report.studies import run
+
+STATES = {State.FINISHED: "COMPLETE", State.FAILED: "FAIL", State.PENDING: "RUNNING"}
+
+
+@pytest.fixture(scope="module")
+def study():
+    return run("sobol", 20)
+
+
+def part(study, events):
+    return Study(study.description, study.events[:events])
+
+
+def test_an_unknown_form_is_refused_with_the_likely_one():
+    with pytest.raises(MethodError, match="there is no export to 'optunna'; did you mean 'optuna'"):
+        exporter("optunna", "x")
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "optuna"])
+def test_a_place_that_cannot_be_written_is_told(form, study, tmp_path):
+    with pytest.raises(RayboError, match="cannot be written"):
+        exporter(form, str(tmp_path / "none" / "x"))(study)
+
+
+# ---- files
+
+
+def test_csv_has_a_row_a_trial(study, tmp_path):
+    exporter("csv", str(tmp_path / "s.csv"))(study)
+    with open(tmp_path / "s.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 20
+    for row, trial in zip(rows, study.trials, strict=True):
+        assert row["state"] == str(trial.state)
+        assert float(row["lr"]) == trial.config["lr"]
+        assert row["net.kind"] == ("" if trial.config["net"]["kind"] is None else trial.config["net"]["kind"])
+        assert (float(row["value"]) if row["value"] else None) == trial.value
+    assert {name.name for name in tmp_path.iterdir()} == {"s.csv"}
+
+
+def test_json_holds_everything(study, tmp_path):
+    exporter("json", str(tmp_path / "s.json"))(study)
+    content = json.loads((tmp_path / "s.json").read_text())
+    assert content["study"]["objective"] == "train_<net>"
+    assert (content["planned"], content["best"]) == (20, study.best.number)
+    assert [trial["value"] for trial in content["trials"]] == [trial.value for trial in study.trials]
+    assert content["trials"][3]["config"] == study.trials[3].config
+    assert any("traceback" in trial["details"] for trial in content["trials"])
+
+
+def test_a_dataframe_has_typed_columns(study):
+    frame = study.to_dataframe()
+    kinds = {name: str(dtype) for name, dtype in frame.dtypes.items()}
+    assert kinds["number"] == kinds["attempt"] == kinds["net.depth"] == "int64"
+    assert kinds["value"] == kinds["seconds"] == kinds["lr"] == "float64"
+    assert kinds["state"] == "category"
+    assert kinds["net.kind"] == "object"  # None is one of its choices
+    assert list(frame.query("state == 'finished'")["value"].sort_values())[-1] == study.best.value
+    met = run(
+        "random", 8, context={"load": raybo.Float(0, 1), "users": raybo.Integer(1, 9)}, failing=1.0
+    ).to_dataframe()
+    assert (str(met["load"].dtype), str(met["users"].dtype)) == ("float64", "Int64")
+    assert list(Study(study.description, []).to_dataframe().columns) == list(frame.columns)
+
+
+# ---- Optuna
+
+
+def loaded(path):
+    optuna = pytest.importorskip("optuna")
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(path)))
+    (summary,) = optuna.get_all_study_summaries(storage)
+    return optuna.load_study(study_name=summary.study_name, storage=storage)
+
+
+@pytest.mark.parametrize("mode", ["max", "min"])
+def test_optuna_reads_the_whole_study(mode, tmp_path):
+    study = run("random", 20, mode=mode)
+    exporter("optuna", str(tmp_path / "s.log"))(study)
+    theirs = loaded(tmp_path / "s.log")
+    assert theirs.study_name == "train_<net>"
+    assert theirs.direction.name == {"max": "MAXIMIZE", "min": "MINIMIZE"}[mode]
+    assert theirs.metric_names == ["accuracy"]
+    assert theirs.user_attrs["method"] == "random"
+    assert theirs.best_trial.number == study.best.number
+    assert len(theirs.trials) == 20
+    for ours, trial in zip(study.trials, theirs.trials, strict=True):
+        assert trial.state.name == STATES[ours.state]
+        assert trial.value == ours.value
+        names = {"lr": ours.config["lr"], "momentum": ours.config["momentum"]}
+        names |= {f"net.{key}": value for key, value in ours.config["net"].items()}
+        assert trial.params == names
+        assert trial.distributions["lr"].log
+        if ours.state is State.FAILED:
+            assert "diverged" in trial.user_attrs["reason"]
+            assert "Traceback" in trial.user_attrs["traceback"]
+        if ours.state is State.FINISHED:
+            assert trial.user_attrs["metrics"] == {"f1": 0.5}
+            ended = trial.datetime_complete.astimezone(timezone.utc).timestamp()
+            assert ended >= trial.datetime_start.astimezone(timezone.utc).timestamp()
+    theirs.trials_dataframe()
+
+
+def test_every_kind_of_parameter_becomes_a_distribution_of_optuna(tmp_path):
+    space = {
+        "a": raybo.Float(0, 1, step=0.25),
+        "b": raybo.Integer(1, 1000, log=True),
+        "c": raybo.Integer(2, 10, step=4),
+        "d": raybo.Categorical([1, "1", True, None, math.inf, (1, 2)]),
+    }
+    study = run("random", 12, space={k: v for k, v in space.items() if k != "d"}, failing=0.0)
+    exporter("optuna", str(tmp_path / "s.log"))(study)
+    assert [t.value for t in loaded(tmp_path / "s.log").trials] == [t.value for t in study.trials]
+    searcher = raybo.Searcher({"d": space["d"]}, "random", seed=0)
+    from raybo.history import Event, Kind
+
+    events = [Event(Kind.PLANNED, None, {"trials": 12}, 1)] + [
+        searcher.apply(searcher.propose(searcher.history)) for _ in range(12)
+    ]
+    odd = Study(study.description.__class__("j", "m", "max", searcher.space.to_json(), "random", 0), events)
+    exporter("optuna", str(tmp_path / "odd.log"))(odd)
+    shown = [trial.params["d"] for trial in loaded(tmp_path / "odd.log").trials]
+    assert [str(value) for value in shown] == [str(trial.config["d"]) for trial in odd.trials]
+
+
+def test_a_growing_study_appends_and_every_moment_can_be_read(study, tmp_path):
+    path = tmp_path / "s.log"
+    export = exporter("optuna", str(path))
+    before = b""
+    for events in range(1, len(study.events) + 1, 3):
+        export(part(study, events))
+        assert path.read_bytes().startswith(before)
+        before = path.read_bytes()
+        assert len(loaded(path).trials) == len(part(study, events).trials)
+    export(study)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-7])  # a writer that was killed in the middle of a line
+    export(study)
+    assert path.read_bytes() == whole
+
+
+def test_another_file_is_not_overwritten(study, tmp_path):
+    path = tmp_path / "s.log"
+    path.write_text('{"op_code":0,"study_name":"mine"}\n')
+    with pytest.raises(RayboError, match="it holds something else; give a file of its own"):
+        exporter("optuna", str(path))(study)
+    assert "mine" in path.read_text()
+
+
+def test_optuna_is_not_imported_to_write(study, tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    exporter("optuna", str(tmp_path / "s.log"))(study)
+
+
+@pytest.mark.slow
+def test_the_dashboard_of_optuna_shows_a_study_while_it_grows(study, tmp_path):
+    pytest.importorskip("optuna_dashboard")
+    from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+    import optuna
+    from optuna_dashboard import wsgi
+
+    class Quiet(WSGIRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    path = tmp_path / "s.log"
+    export = exporter("optuna", str(path))
+    export(part(study, 10))
+    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(path)))
+    with make_server("127.0.0.1", 0, wsgi(storage), handler_class=Quiet) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+
+        def get(what):
+            with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/api/{what}", timeout=60) as reply:
+                return json.load(reply)
+
+        try:
+            (summary,) = get("studies")["study_summaries"]
+            assert summary["study_name"] == "train_<net>"
+            assert len(get("studies/0?after=0")["trials"]) == len(part(study, 10).trials)
+            export(study)
+            for _ in range(60):  # it looks at the file again after ten seconds
+                trials = get("studies/0?after=0")["trials"]
+                if len(trials) == 20:
+                    break
+                time.sleep(0.5)
+            shown = [trial["state"] for trial in trials]
+            assert shown.count("Complete") == study.count(State.FINISHED)
+            assert shown.count("Fail") == study.count(State.FAILED)
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+# ---- TensorBoard, MLflow
+
+
+def test_tensorboard_reads_values_and_configurations(study, tmp_path):
+    pytest.importorskip("tensorboardX")
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    export = exporter("tensorboard", str(tmp_path))
+    export(part(study, 20))
+    export(study)
+    events = accumulator.EventAccumulator(str(tmp_path)).Reload()
+    done = {trial.number: trial.value for trial in study.trials if trial.value is not None}
+    assert {e.step: pytest.approx(e.value, rel=1e-6) for e in events.Scalars("accuracy")} == done
+    assert events.Scalars("best")[-1].value == pytest.approx(study.best.value, rel=1e-6)
+    assert len(list(tmp_path.glob("trial-*"))) == len(done)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of mlflow's own, about the database library that it uses
+def test_mlflow_reads_a_run_a_trial_once_however_often_it_is_exported(study, tmp_path):
+    mlflow = pytest.importorskip("mlflow")
+    pytest.importorskip("sqlalchemy")
+    uri = f"sqlite:///{tmp_path}/m.db"
+    first = exporter("mlflow", uri)
+    first(part(study, 15))
+    first(study)
+    exporter("mlflow", uri)(study)
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    experiment = client.get_experiment_by_name("train_<net>")
+    runs = client.search_runs([experiment.experiment_id], max_results=1000)
+    (parent,) = [r for r in runs if "raybo.study" in r.data.tags]
+    children = {int(r.data.tags["raybo.trial"]): r for r in runs if "raybo.trial" in r.data.tags}
+    assert len(runs) == 21
+    assert parent.data.metrics["best_accuracy"] == study.best.value
+    status = {State.FINISHED: "FINISHED", State.FAILED: "FAILED", State.PENDING: "RUNNING"}
+    for trial in study.trials:
+        child = children[trial.number]
+        assert child.info.status == status[trial.state]
+        assert child.data.metrics.get("accuracy") == trial.value
+        assert child.data.params["lr"] == str(trial.config["lr"])
+        assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
+
+
+@pytest.mark.parametrize(("form", "package"), [("tensorboard", "tensorboardX"), ("mlflow", "mlflow")])
+def test_without_its_package_the_remedy_is_told(form, package, monkeypatch):
+    import sys
+
+    for name in [name for name in sys.modules if name.split(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtra, match=rf"pip install 'raybo\[{form}\]'"):
+        exporter(form, "x")
+
+
+def test_a_recorder_writes_only_when_something_has_happened(study, tmp_path, monkeypatch):
+    path = tmp_path / "job.db"
+    journal = Journal(path, study.description)
+    journal.append(study.events[:10])
+    recorder = Recorder(path, "csv", str(tmp_path / "s.csv"))
+    written = []
+    monkeypatch.setattr(recorder, "_export", lambda study: written.append(len(study.events)))
+    recorder(SimpleNamespace(last_event=10))
+    recorder(SimpleNamespace(last_event=10))
+    journal.append(study.events[10:])
+    recorder(SimpleNamespace(last_event=len(study.events)))
+    journal.close()
+    assert written == [10, len(study.events)]
+
+
+def test_every_form_is_told_in_the_help():
+    from raybo import cli
+
+    (to,) = [p for p in cli.cli.commands["export"].params if p.name == "to"]
+    assert all(form in to.help for form in EXPORTS)

@@ -1,0 +1,478 @@
+"""RayboSearch called as Ray Tune calls its searchers, without a Ray."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ray.tune")
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from ray import cloudpickle, tune
+from ray.tune.search import ConcurrencyLimiter, Repeater
+
+import raybo
+from raybo.errors import JournalError, MethodError, SpaceError
+from raybo.history import State
+from raybo.integrations.ray_tune import RayboSearch
+from raybo.methods import METHODS, needs_context
+
+METHODS_TRIED = [name for name in ("random", "auto", "gp-ucb", "ei", "uhe", "sbo-kde") if name in METHODS]
+SPACE = {"x": tune.uniform(-1, 1), "model": {"depth": tune.randint(1, 9), "kind": tune.choice(["a", "b"])}, "k": 3}
+CONTEXT = {"wind": raybo.Float(0, 1)}
+UNKNOWN = [None, "x", [1.0], {}, math.nan, math.inf, -math.inf, True, np.array([1.0, 2.0]), 10**400]
+
+
+def search(method="random", space=SPACE, **given):
+    context = CONTEXT if needs_context(method) else None
+    early = {"initial": 3} if method in ("gp-ucb", "ei") else {}  # or these tests would end inside the initial design
+    given = {"metric": "loss", "mode": "min", "seed": 0, "context": context, **early, **given}
+    return RayboSearch(space, method=method, **given)
+
+
+def objective(config):
+    return (config["x"] - 0.3) ** 2 + 0.01 * abs(config["model"]["depth"] - 4)
+
+
+def run(searcher, ids, function=objective):
+    """Trials one after another; their configurations."""
+    found = []
+    for trial_id in ids:
+        config = searcher.suggest(trial_id)
+        found.append(config)
+        result = {"loss": function(config), "wind": 0.5, "done": True}
+        searcher.on_trial_complete(trial_id=trial_id, result=result)
+    return found
+
+
+def names(prefix, n):
+    return [f"{prefix}{i}" for i in range(n)]
+
+
+def trials_of(searcher):
+    return searcher._asker.trials
+
+
+# ---- suggestions
+
+
+@pytest.mark.parametrize("method", METHODS_TRIED)
+def test_suggestions_lie_in_the_space_and_repeat_with_the_seed(method):
+    first, second = (run(search(method), names("t", 6)) for _ in range(2))
+    assert first == second
+    for config in first:
+        assert -1 <= config["x"] <= 1
+        assert config["model"]["depth"] in range(1, 9)
+        assert config["model"]["kind"] in ("a", "b")
+        assert config["k"] == 3
+
+
+@pytest.mark.parametrize("method", [m for m in METHODS_TRIED if m != "random"])
+def test_converges_on_a_parabola(method):
+    space = {"x": tune.uniform(-1, 1), "in": {"y": tune.uniform(-1, 1)}}
+    searcher = search(method, space)
+    run(searcher, names("t", 25), lambda config: (config["x"] - 0.3) ** 2 + (config["in"]["y"] + 0.2) ** 2)
+    assert min(trial.value for trial in trials_of(searcher)) < 0.02  # random search has 0.02 in 1 of 2 runs of 60
+
+
+@pytest.mark.parametrize("method", METHODS_TRIED)
+def test_pending_trials_are_not_proposed_again(method):
+    searcher = search(method)
+    run(searcher, names("t", 5))
+    configs = [searcher.suggest(f"p{i}") for i in range(6)]
+    assert all(a["x"] != b["x"] for a, b in itertools.combinations(configs, 2))
+
+
+def test_a_trial_that_asks_twice_is_answered_twice():
+    searcher = search()
+    assert searcher.suggest("t") == searcher.suggest("t")
+    assert len(trials_of(searcher)) == 1
+
+
+# ---- every outcome
+
+
+def outcome(searcher, **ended):
+    searcher.on_trial_complete(trial_id="t", **ended)
+    (trial,) = trials_of(searcher)
+    return trial
+
+
+@pytest.mark.parametrize("method", METHODS_TRIED)
+@pytest.mark.parametrize("value", UNKNOWN, ids=repr)
+def test_a_value_that_is_no_finite_number_is_a_failed_trial(method, value):
+    searcher = search(method)
+    searcher.suggest("t")
+    searcher.on_trial_result("t", {"loss": value})
+    assert outcome(searcher, result={"loss": value}).state is State.FAILED
+    searcher.suggest("next")
+
+
+def test_how_each_end_is_recorded():
+    def ended(*reports, **end):
+        searcher = search()
+        searcher.suggest("t")
+        for report in reports:
+            searcher.on_trial_result("t", report)
+        return outcome(searcher, **end)
+
+    good, bare, nan = {"loss": 2.0}, {"other": 1}, {"loss": math.nan}
+    assert ended(result=good).value == 2.0
+    assert ended(good, result={"loss": 1.0}).value == 1.0  # stopped by a scheduler: what it had then
+    assert ended(good, result=bare).value == 2.0
+    assert ended(good, bare, nan, result=None).value == 2.0  # stopped while paused
+    assert ended(result=None).state is State.STOPPED
+    assert ended(result=bare).reason == "it reported no loss"
+    assert ended(good, result=nan).state is State.FAILED
+    assert ended(good, result=good, error=True).state is State.FAILED
+    assert ended(good, error=True).state is State.FAILED
+
+
+def test_ids_unknown_ended_or_changed_never_raise():
+    searcher = search()
+    config = searcher.suggest("t")
+    searcher.on_trial_result("never", {"loss": 1.0})
+    searcher.on_trial_complete("never", {"loss": 1.0})
+    searcher.on_trial_complete("never", error=True)
+    searcher.on_trial_complete("t", error=True)
+    searcher.on_trial_complete("t", {"loss": 1.0})  # resumed under its id
+    searcher.on_trial_complete("t", {"loss": 7.0})  # repeated
+    flat = {"config/x": 0.5, "config/model/depth": 2, "config/model/kind": "b", "config/k": 3, "loss": 4.0}
+    searcher.on_trial_complete("new", flat)  # reset to a new id
+    states = [(trial.state, trial.value, trial.config["x"]) for trial in trials_of(searcher)]
+    assert states == [
+        (State.FAILED, None, config["x"]),
+        (State.FINISHED, 1.0, config["x"]),
+        (State.FINISHED, 4.0, 0.5),
+    ]
+    search(space=None).on_trial_complete("t", {"loss": 1.0})
+
+
+def test_an_error_of_its_own_is_logged_and_releases_the_trial(monkeypatch, caplog):
+    searcher = search()
+    searcher.suggest("t")
+    monkeypatch.setattr(searcher, "_read", lambda *_: 1 / 0)
+    searcher.on_trial_result("t", {"loss": 1.0})
+    searcher.on_trial_complete("t", {"loss": 1.0})
+    assert trials_of(searcher)[0].state is State.FAILED
+    assert "could not be taken in" in caplog.text
+
+
+def test_a_context_is_read_from_the_report(caplog):
+    searcher = search(context=CONTEXT)
+    for trial_id, report in (("a", {"wind": 0.25}), ("b", {}), ("c", {"wind": "much"})):
+        searcher.suggest(trial_id)
+        searcher.on_trial_complete(trial_id, {"loss": 1.0, **report})
+    assert [trial.context for trial in trials_of(searcher)] == [{"wind": 0.25}, None, None]
+    assert [trial.value for trial in trials_of(searcher)] == [1.0, 1.0, 1.0]
+    assert caplog.text.count("it counts for its value only") == 1
+
+
+# ---- concurrency
+
+
+def test_the_limit_of_a_limiter_is_kept_and_freed():
+    searcher = ConcurrencyLimiter(search(), max_concurrent=2)
+    assert searcher.suggest("a")
+    assert searcher.suggest("b")
+    assert searcher.suggest("c") is None
+    searcher.on_trial_complete("a", {"loss": math.nan})
+    assert searcher.suggest("c")
+    searcher.on_trial_complete("b", error=True)
+    assert searcher.suggest("d")
+
+
+def test_the_pending_cap_is_explained_once(caplog, monkeypatch):
+    monkeypatch.delenv("TUNE_MAX_PENDING_TRIALS_PG", raising=False)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            RayboSearch().set_search_properties("loss", "min", SPACE, num_samples=3)
+        limited = RayboSearch()
+        limited.set_max_concurrency(2)
+        limited.set_search_properties("loss", "min", SPACE)
+    assert caplog.text.count("TUNE_MAX_PENDING_TRIALS_PG=N") == 2
+
+
+def test_a_repeater_teaches_the_mean():
+    searcher = Repeater(search(), repeat=2)
+    assert searcher.suggest("a")["x"] == searcher.suggest("b")["x"]
+    searcher.on_trial_complete("a", {"loss": 1.0})
+    searcher.on_trial_complete("b", {"loss": 2.0})
+    assert [trial.value for trial in trials_of(searcher.searcher)] == [1.5]
+
+
+# ---- points
+
+
+POINTS = [
+    {"x": 0.1 + 0.2, "model": {"depth": 3, "kind": "b"}},
+    {"x": np.float64(-1.0), "model/depth": 4, "model/kind": "a", "k": 3},
+    {"model/kind": "b"},
+    {},
+]
+
+
+def test_points_are_run_first_and_in_order():
+    searcher = search(points_to_evaluate=POINTS)
+    first, second, third, _ = (searcher.suggest(f"t{i}") for i in range(4))
+    assert first == {"x": 0.1 + 0.2, "model": {"depth": 3, "kind": "b"}, "k": 3}
+    assert second == {"x": -1.0, "model": {"depth": 4, "kind": "a"}, "k": 3}
+    assert third["model"]["kind"] == "b"
+
+
+def test_points_with_known_rewards_are_not_run():
+    searcher = search(points_to_evaluate=POINTS[:2], evaluated_rewards=[5.0, None])
+    assert searcher.suggest("t")["x"] == -1.0
+    assert [(trial.config["x"], trial.value) for trial in trials_of(searcher)] == [(0.1 + 0.2, 5.0), (-1.0, None)]
+
+
+@pytest.mark.parametrize(
+    ("point", "message"),
+    [
+        ({"x": 2.0}, r"points_to_evaluate, point 0: x: 2.0 lies outside"),
+        ({"model/deep": 2}, r"model.deep"),
+        ({"y": 2}, r"y: not a parameter of the space"),
+        ({"model": {"kind": "c"}}, r"model.kind: 'c' is not one of"),
+        ({"k": 4}, r"k: it is always 3"),
+        ([0.5], r"a point is a dict"),
+    ],
+)
+def test_a_point_that_does_not_fit_is_refused(point, message):
+    with pytest.raises(SpaceError, match=message):
+        search(points_to_evaluate=[point])
+
+
+def test_a_known_reward_needs_a_whole_point():
+    with pytest.raises(SpaceError, match="model: missing"):
+        search(points_to_evaluate=[{"x": 0.0}], evaluated_rewards=[1.0])
+    with pytest.raises(MethodError, match="one for each of the 1 points, got 2"):
+        search(points_to_evaluate=[{"x": 0.0}], evaluated_rewards=[1.0, 2.0])
+
+
+@pytest.mark.parametrize("method", METHODS_TRIED)
+def test_evaluated_points_are_learned(method):
+    searcher = search(method)
+    point = POINTS[0]
+    searcher.add_evaluated_point(point, 1.0)
+    searcher.add_evaluated_point(point, 1.0, error=True)
+    searcher.add_evaluated_point(point, math.nan)
+    searcher.add_evaluated_point(point, None, pruned=True, intermediate_values=[3.0, 2.0, math.nan])
+    searcher.add_evaluated_points([POINTS[1], {**point, "__trial_index__": 0}], [4.0, 5.0])
+    assert [trial.value for trial in trials_of(searcher)] == [1.0, None, None, 2.0, 4.0, 5.0]
+    searcher.suggest("t")
+
+
+def test_evaluated_points_wait_for_the_space():
+    searcher = RayboSearch()
+    searcher.add_evaluated_point(POINTS[0], 1.0)
+    assert searcher.set_search_properties("loss", "min", SPACE, num_samples=4)
+    searcher.suggest("t")
+    assert trials_of(searcher)[0].value == 1.0
+    assert searcher._asker.history.planned == 5
+
+
+# ---- conditional spaces
+
+BRANCHES = {
+    "lr": tune.loguniform(1e-3, 1),
+    "model": tune.choice(
+        [
+            {"kind": "svm", "C": tune.uniform(0, 1)},
+            {"kind": "forest", "trees": tune.randint(1, 50), "prune": tune.choice([False, {"by": tune.uniform(2, 3)}])},
+            "linear",
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("method", METHODS_TRIED)
+def test_a_choice_among_dicts_opens_only_its_own_parameters(method):
+    searcher = search(method, BRANCHES)
+    configs = run(searcher, names("t", 12), lambda config: config["lr"])
+    shapes = {"linear" if c["model"] == "linear" else (c["model"]["kind"], *sorted(c["model"])) for c in configs}
+    assert shapes <= {"linear", ("svm", "C", "kind"), ("forest", "kind", "prune", "trees")}
+    assert len(shapes) > 1
+
+
+def test_points_and_reports_reach_into_a_branch():
+    points = [{"lr": 0.5, "model": {"kind": "svm", "C": 0.25}}, {"model/prune/by": 2.5}, {"model": "linear"}]
+    searcher = search(space=BRANCHES, points_to_evaluate=points)
+    first, second, third = (searcher.suggest(f"t{i}") for i in range(3))
+    assert first == points[0]
+    assert second["model"]["prune"] == {"by": 2.5}
+    assert third["model"] == "linear"
+    searcher.on_trial_complete("n", {"loss": 1.0, "config/lr": 0.5, "config/model/kind": "svm", "config/model/C": 0.5})
+    assert trials_of(searcher)[-1].config == {"lr": 0.5, "model": {"kind": "svm", "C": 0.5}}
+
+
+# ---- any nested space
+
+numbers = st.floats(-1e6, 1e6, allow_nan=False).map(lambda v: round(v, 3))
+domains = st.one_of(
+    st.tuples(numbers, st.floats(0.01, 1e3)).map(lambda t: tune.uniform(t[0], t[0] + t[1])),
+    st.floats(1e-6, 1.0).map(lambda low: tune.loguniform(low, 10 * low)),
+    st.tuples(st.integers(-50, 50), st.integers(1, 50)).map(lambda t: tune.randint(t[0], t[0] + t[1])),
+    st.integers(1, 9).map(lambda q: tune.qrandint(0, 10 * q, q)),
+    st.integers(1, 40).map(lambda n: tune.quniform(0, n * 0.5, 0.5)),
+    st.lists(st.one_of(st.integers(0, 5), st.text("ab/.", max_size=3), st.none()), min_size=1).map(tune.choice),
+)
+constants = st.one_of(st.integers(), st.text(max_size=3), st.none(), st.just(object()), st.lists(st.integers()))
+keys = st.text("abc", min_size=1, max_size=2)
+
+
+def trees(leaves):
+    inside = st.one_of(st.dictionaries(keys, leaves, min_size=1, max_size=3), st.lists(leaves, min_size=1, max_size=2))
+    choice = st.lists(st.one_of(inside, st.integers(0, 3)), min_size=1, max_size=3).map(tune.choice)
+    return st.one_of(inside, choice)
+
+
+spaces = st.dictionaries(keys, st.recursive(st.one_of(domains, constants), trees, max_leaves=6), max_size=4).map(
+    lambda tree: {**tree, "always": tune.uniform(0, 1)}
+)
+
+
+def obeys(domain, value):
+    """Whether the value is one that a Tune space may give."""
+    if isinstance(domain, tune.search.sample.Categorical):
+        return any(obeys(choice, value) for choice in domain.categories)
+    if isinstance(domain, tune.search.sample.Domain):
+        return isinstance(value, (int, float)) and domain.is_valid(value)
+    if isinstance(domain, dict):
+        return (
+            isinstance(value, dict)
+            and domain.keys() == value.keys()
+            and all(obeys(domain[k], value[k]) for k in domain)
+        )
+    if isinstance(domain, (list, tuple)):
+        return type(value) is type(domain) and len(domain) == len(value) and all(map(obeys, domain, value))
+    return domain is value or domain == value
+
+
+@settings(max_examples=25, phases=(Phase.explicit, Phase.reuse, Phase.generate))  # shrinking takes minutes
+@given(spaces, st.integers(0, 2**32))
+def test_any_space_is_obeyed_and_its_points_come_back_bit_for_bit(space, seed):
+    searcher = search(space=space, seed=seed)
+    configs = [searcher.suggest(f"t{i}") for i in range(4)]
+    assert all(obeys(space, config) for config in configs)
+    for rewards in (None, [None] * 4):
+        again = search(space=space, seed=seed + 1, points_to_evaluate=configs, evaluated_rewards=rewards)
+        assert [repr(again.suggest(f"t{i}")) for i in range(4)] == list(map(repr, configs))
+    told = search(space=space, seed=seed, points_to_evaluate=configs, evaluated_rewards=[1.0, 2.0, 3.0, 4.0])
+    assert [repr(trial.config) for trial in trials_of(told)] == list(map(repr, configs))
+
+
+# ---- what is refused
+
+
+def test_what_is_wrong_is_refused_in_one_line():
+    with pytest.raises(SpaceError, match=r"m\.a: tune's normal"):
+        search(space={"m": {"a": tune.randn()}})
+    with pytest.raises(SpaceError, match=r"m\.0\.a: grid_search"):
+        search(space={"m": tune.choice([{"a": tune.grid_search([1])}])})
+    with pytest.raises(SpaceError, match="at least one parameter"):
+        RayboSearch().set_search_properties("loss", "min", {"k": 3})
+    with pytest.raises(MethodError, match="mode must be"):
+        search(mode="most")
+    with pytest.raises(MethodError, match="there is no method"):
+        search("gp-ucbb", context=None) if "gp-ucbb" in METHODS else RayboSearch(method="gp-ucbb")
+    with pytest.raises(MethodError, match="needs a context"):
+        RayboSearch(method="sbo-kde")
+    with pytest.raises(MethodError, match="no search space"):
+        RayboSearch(metric="loss", mode="min").suggest("t")
+    with pytest.raises(MethodError, match="no mode"):
+        RayboSearch(SPACE).suggest("t")
+    assert not search().set_search_properties("loss", "min", SPACE)
+    assert search().set_search_properties("loss", "min", {"k": 3})
+
+
+def test_without_ray_tune_the_extra_is_named():
+    code = (
+        "import sys; sys.modules['ray.tune'] = None\n"
+        "import raybo\n"
+        "try:\n    import raybo.integrations.ray_tune\n"
+        "except raybo.RayboError as error:\n    print(error)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pip install 'raybo[tune]'" in said.stdout
+    assert said.stdout.count("\n") == 1
+
+
+# ---- save and restore
+
+
+@pytest.mark.parametrize("method", METHODS_TRIED)
+def test_restored_in_the_middle_it_goes_on_as_if_nothing_had_happened(method, tmp_path):
+    searcher = search(method, points_to_evaluate=POINTS)
+    run(searcher, names("a", 7))
+    searcher.suggest("pending")
+    searcher.on_trial_result("pending", {"loss": 0.5})
+    searcher.save(tmp_path / "state")
+    json.loads((tmp_path / "state").read_text())
+    blank = RayboSearch()
+    blank.restore(tmp_path / "state")
+    before = cloudpickle.loads(cloudpickle.dumps(search(method, points_to_evaluate=POINTS)))
+    before.restore(tmp_path / "state")
+    for other in (searcher, blank, before):
+        other.on_trial_complete("pending")  # stopped while paused: the report before the restart counts
+        assert trials_of(other)[7].value == 0.5
+    expected = run(searcher, names("b", 3))
+    assert run(blank, names("b", 3)) == expected
+    assert run(before, names("b", 3)) == expected
+
+
+def test_points_that_were_not_run_yet_are_kept(tmp_path):
+    searcher = search(points_to_evaluate=POINTS)
+    searcher.suggest("a")
+    searcher.save_to_dir(str(tmp_path), "2")
+    assert [path.name for path in tmp_path.iterdir()] == ["searcher-state-2.json"]
+    blank = RayboSearch()
+    blank.restore_from_dir(str(tmp_path))
+    assert blank.suggest("b")["x"] == -1.0
+
+
+def test_objects_come_back_with_the_tuners_space(tmp_path):
+    thing = object()
+    space = {"x": tune.uniform(0, 1), "o": tune.choice([thing]), "c": thing}
+    searcher = RayboSearch(seed=1)
+    searcher.set_search_properties("loss", "max", space, num_samples=9)
+    searcher.suggest("a")
+    searcher.save(tmp_path / "state")
+    blank = RayboSearch()
+    blank.restore(tmp_path / "state")
+    with pytest.raises(JournalError, match="another space"):
+        blank.set_search_properties("loss", "max", {"x": tune.uniform(0, 2)})
+    assert blank.set_search_properties("loss", "max", space, num_samples=9)
+    assert blank.suggest("b") == searcher.suggest("b")
+    assert blank.suggest("b")["o"] is thing
+    with pytest.raises(JournalError, match="wanted max"):
+        blank.set_search_properties("loss", "min", {})
+
+
+def test_a_file_that_is_no_state_is_refused(tmp_path):
+    for text in ("", "{}", "[]", '{"format": 99}'):
+        (tmp_path / "state").write_text(text)
+        with pytest.raises(JournalError):
+            RayboSearch().restore(tmp_path / "state")
+    with pytest.raises(JournalError):
+        RayboSearch().restore(tmp_path / "nothing")
+
+
+def test_restored_trials_that_never_come_back_hold_nothing_up(tmp_path):
+    searcher = search()
+    searcher.suggest("gone")
+    searcher.save(tmp_path / "state")
+    blank = ConcurrencyLimiter(RayboSearch(), max_concurrent=1)
+    blank.restore(tmp_path / "state")
+    for i in range(3):
+        assert blank.suggest(f"t{i}")
+        assert blank.suggest("more") is None
+        blank.on_trial_complete(f"t{i}", {"loss": 1.0})
+    assert trials_of(blank.searcher)[0].state is State.STOPPED

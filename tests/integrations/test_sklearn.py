@@ -1,0 +1,211 @@
+"""RayboSearchCV is a search like scikit-learn's own: its checks, its results, its errors; and folds run on Ray."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier, is_regressor
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_classification
+from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import raybo
+from raybo.errors import MethodError, SpaceError
+from raybo.integrations.sklearn import RayboSearchCV, space_of
+
+X, Y = make_classification(80, 6, random_state=0)
+C = {"C": raybo.Float(1e-3, 1e3, log=True)}
+
+
+def quick(estimator=None, space=C, **keywords):
+    estimator = LogisticRegression() if estimator is None else estimator
+    return RayboSearchCV(estimator, space, **{"n_iter": 4, "method": "random", "random_state": 0, "cv": 3, **keywords})
+
+
+CHECKED = [
+    quick(LogisticRegression(C=0.1), {"C": [0.1, 1.0]}, n_iter=2, cv=2, error_score="raise"),
+    quick(Ridge(), {"alpha": [0.1, 1.0]}, n_iter=2, cv=2, error_score="raise"),
+]
+
+
+def as_for_its_own(search):
+    """What scikit-learn's own searches fail too: a warning about y of two axes, for regressors."""
+    return {"check_supervised_y_2d": "DataConversionWarning not caught"} if is_regressor(search) else {}
+
+
+@parametrize_with_checks(CHECKED, expected_failed_checks=as_for_its_own)
+@pytest.mark.filterwarnings("ignore")  # the checks provoke them
+def test_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+# ---- what a search leaves
+
+
+def test_results_are_those_of_a_grid_search_at_the_same_points():
+    ours = quick(n_iter=5, return_train_score=True).fit(X, Y)
+    grid = GridSearchCV(LogisticRegression(), {"C": list(ours.cv_results_["param_C"])}, cv=3, return_train_score=True)
+    grid.fit(X, Y)
+    assert set(ours.cv_results_) == set(grid.cv_results_)
+    for key in grid.cv_results_:
+        if "time" not in key and key != "params":
+            np.testing.assert_array_equal(ours.cv_results_[key], grid.cv_results_[key])
+    assert ours.cv_results_["params"] == grid.cv_results_["params"]
+    assert ours.best_index_ == grid.best_index_
+    assert ours.best_score_ == grid.best_score_
+    assert ours.best_params_ == grid.best_params_
+    np.testing.assert_array_equal(ours.predict(X), grid.predict(X))
+    np.testing.assert_array_equal(ours.classes_, grid.classes_)
+    assert (ours.n_splits_, ours.n_features_in_, ours.multimetric_) == (3, 6, False)
+    assert ours.searcher_.best.value == ours.best_score_
+
+
+def test_a_pipeline_is_tuned_and_the_best_beats_the_first():
+    pipeline = make_pipeline(StandardScaler(), SVC())
+    space = {
+        "svc__C": raybo.Float(1e-3, 1e3, log=True),
+        "svc__gamma": raybo.Float(1e-4, 10, log=True),
+        "standardscaler": [StandardScaler(), "passthrough"],
+    }
+    search = quick(pipeline, space, n_iter=16, method="auto").fit(X, Y)
+    scores = search.cv_results_["mean_test_score"]
+    assert search.best_score_ == scores.max() > scores[0]
+    assert search.best_estimator_.score(X, Y) >= 0.85
+
+
+def test_the_same_seed_gives_the_same_candidates_and_learning_sees_the_scores():
+    one, again, other = (quick(method="auto", n_iter=12, random_state=s).fit(X, Y) for s in (1, 1, 2))
+    assert one.cv_results_["params"] == again.cv_results_["params"] != other.cv_results_["params"]
+    told = [trial.value for trial in one.searcher_.trials]
+    np.testing.assert_array_equal(told, one.cv_results_["mean_test_score"])
+
+
+def test_several_points_at_a_time_are_as_many_as_asked_for():
+    search = quick(n_iter=7, n_points=3, method="auto").fit(X, Y)
+    assert len(search.cv_results_["params"]) == 7
+    assert len({c["C"] for c in search.cv_results_["params"]}) == 7
+
+
+def test_it_is_cloned_pickled_and_known_for_what_it_tunes():
+    search = quick()
+    assert clone(search).get_params()["n_iter"] == 4
+    assert is_classifier(search)
+    assert is_regressor(quick(Ridge(), {"alpha": [1.0, 2.0]}))
+    fitted = pickle.loads(pickle.dumps(search.fit(X, Y)))  # noqa: S301  # our own
+    np.testing.assert_array_equal(fitted.predict(X), search.predict(X))
+
+
+def test_without_labels_and_without_refitting():
+    search = quick(KMeans(n_init=1, random_state=0), {"n_clusters": raybo.Integer(2, 5)}, refit=False).fit(X)
+    assert search.best_params_["n_clusters"] in (2, 3, 4, 5)
+    assert not hasattr(search, "best_estimator_")
+
+
+def test_of_several_metrics_the_named_one_is_searched_for():
+    metrics = ["accuracy", "neg_log_loss"]
+    search = quick(scoring=metrics, refit="neg_log_loss", method="auto", n_iter=8).fit(X, Y)
+    assert search.searcher_.best.value == search.cv_results_["mean_test_neg_log_loss"].max() == search.best_score_
+    with pytest.raises(ValueError, match=r"of several metrics \(accuracy, neg_log_loss\), refit must name the one"):
+        quick(scoring=metrics, refit=False).fit(X, Y)
+
+
+class Moody(ClassifierMixin, BaseEstimator):
+    """Fails, or scores NaN, where it is told to."""
+
+    def __init__(self, mood=0.0):
+        self.mood = mood
+
+    def fit(self, X, y):
+        if self.mood > 0.5:
+            raise ValueError("not today")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite:UserWarning")
+@pytest.mark.parametrize("points", [1, 3])
+def test_failed_fits_are_failed_trials_and_never_the_best(points):
+    search = quick(Moody(), {"mood": raybo.Float(0, 1)}, n_iter=8, n_points=points, method="auto")
+    with pytest.warns(FitFailedWarning):
+        search.fit(X, Y)
+    failed = np.array([str(trial.state) == "failed" for trial in search.searcher_.trials])
+    assert 0 < failed.sum() < 8
+    assert search.best_params_["mood"] <= 0.5
+    assert [c["mood"] for c in search.cv_results_["params"]] == [t.config["mood"] for t in search.searcher_.trials]
+    np.testing.assert_array_equal(np.isnan(search.cv_results_["mean_test_score"]), failed)
+    np.testing.assert_array_equal(search.cv_results_["param_mood"].data.astype(float) > 0.5, failed)
+    assert search.cv_results_["rank_test_score"][search.best_index_] == 1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.parametrize("error_score", ["raise", np.nan])
+def test_where_every_fit_fails_the_search_says_so(error_score):
+    search = quick(Moody(), {"mood": raybo.Float(0.6, 1)}, error_score=error_score)
+    with pytest.raises(ValueError, match="not today"):
+        search.fit(X, Y)
+
+
+def test_wrong_use_is_told():
+    for name, value in {"n_iter": 0, "n_points": 1.5}.items():
+        with pytest.raises(ValueError, match=f"{name} must be a whole number from 1"):
+            quick(**{name: value}).fit(X, Y)
+    with pytest.raises(MethodError, match="there is no method 'autto'; did you mean 'auto'"):
+        quick(method="autto").fit(X, Y)
+    with pytest.raises(SpaceError, match="C: a parameter must be"):
+        quick(space={"C": 3}).fit(X, Y)
+
+
+def test_a_space_may_be_given_in_any_form():
+    space = space_of({"C": raybo.Float(0, 1), "kernel": ["rbf", "poly"]})
+    assert space_of(space) is space
+    assert space.parameters[("kernel",)] == raybo.Categorical(["rbf", "poly"])
+
+
+# ---- on Ray
+
+
+@pytest.mark.ray
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_fits_on_ray_give_the_same_results(ray_session):
+    wide, labels = make_classification(300, 600, random_state=1)  # 1.4 MB: goes to the object store once
+    here, there = (
+        quick(LogisticRegression(), n_iter=4, n_points=2, n_jobs=n, cv=KFold(2, shuffle=True, random_state=0)).fit(
+            wide, labels
+        )
+        for n in (1, 2)
+    )
+    np.testing.assert_array_equal(here.cv_results_["mean_test_score"], there.cv_results_["mean_test_score"])
+    assert here.cv_results_["params"] == there.cv_results_["params"]
+
+
+@pytest.mark.ray
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_joblib_on_ray_shares_arrays_and_raises_what_the_call_raised(ray_session):
+    import joblib
+
+    from raybo.integrations.joblib_tasks import RayTasks
+
+    backend = RayTasks(ray_session)
+    large = np.arange(300_000.0)
+    with joblib.parallel_config(backend, n_jobs=2):
+        sums = joblib.Parallel()(joblib.delayed(lambda a, k: float(a.sum()) + k)(large, k) for k in range(6))
+        assert sums == [large.sum() + k for k in range(6)]
+        assert len(backend.shared) == 1
+        with pytest.raises(ZeroDivisionError):
+            joblib.Parallel()(joblib.delayed(lambda k: 1 / k)(k) for k in range(2))
+    assert backend.effective_n_jobs(-1) == 4
+    assert backend.effective_n_jobs(3) == 3

@@ -1,0 +1,90 @@
+"""a-gp-ucb: its reference, its sum and its divisor."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from raybo import methods
+from raybo.errors import MethodError
+from raybo.methods.model import fitted
+from raybo.methods.shorter import candidates, divided, std_at_top
+from raybo.surrogate import uhe_model
+from tests.methods.studies import hill, history_at, run, run_workers
+
+KAPPA = 1.96
+
+
+def flat(x):
+    """Nothing to be uncertain of after a while."""
+    return 1e-3 * hill(x)
+
+
+def adaptive(searcher):
+    return [trial.tags for trial in searcher.trials if "S" in trial.tags]
+
+
+def check(tags):
+    """h never falls, S sums the bounds, and h grows only where S would fall behind."""
+    h, S = 1.0, 0.0
+    for t, each in enumerate(tags, start=1):
+        assert each["t"] == t
+        assert each["reference"] == pytest.approx(t**0.9)
+        assert h <= each["h"] <= 1000.0
+        np.testing.assert_allclose(each["S"], S + 2 * KAPPA * each["std"], rtol=1e-12)
+        np.testing.assert_allclose(np.exp(each["theta"][:-2]) / each["h"], each["lengthscale"], rtol=1e-9)
+        h, S = each["h"], each["S"]
+
+
+def test_reference():
+    published = {1: 1.0, 2: 1.8661, 10: 7.9433, 50: 33.8122, 100: 63.0957}
+    tags = adaptive(run("a-gp-ucb", 1, 12, hill, initial=2))
+    assert {t: tags[t - 1]["reference"] for t in (1, 2, 10)} == pytest.approx(
+        {t: published[t] for t in (1, 2, 10)}, abs=1e-4
+    )
+
+
+def test_the_divisor_grows_once_the_bounds_fall_behind_the_reference():
+    tags = adaptive(run("a-gp-ucb", 1, 30, hill, initial=3, seed=1))
+    check(tags)
+    assert tags[0]["h"] == 1.0
+    assert tags[-1]["h"] > 1.0
+    behind = [each for before, each in itertools.pairwise(tags) if each["h"] > before["h"]]
+    assert all(each["S"] < each["reference"] + 2 * KAPPA for each in behind)
+    assert tags[-1]["S"] > 0.8 * tags[-1]["reference"]  # it follows
+
+
+def test_several_workers_and_failures():
+    tags = adaptive(run_workers("a-gp-ucb", 2, 30, 4, fail=(8,), seed=1))
+    check(tags)
+    assert len(tags) > 20
+
+
+def test_length_scales_are_divided_and_all_else_is_kept():
+    rng = np.random.default_rng(0)
+    X = rng.random((7, 2))
+    history = history_at(X[0], X, [hill(x) for x in X])
+    fit = fitted(history, uhe_model(), rng, estimate="lengthscale=0.4/0.8")
+    half = divided(fit, 2.0, history)
+    np.testing.assert_allclose(half.gp.lengthscale, [0.2, 0.4], rtol=1e-12)
+    assert half.gp.outputscale == fit.gp.outputscale
+    assert half.tags == fit.tags
+    assert divided(fit, 1.0, history) is fit
+    points = candidates(fit, history, rng)
+    assert points.shape == (1701, 2)
+    assert std_at_top(divided(fit, 50.0, history), KAPPA, points) > std_at_top(fit, KAPPA, points)
+
+
+def test_it_explains_itself():
+    method = methods.make("a-gp-ucb")
+    tags = {"acquisition": "ucb", "mean": 0.5, "std": 0.1, "h": 1.0, "S": 12.0, "reference": 7.9}
+    assert "length-scales as fitted; regret bounds sum to 12.0, reference 7.9" in method.explain(tags)
+    assert "length-scales divided by 1.21" in method.explain({**tags, "h": 1.21})
+
+
+@pytest.mark.parametrize("power", [0.0, 1.5])
+def test_wrong_options_are_refused(power):
+    with pytest.raises(MethodError, match=r"power must lie in \(0, 1\]"):
+        methods.make("a-gp-ucb", power=power)

@@ -1,0 +1,269 @@
+"""What the methods over contexts promise beside the contract of every method."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from raybo import methods
+from raybo.acquisition import ContextConfidence
+from raybo.context import Density, Expectation, best_expected, fit_joint
+from raybo.errors import MethodError
+from raybo.methods.context_model import SCREENED, Learned
+from raybo.methods.drbo_kde import radius_of
+from raybo.methods.drbo_mmd import mmd_ball
+from raybo.solvers import solve
+from raybo.space import Categorical, Float, Integer, Space
+from tests.context.histories import Met, demand, floats, newsvendor, newsvendor_expectation, of_ackley, of_newsvendor
+
+NAMES = ["sbo-kde", "drbo-kde", "drbo-mmd", "drbo-mmd-minimax", "stableopt"]
+
+
+def stream(*key):
+    return np.random.default_rng(np.random.SeedSequence(11, spawn_key=key))
+
+
+def propose(name, history, number=0, **options):
+    return methods.make(name, **{"initial": 3, **options}).propose(history, stream(number))
+
+
+@pytest.fixture(params=NAMES)
+def name(request):
+    return request.param
+
+
+def run(name, trials, seed=0, **options):
+    """The newsvendor, one trial at a time; every earlier suggestion left its tags."""
+    history, rng = Met(floats(1), floats(1)), stream(seed, 1)
+    method = methods.make(name, **{"initial": 5, **options})
+    for number in range(trials):
+        proposal = method.propose(history, stream(seed, 0, number))
+        x = history.cube.snap(proposal.x[None, :])
+        c = demand(rng, 1)
+        history.trial(x[0], c[0], newsvendor(x, c)[0], tags=json.loads(json.dumps(proposal.tags)))
+    return history
+
+
+# ---- what they need, and what they say
+
+
+def test_a_study_without_a_context_is_refused_at_once(name):
+    with pytest.raises(MethodError, match=f"^{name} needs a context; declare one beside the space, or use gp-ucb$"):
+        propose(name, Met(floats(2), None))
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan")])
+def test_options_out_of_range_are_refused(name, value):
+    for option in {"atoms", "points", "infimum", "bandwidth", "half_life", "initial"}:
+        if option in {known for known, _, _ in methods.describe(name)[1]} and value == value:
+            with pytest.raises(MethodError, match=f"^{name}: {option} must be above 0, got"):
+                methods.make(name, **{option: value})
+
+
+@pytest.mark.parametrize("radius", [-0.1, 2.1])
+def test_radius_out_of_range_is_refused(radius):
+    with pytest.raises(MethodError, match="radius must lie in"):
+        methods.make("drbo-kde", radius=radius)
+
+
+def test_kappa_is_published():
+    assert {methods.make(name).kappa for name in NAMES} == {1.5}
+
+
+def test_the_design_comes_first_and_until_results_tell_something(name):
+    history = of_newsvendor(2)
+    assert "sobol" in propose(name, history).tags
+    flat = Met(floats(1), floats(1))
+    for i in range(6):
+        flat.trial([i / 6.0], [0.5], 1.0)
+    assert "sobol" in propose(name, flat).tags
+    blind = Met(floats(1), floats(1))
+    for i in range(6):
+        blind.trial([i / 6.0], None, float(i))
+    assert "sobol" in propose(name, blind).tags
+
+
+def test_explanations(name):
+    method, history = methods.make(name, initial=3), of_newsvendor(8)
+    assert "on average over contexts" in method.explain(propose(name, history).tags)
+    history.trial([0.5], None, 1.0)
+    assert "1 trials without a context left out" in method.explain(propose(name, history).tags)
+    history.wanted = np.array([0.3])
+    assert "at the context that is known" in method.explain(propose(name, history).tags)
+    assert method.explain({"sobol": 1}) == "initial design (Sobol)"
+
+
+# ---- what they find
+
+
+@pytest.mark.parametrize("name", ["sbo-kde", "drbo-kde"])
+def test_it_finds_the_best_expectation(name):
+    """x* = 0.18779 with an expectation of 0.46394; at random, 1.06 less is expected."""
+    history = run(name, 25)
+    recommended = history.X[best_expected(history)[0], 0]
+    assert newsvendor_expectation(0.18779) - newsvendor_expectation(recommended) < 0.05
+    assert np.abs(history.X[-5:, 0] - 0.18779).mean() < 0.15
+
+
+def test_it_is_pure(name):
+    history = of_ackley(14)
+    before = (history.last_event, history.C.tobytes(), history.X.tobytes())
+    a, b = propose(name, history), propose(name, history.copy())
+    assert a.x.tobytes() == b.x.tobytes()
+    assert a.tags == b.tags
+    assert json.loads(json.dumps(a.tags, allow_nan=False)) == a.tags
+    assert (history.last_event, history.C.tobytes(), history.X.tobytes()) == before
+
+
+def test_replaying_a_study_gives_the_same_proposals(name):
+    history = run(name, 12)
+    again, method = Met(floats(1), floats(1)), methods.make(name, initial=5)
+    for number, record in enumerate(history.records):
+        proposal = method.propose(again, stream(0, 0, number))
+        np.testing.assert_array_equal(again.cube.snap(proposal.x[None, :])[0], record.x)
+        assert json.loads(json.dumps(proposal.tags)) == record.tags
+        again.trial(record.x, record.c, record.y, tags=record.tags)
+
+
+def test_the_known_context_decides(name):
+    """With demand known the stock follows it."""
+    history = of_newsvendor(60, seed=2)
+    found = {}
+    for c in (0.1, 0.4):
+        history.wanted = np.array([c])
+        proposal = propose(name, history, kappa=0.2)
+        assert proposal.tags["wanted"] == [c]
+        found[c] = proposal.x[0]
+        assert abs(found[c] - c) < 0.1
+    assert found[0.1] < found[0.4]
+
+
+def test_a_known_context_may_differ_from_all_met(name):
+    history = of_newsvendor(12)
+    history.wanted = np.array([0.95])
+    assert np.isfinite(propose(name, history).x).all()
+
+
+# ---- parallel, failures, other spaces
+
+
+def test_workers_that_ask_at_once_are_spread(name):
+    history = of_ackley(12)
+    for number in range(6):
+        proposal = propose(name, history, number)
+        history.trial(proposal.x, None, tags=proposal.tags)
+    X = history.X_pending
+    distances = np.linalg.norm(X[:, None] - X, axis=2)[np.triu_indices(6, 1)]
+    assert distances.min() > 1e-3
+
+
+def test_failed_and_pending_trials_with_and_without_contexts(name):
+    history = of_ackley(10)
+    history.trial([0.2, 0.3], [0.4], failed=True)
+    history.trial([0.3, 0.3], None, failed=True)
+    history.trial([0.4, 0.3], [0.4])
+    history.trial([0.5, 0.3])
+    history.trial([0.6, 0.3], None, 1.0)
+    proposal = propose(name, history)
+    assert ((proposal.x >= 0) & (proposal.x <= 1)).all()
+    assert proposal.tags["contexts"] == 12
+    assert proposal.tags["left_out"] == 1
+
+
+def test_it_keeps_away_from_where_trials_failed():
+    """Everything above 0.5 fails, whatever the context."""
+    history = Met(floats(1), floats(1))
+    rng = np.random.default_rng(1)
+    for x in np.linspace(0.02, 0.98, 16):
+        if x > 0.5:
+            history.trial([x], None, failed=True)
+        else:
+            history.trial([x], rng.random(1), x)
+    assert propose("sbo-kde", history, kappa=0.5).x[0] < 0.6
+
+
+CONTEXTS = {
+    "numbers": Space({"load": Float(0, 1), "hour": Float(0, 24)}),
+    "an integer": Space({"hour": Integer(0, 23)}),
+    "a category": Space({"tenant": Categorical(["a", "b", "c"])}),
+    "mixed": Space({"load": Float(1e-3, 1, log=True), "tenant": Categorical(["a", "b", "c"]), "hour": Integer(0, 5)}),
+    "one value": Space({"tenant": Categorical(["a"])}),
+}
+SPACE = Space({"lr": Float(1e-4, 1, log=True), "n": Integer(1, 9), "kind": Categorical(["p", "q"])})
+
+
+@pytest.mark.parametrize("contexts", CONTEXTS.values(), ids=CONTEXTS)
+def test_it_proposes_with_every_kind_of_context(name, contexts):
+    rng, history = np.random.default_rng(3), Met(SPACE.cube, contexts.cube)
+    for x, c in zip(SPACE.snap(rng.random((12, 3))), contexts.snap(rng.random((12, contexts.d))), strict=True):
+        history.trial(x, c, float(np.sin(4 * x[0]) * np.cos(3 * c[0]) + x[1]))
+    history.trial(SPACE.snap(rng.random((1, 3)))[0])
+    proposal = propose(name, history)
+    assert "theta" in proposal.tags
+    assert len(proposal.tags["theta"]) == 3 + contexts.d + 2
+    np.testing.assert_array_equal(SPACE.snap(proposal.x[None, :])[0], proposal.x)
+
+
+# ---- the parts
+
+
+def test_the_search_in_two_stages_finds_what_a_thorough_one_finds():
+    history = of_ackley(40)
+    density = Density.of(history.contexts, history.context_cube)
+    joint = fit_joint(history, density, stream(5))
+    atoms, p = density.atoms(1024, stream(6))
+    meant = ContextConfidence(joint.gp, atoms, Expectation(p), 1.5)
+    thorough = solve("lbfgsb", meant, history.cube, stream(7), size=256, starts=10, rounds=60, tolerance=1e-7)
+    x = propose("sbo-kde", history).x
+    assert meant.value(x[None, :])[0] > thorough.value - 2e-3
+
+
+@pytest.mark.parametrize(
+    ("d", "t", "radius"),
+    [(1, 10, 0.398107), (1, 100, 0.158489), (1, 300, 0.102130), (2, 10, 0.464159), (2, 100, 0.215443)],
+)
+def test_published_radii(d, t, radius):
+    contexts = np.random.default_rng(t).random((t, d))
+    assert radius_of(Density.of(contexts, floats(d))) == pytest.approx(radius, abs=5e-7)
+
+
+def test_radii_of_few_and_forgotten_contexts():
+    assert radius_of(Density.of(np.empty((0, 1)), floats(1))) == 2.0
+    assert radius_of(Density.of(np.array([[0.4]]), floats(1))) == 1.0
+    contexts = np.random.default_rng(1).random((100, 1))
+    assert radius_of(Density.of(contexts, floats(1), half_life=5.0)) > radius_of(Density.of(contexts, floats(1)))
+    tenants = Space({"tenant": Categorical(["a", "b"])}).cube
+    of_categories = Density.of(np.full((100, 1), tenants.levels[0][0]), tenants)
+    assert radius_of(of_categories) == pytest.approx(0.1)  # a frequency's error falls with the root of t
+
+
+def test_the_mmd_ball_is_in_the_kernel_of_the_contexts():
+    history = of_ackley(30)
+    density = Density.of(history.contexts, history.context_cube)
+    joint = fit_joint(history, density, stream(8))
+    ball = mmd_ball(Learned(density, history.contexts, joint, stream(9)), 100)
+    assert len(ball.atoms) == 100
+    np.testing.assert_allclose(np.diagonal(ball.kernel), 1.0)
+    assert ball.p.sum() == pytest.approx(1.0)
+    assert ball.radius == pytest.approx(4.145966 / np.sqrt(30), abs=1e-6)
+    r = (ball.atoms[7, 0] - ball.atoms[30, 0]) / joint.gp.lengthscale[2]
+    s = np.sqrt(5.0) * abs(r)
+    assert ball.kernel[7, 30] == pytest.approx((1 + s + s * s / 3) * np.exp(-s), rel=1e-9)
+
+
+def test_no_radius_is_no_robustness():
+    """drbo-kde with a ball of one law is sbo-kde, but for its other random numbers."""
+    history = of_newsvendor(30)
+    a, b = propose("sbo-kde", history).x, propose("drbo-kde", history, radius=0.0).x
+    np.testing.assert_allclose(a, b, atol=0.02)
+    cautious = propose("drbo-kde", history, radius=2.0, kappa=0.0).x[0]
+    assert cautious < propose("sbo-kde", history, kappa=0.0).x[0]  # with the worst demand, nothing is sold
+
+
+def test_few_atoms_are_screened():
+    assert SCREENED <= 1024
+    history = of_newsvendor(12)
+    for name, options in (("sbo-kde", {"atoms": 8}), ("drbo-kde", {"atoms": 8, "infimum": 4})):
+        assert np.isfinite(propose(name, history, **options).x).all()

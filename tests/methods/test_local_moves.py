@@ -1,0 +1,282 @@
+"""The moves of gibo, mpd, min-ucb and la-min-ucb against published numbers, and the sign: the papers minimise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import ndtr
+
+from raybo.acquisition import UpperConfidence
+from raybo.errors import MethodError
+from raybo.history import History
+from raybo.methods import make
+from raybo.methods.local import safest, window
+from raybo.methods.mpd import most_probable_ascent, walk
+from raybo.space import Categorical, Float, Space
+from raybo.surrogate import GP, GradientAt, Observations, gradient_posterior
+from tests.acquisition.oracles import BETA, PUBLISHED, THETA, X0, F, X, posterior
+from tests.methods.studies import centres, coordinates, floats, hill, history_at, run, told
+
+KNOWN = {"lengthscale": (0.5, 0.8), "outputscale": 1.3, "noise_variance": 0.01, "mean": "zero", "standardise": False}
+LOCAL = ("gibo", "mpd", "min-ucb", "la-min-ucb")
+RNG = np.random.default_rng
+
+
+@pytest.fixture(params=PUBLISHED)
+def kernel(request):
+    return request.param
+
+
+# ---- what is published
+
+
+def test_the_smallest_upper_bound_is_minus_the_largest_lower_one(kernel):
+    numbers, gp = PUBLISHED[kernel], posterior(kernel)
+    value, gradient = UpperConfidence(gp, -BETA).value_and_gradient(X0[None])
+    assert -value[0] == pytest.approx(numbers["ucb"], rel=1e-10)
+    np.testing.assert_allclose(-gradient[0], numbers["ucb gradient"], rtol=1e-9)
+    found, _, _ = safest(gp, BETA, History(floats(2).cube), X0, 0.2, RNG(0))
+    np.testing.assert_allclose(found.x, numbers["argmin"], atol=2e-4)
+    assert -found.value == pytest.approx(numbers["min"], abs=1e-7)
+
+
+def test_min_ucb_moves_to_the_published_minimiser(kernel):
+    history = history_at(X0, X, -F, explored=4)
+    proposal = make("min-ucb", kernel=kernel, batch=3, **KNOWN).propose(history, RNG(0))
+    np.testing.assert_allclose(proposal.x, PUBLISHED[kernel]["argmin"], atol=2e-4)
+    assert proposal.tags["iteration"] == 2
+    assert proposal.tags["role"] == "centre"
+
+
+def test_gibo_takes_the_published_normalised_step(kernel):
+    history = history_at(X0, X, -F, explored=4)
+    method = make("gibo", kernel=kernel, batch=3, learning_rate=0.25, **KNOWN)
+    np.testing.assert_allclose(method.propose(history, RNG(0)).x, PUBLISHED[kernel]["step"], rtol=1e-8)
+
+
+def test_gibos_plain_step_is_the_gradient_and_decays_to_the_middle():
+    history, gp = history_at(X0, X, -F, explored=4), posterior("rbf")
+    method = make("gibo", batch=3, step="plain", learning_rate=0.01, weight_decay=2.0, **KNOWN)
+    expected = X0 + 0.01 * (GradientAt.of(gp, X0).mean - 2.0 * (X0 - 0.5))
+    np.testing.assert_allclose(method.propose(history, RNG(0)).x, expected, rtol=1e-10)
+
+
+def test_the_direction_of_most_probable_ascent_is_the_published_one(kernel):
+    numbers, gp = PUBLISHED[kernel], posterior(kernel)
+    direction, p = most_probable_ascent(gp, X0)
+    np.testing.assert_allclose(direction, numbers["direction"], rtol=1e-8)
+    assert p == pytest.approx(numbers["p"], rel=1e-9)
+    mean, cov = gradient_posterior(gp, X0[None])
+    uphill = mean[0] / np.linalg.norm(mean[0])
+    along = ndtr(uphill @ mean[0] / math.sqrt(uphill @ cov[0] @ uphill))
+    assert along == pytest.approx(numbers["p of the negative gradient"], rel=1e-9)
+    assert along < p
+
+
+def test_the_released_code_takes_the_normalised_direction_for_its_probability(kernel):
+    """Without the floor on the covariance, which has negative entries here, the direction is the paper's."""
+    numbers, gp = PUBLISHED[kernel], posterior(kernel)
+    direction, _ = most_probable_ascent(gp, X0)
+    mean = GradientAt.of(gp, X0).mean
+    assert ndtr(math.sqrt(direction @ mean)) == pytest.approx(numbers["released p"], rel=1e-9)
+    clamped, p = most_probable_ascent(gp, X0, "released")
+    cov = GradientAt.of(gp, X0).cov
+    v = np.linalg.solve(np.maximum(cov, 1e-9), mean)
+    np.testing.assert_allclose(clamped, v / np.linalg.norm(v), rtol=1e-10)
+    assert p == pytest.approx(ndtr(math.sqrt(v @ mean / np.linalg.norm(v))), rel=1e-10)
+    assert cov.min() < 0.0
+
+
+def test_no_direction_ascends_more_probably():
+    gp = posterior("rbf")
+    mean, cov = gradient_posterior(gp, X0[None])
+
+    def improbable(angle):
+        v = np.array([math.cos(angle[0]), math.sin(angle[0])])
+        return -(v @ mean[0]) / math.sqrt(v @ cov[0] @ v)
+
+    best = min((minimize(improbable, [a]) for a in (0.0, 2.0, 4.0)), key=lambda r: r.fun).x[0]
+    np.testing.assert_allclose(most_probable_ascent(gp, X0)[0], [math.cos(best), math.sin(best)], atol=1e-4)
+
+
+def test_the_walk_stops_where_ascent_is_no_longer_probable_and_stays_in_the_cube():
+    gp = posterior("rbf")
+    x, steps = walk(gp, X0, 0.65, 0.01, "paper")
+    assert steps > 5
+    assert ((x >= 0.0) & (x <= 1.0)).all()
+    assert most_probable_ascent(gp, x)[1] < 0.65 or np.any((x == 0.0) | (x == 1.0))
+    assert gp.posterior(x[None])[0][0] > gp.posterior(X0[None])[0][0]
+    steep = GP.of(Observations.of(X, 10.0 * X[:, 0]), gp.model, THETA)
+    edge, _ = walk(steep, np.array([0.97, 0.5]), 0.65, 0.01, "released")
+    assert ((edge >= 0.0) & (edge <= 1.0)).all()
+    assert walk(gp, x, 0.999999, 0.01, "paper") == (pytest.approx(x), 0)
+
+
+# ---- invariants
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_move_never_has_a_lower_bound_than_the_centre_or_the_window(seed):
+    """UCB(x_{t+1}) <= UCB(x_t), and <= UCB at every window point that was a start; all of these are."""
+    rng = RNG(seed)
+    gp = GP.of(
+        Observations.of(rng.random((8, 3)), rng.standard_normal(8)),
+        posterior("rbf").model,
+        np.log([0.3] * 3 + [1, 0.01]),
+    )
+    centre = rng.random(3)
+    found, ends, bounds = safest(gp, BETA, History(floats(3).cube), centre, 0.2, rng)
+    bound = UpperConfidence(gp, -BETA)
+    assert found.value >= bound.value(np.vstack([centre, gp.X])).max() - 1e-12
+    assert found.value >= bounds.max() - 1e-9
+    assert ends.shape[1] == 3
+
+
+@pytest.mark.parametrize("repeats", [1, 4, 16])
+def test_repeats_of_the_centre_leave_no_more_than_the_noise_divided(repeats):
+    """std(x_t) <= noise / sqrt(b1)."""
+    x = np.full((repeats, 3), 0.5)
+    gp = GP.of(Observations.of(x, np.zeros(repeats)), posterior("rbf").model, np.log([0.4] * 3 + [1, 0.04]))
+    assert gp.posterior(x[:1])[1][0] <= 0.04 / repeats
+
+
+@pytest.mark.parametrize("method", [*LOCAL, "turbo", "ars"])
+def test_minimising_f_is_maximising_its_negative_and_both_improve(method):
+    options = {"samples": 4} if method == "la-min-ucb" else {}
+    up = run(method, 3, 30, hill, seed=1, **options)
+    down = run(method, 3, 30, lambda x: -hill(x), mode="min", seed=1, **options)
+    assert [t.config for t in up.trials] == [t.config for t in down.trials]
+    first, last = hill(coordinates(up.trials[0])), max(hill(coordinates(t)) for t in up.trials[-12:])
+    assert last > first + 0.5 * abs(first) * (method != "ars")
+
+
+@pytest.mark.parametrize("method", LOCAL)
+def test_it_climbs_on_eight_axes(method):
+    options = {"batch": 4, "samples": 4} if method == "la-min-ucb" else {"batch": 8}
+    searcher = run(method, 8, 55, lambda x: 20.0 * hill(x), start="centre", noise_variance=1e-3, **options)
+    _, visited = centres(searcher)
+    assert hill(visited[-1]) > 0.2 * hill(visited[0])
+
+
+# ---- the window, the start, options
+
+
+def test_the_window_holds_the_newest_results_and_failures_at_their_worst():
+    searcher = run("sobol", 2, 9)
+    for _ in range(2):
+        searcher.fail(searcher.ask(), "unlucky")
+    trial = searcher.ask()
+    searcher.tell(trial, 5.0)
+    points, y = window(searcher.history, 3)
+    assert len(y) == 5
+    assert y[-1] == 5.0
+    assert (y[2:4] == y[:2].min()).all()
+    np.testing.assert_array_equal(points[-1], coordinates(trial))
+    assert window(History(floats(2).cube), 3)[0].shape == (0, 2)
+
+
+@pytest.mark.parametrize("method", [*LOCAL, "ars"])
+def test_where_it_starts(method):
+    assert centres_of_first(method, start="centre") == pytest.approx([0.5, 0.5])
+    known = {"x0": 0.9, "x1": 0.2}
+    assert centres_of_first(method, add=known) == pytest.approx([0.9, 0.2])
+    assert centres_of_first(method, add=known, start="sobol") != pytest.approx([0.9, 0.2])
+    assert centres_of_first(method, seed=1) != centres_of_first(method, seed=2)
+
+
+def centres_of_first(method, add=None, seed=0, **options):
+    searcher = run(method, 2, 0, seed=seed, **options)
+    if add is not None:
+        searcher.add({"x0": 0.1, "x1": 0.1}, 0.0)
+        searcher.add(add, 1.0)
+    return searcher.ask().tags["centre"]
+
+
+def test_every_local_method_starts_one_study_at_one_point():
+    assert len({tuple(centres_of_first(method, seed=5)) for method in LOCAL}) == 1
+
+
+def test_bad_options_are_refused_with_what_is_wrong():
+    for options, message in [
+        ({"delta": 0.0}, "delta must be above 0"),
+        ({"quorum": 1.5}, r"quorum must lie in \(0, 1\]"),
+        ({"batch": 0}, "batch must be at least 1"),
+        ({"lengthscale_high": 0.01}, "lengthscale_high must not be below"),
+        ({"lengthscale": -1.0}, "must be positive"),
+        ({"kernel": "matern32"}, "rbf, matern52"),
+    ]:
+        for method in LOCAL:
+            with pytest.raises(MethodError, match=message):
+                make(method, **options)
+    with pytest.raises(MethodError, match="3 values for 2 axes"):
+        run("gibo", 2, 3, lengthscale=(0.1, 0.2, 0.3))
+
+
+def test_lists_of_numbers_are_read_from_text():
+    assert make("gibo", learning_rate="0.8,0.8,0.3").learning_rate == (0.8, 0.8, 0.3)
+    assert make("gibo", lengthscale=[0.5, 0.25]).lengthscale == (0.5, 0.25)
+    assert make("gibo", lengthscale="none").lengthscale is None
+    with pytest.raises(MethodError, match="lengthscale must be a number or a list or none"):
+        make("gibo", lengthscale={"x": 1.0})
+
+
+def test_known_hyperparameters_are_not_fitted_and_others_once_an_iteration():
+    fixed = run("min-ucb", 2, 12, batch=3, lengthscale=0.4, outputscale=1.0)
+    assert not any("theta" in t.tags for t in fixed.trials)
+    fitted = run("min-ucb", 2, 12, batch=3)
+    assert ["theta" in t.tags for t in fitted.trials] == [False, True, False, False] * 3
+    full = run("gibo", 2, 12, batch=3, window=6, refit="full")
+    assert ["theta" in t.tags for t in full.trials] == [False] * 6 + [True, False, False] * 2
+
+
+def test_gibos_rates_are_those_of_the_iterations_and_the_last_goes_on():
+    searcher = run("gibo", 2, 20, batch=3, learning_rate=(0.2, 0.1), lengthscale=0.1, outputscale=1.0, start="centre")
+    _, visited = centres(searcher)
+    assert np.linalg.norm(np.diff(visited, axis=0), axis=1) == pytest.approx([0.02, 0.01, 0.01, 0.01])
+
+
+def test_gibo_may_stop_exploring_once_little_is_gained():
+    searcher = run("gibo", 2, 12, batch=10, lengthscale=0.4, outputscale=1.0, early_stop=0.5)
+    traces = [t.tags["trace"] for t in searcher.trials if t.tags["iteration"] == 1 and "trace" in t.tags]
+    assert 2 <= len(traces) < 10
+    assert traces[-2] - traces[-1] < 0.5
+    assert (np.diff(traces)[:-1] <= -0.5).all()
+
+
+def test_the_trace_in_the_tags_never_rises_within_an_iteration():
+    searcher = run("min-ucb", 4, 15, batch=14, lengthscale=0.4, outputscale=1.0)
+    traces = [t.tags["trace"] for t in searcher.trials[1:]]
+    assert (np.diff(traces) <= 1e-9).all()
+
+
+def test_exploration_keeps_within_delta_of_the_centre():
+    for method in LOCAL:
+        searcher = run(method, 3, 15, batch=4, delta=0.1)
+        centre = None
+        for trial in searcher.trials:
+            centre = np.array(trial.tags.get("centre", centre))
+            assert np.abs(coordinates(trial) - centre).max() <= 0.1 + 1e-12
+
+
+def test_categories_stay_and_steps_are_taken_on_the_other_axes():
+    space = Space({"x": Float(0, 1), "c": Categorical(["a", "b", "c"]), "y": Float(0, 1)})
+    history = History(space.cube)
+    method = make("gibo", batch=3, lengthscale=0.4, outputscale=1.0, start="centre", weight_decay=0.5)
+    for i in range(9):
+        proposal = method.propose(history, RNG(i))
+        x = space.cube.snap(proposal.x[None])[0]
+        told(history, x, proposal.tags, hill(x[[0, 2]]))
+    visited = np.array([r.tags["centre"] for r in history.records if "centre" in r.tags])
+    assert len(visited) == 3
+    assert (visited[:, 1] == 0.5).all()
+    assert (visited[1:, [0, 2]] < visited[:-1, [0, 2]]).all()
+
+
+def test_the_last_planned_trial_is_the_recommendation():
+    for method in ("min-ucb", "la-min-ucb"):
+        searcher = run(method, 3, 13, planned=True, batch=4)
+        assert searcher.trials[-1].tags["role"] == "centre"
+        assert searcher.trials[-2].tags["role"] == "explore"

@@ -1,0 +1,109 @@
+"""turbo: the region's rules, its candidates, and what it does with results that come late or not at all."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from raybo.errors import MethodError
+from raybo.history import Record, State
+from raybo.methods import make
+from raybo.methods.turbo import LEAST_LENGTH, Region, Turbo, latin_hypercube, perturbed
+from tests.methods.studies import coordinates, hill, run, run_workers
+
+
+def results(values, region):
+    return [Record(np.zeros(2), {"region": dataclasses.asdict(region)}, State.FINISHED, y) for y in values]
+
+
+def counted(method, region, values, d=2):
+    return method._counted(region, results(values, region), d)
+
+
+def test_a_latin_hypercube_has_one_point_in_each_part_of_each_axis():
+    X = latin_hypercube(8, 5, np.random.default_rng(0))
+    np.testing.assert_array_equal(np.sort(np.floor(8 * X), axis=0), np.repeat(np.arange(8)[:, None], 5, axis=1))
+
+
+def test_a_run_begins_with_its_design_and_keeps_it():
+    searcher = run("turbo", 3, 8)
+    X = np.array([coordinates(t) for t in searcher.trials[:6]])
+    np.testing.assert_array_equal(np.sort(np.floor(6 * X), axis=0), np.repeat(np.arange(6)[:, None], 3, axis=1))
+    assert all("fit" not in t.tags for t in searcher.trials[:6])
+    assert "fit" in searcher.trials[6].tags
+
+
+def test_three_successes_double_the_side_and_failures_halve_it():
+    method, region = Turbo(), Region(1, 0, 0, best=0.0)
+    values = []
+    for expected in (0.8, 0.8, 1.6):
+        values.append(max(values, default=0.0) + 1.0)
+        region = counted(method, region, values)
+        assert region.length == expected
+    assert (region.successes, region.failures, region.counted) == (0, 0, 3)
+    for i in range(4):  # max(4, d) with one result a batch
+        values.append(0.0)
+        region = counted(method, region, values)
+        assert region.length == (0.8 if i == 3 else 1.6)
+
+
+def test_the_side_stays_below_its_maximum():
+    region = Region(1, 0, 0, length=1.6, successes=2, best=0.0)
+    assert counted(Turbo(), region, [1.0]).length == 1.6
+
+
+def test_a_success_must_gain_a_thousandth_and_resets_failures():
+    method, region = Turbo(), Region(1, 0, 0, best=10.0, failures=3, counted=1)
+    assert (
+        counted(method, region, [10.0, 10.009]).failures == 0 or counted(method, region, [10.0, 10.009]).length == 0.4
+    )
+    better = counted(method, region, [10.0, 10.02])
+    assert (better.successes, better.failures, better.best) == (1, 0, 10.02)
+    worse = counted(method, dataclasses.replace(region, failures=0, successes=2), [10.0, 10.009])
+    assert (worse.successes, worse.failures) == (0, 1)
+
+
+def test_counters_move_once_for_every_batch_of_results():
+    method, region = Turbo(batch=3), Region(1, 0, 0, best=0.0)
+    assert counted(method, region, [1.0, 2.0]) == region
+    moved = counted(method, region, [1.0, 2.0, 0.5, 0.1])
+    assert (moved.successes, moved.counted) == (1, 3)
+    assert counted(method, region, [-1.0] * 5).failures == 1
+    assert counted(method, region, [-1.0] * 7).length == 0.4  # two batches at once, and ceil(4 / 3) are allowed
+    assert counted(Turbo(batch=2), Region(1, 0, 0, best=0.0, failures=1), [-1.0] * 2).length == 0.4  # ceil(4 / 2)
+
+
+def test_a_region_that_has_become_too_small_starts_afresh_elsewhere():
+    searcher = run("turbo", 2, 80, lambda x: 0.0 * hill(x))  # nothing ever succeeds
+    runs = [t.tags["region"]["run"] for t in searcher.trials]
+    assert runs == sorted(runs)
+    assert runs[-1] >= 2
+    first = runs.index(2)
+    assert searcher.trials[first - 1].tags["region"]["length"] == 0.8 / 64 > LEAST_LENGTH
+    assert searcher.trials[first].tags["region"]["length"] == 0.8
+    assert searcher.trials[first].tags["region"]["best"] is None
+    assert "fit" not in searcher.trials[first].tags
+
+
+def test_candidates_differ_from_the_centre_on_at_least_one_axis_and_on_twenty_on_average():
+    mask = perturbed(2_000, 100, np.random.default_rng(0))
+    assert mask.any(axis=1).all()
+    assert mask.sum(axis=1).mean() == pytest.approx(20.0, abs=0.5)
+    assert perturbed(50, 10, np.random.default_rng(0)).all()
+
+
+@pytest.mark.parametrize("workers", [1, 4, 32])
+def test_it_climbs_with_any_number_of_workers_and_some_failures(workers):
+    searcher = run_workers("turbo", 4, 70, workers, fail={1, 9, 30}, candidates=200)
+    X = np.array([coordinates(t) for t in searcher.trials])
+    assert ((X >= 0.0) & (X <= 1.0)).all()
+    values = [hill(x) for x in X]
+    assert max(values[30:]) > 0.3 * max(values[:8])
+
+
+def test_bad_options_are_refused():
+    for options in ({"batch": 0}, {"initial": 0}, {"candidates": 0}, {"candidates": 5_000}):
+        with pytest.raises(MethodError, match=next(iter(options))):
+            make("turbo", **options)

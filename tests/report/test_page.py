@@ -1,0 +1,211 @@
+"""The report: every figure that applies is there, in a real browser, without errors and without a network."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+
+import pytest
+
+import raybo
+from raybo.errors import MissingExtra, RayboError
+from raybo.history import Event, Kind
+from raybo.report import draw
+from raybo.report.figures import panels
+from raybo.report.page import page, write_report
+from raybo.report.summary import in_words
+from raybo.study import Study
+from tests.report.studies import run
+
+ALWAYS = ["best-so-far", "importance", "slices", "contours", "parallel", "timeline", "suggestions"]
+
+
+def keys(study):
+    return [panel.key for panel in panels(study)]
+
+
+def test_a_study_has_every_figure_that_applies():
+    assert keys(run("random", 20)) == ALWAYS
+    assert keys(run("random", 20, mode="min")) == ALWAYS
+
+
+def test_what_does_not_apply_is_left_out():
+    study = run("random", 20)
+    assert keys(Study(study.description, [])) == []
+    assert keys(Study(study.description, study.events[:2])) == ["best-so-far", "timeline", "suggestions"]
+    one = run("random", 20, space={"x": raybo.Float(0, 1)})
+    assert keys(one) == ["best-so-far", "slices", "timeline", "suggestions"]
+    nothing_finished = run("random", 12, failing=1.0)
+    assert keys(nothing_finished) == ["best-so-far", "timeline", "suggestions"]
+
+
+def test_captions_are_sentences_and_no_figure_is_empty():
+    for panel in panels(run("sobol", 30)):
+        assert panel.caption[0].isupper()
+        assert panel.caption.endswith(".")
+        assert panel.figure.data
+    many = panels(run("random", 20, space={f"p{i}": raybo.Float(0, 1) for i in range(25)}, failing=0.0))
+    slices = next(panel for panel in many if panel.key == "slices")
+    assert "12 that matter most of 25" in slices.caption
+
+
+def test_the_page_holds_everything_itself_and_escapes_what_users_wrote():
+    study = run("random", 20)
+    text = page(study, panels(study))
+    body = re.sub(r"<script>.*?</script>", "", text, flags=re.S)
+    assert not re.search(r"(src|href)=", body)
+    assert "default-src 'none'" in text
+    assert "<h1>train_&lt;net&gt;</h1>" in text
+    assert "ValueError: &lt;i&gt;diverged&lt;/i&gt;" in body
+    assert "<i>diverged" not in body
+    assert "&lt;b&gt;relu&lt;/b&gt;" in body
+    for fact in ("best accuracy", "finished of 20 planned", "Failures", "Best trial", "folds", "The best trials"):
+        assert fact in text
+
+
+def test_ranges_are_told_in_words():
+    assert in_words(raybo.Float(1e-4, 1, log=True)) == "0.0001 to 1, logarithmic"
+    assert in_words(raybo.Integer(2, 10, step=2)) == "2 to 10, whole, in steps of 2"
+    assert in_words(raybo.Categorical(["a", None])) == "a, None"
+
+
+def test_a_page_or_a_picture_by_the_name_of_the_file(tmp_path):
+    study = run("sobol", 15)
+    for name, begins in (
+        ("r.html", b"<!DOCTYPE html>"),
+        ("r.png", b"\x89PNG"),
+        ("r.svg", b"<?xml"),
+        ("r.PDF", b"%PDF"),
+    ):
+        draw(study, tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(begins)
+    with pytest.raises(RayboError, match=r"must end in \.html for a page, or \.png, \.svg, \.pdf"):
+        draw(study, tmp_path / "r.txt")
+    with pytest.raises(RayboError, match="cannot be written"):
+        draw(study, tmp_path / "none" / "r.html")
+    with pytest.raises(RayboError, match="cannot be written"):
+        draw(study, tmp_path / "none" / "r.png")
+
+
+@pytest.mark.parametrize("trials", [0, 3, 12])
+def test_pictures_of_short_studies(trials, tmp_path):
+    study = run("random", 12, failing=0.4)
+    draw(Study(study.description, study.events[: 2 * trials + 1]), tmp_path / "r.png")
+    one = run("random", 12, space={"x": raybo.Float(0, 1)}, mode="min")
+    draw(one, tmp_path / "one.png")
+
+
+def test_without_its_extra_the_remedy_is_told(monkeypatch, tmp_path):
+    import sys
+
+    for name in [name for name in sys.modules if name.split(".")[0] in ("plotly", "matplotlib")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    study = run("random", 6)
+    for name in ("r.html", "r.png"):
+        with pytest.raises(MissingExtra, match=r"pip install 'raybo\[plot\]'"):
+            draw(study, tmp_path / name)
+
+
+# ---- in a browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium; WebGL in software, for machines without a graphics card."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+        opened = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        yield opened
+        opened.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_page_opens_in_a_browser_without_errors_or_requests(browser, tmp_path):
+    write_report(run("random", 30), tmp_path / "report.html")
+    with contextlib.closing(browser.new_page(viewport={"width": 1200, "height": 900})) as tab:
+        said, asked = [], []
+        tab.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+        tab.on("pageerror", lambda error: said.append(str(error)))
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.set_default_timeout(240_000)  # software WebGL on a busy machine
+        tab.goto((tmp_path / "report.html").as_uri())
+        tab.wait_for_function("document.querySelectorAll('.js-plotly-plot .main-svg').length > 0")
+        tab.wait_for_timeout(500)
+        drawn = tab.evaluate(
+            "[...document.querySelectorAll('figure')].map(f => [f.id, f.querySelectorAll("
+            "'.trace, .bars, .contourlayer path, .heatmaplayer image, .parcoords').length])"
+        )
+        assert [key for key, _ in drawn] == ALWAYS
+        assert all(marks > 0 for _, marks in drawn), drawn
+        assert said == []
+        assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+        overlapping = tab.evaluate(OVERLAPS)
+        assert overlapping == [], json.dumps(overlapping)
+        wide = tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide == 0
+
+
+OVERLAPS = """
+[...document.querySelectorAll('figure')].flatMap(figure => {
+  const texts = [...figure.querySelectorAll('.xtick text, .ytick text, .xtitle, .ytitle, .legendtext')]
+    .map(t => [t.textContent, t.getBoundingClientRect()]).filter(([, r]) => r.width > 0);
+  const found = [];
+  texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
+    const w = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+    const h = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+    if (w > 2 && h > 4) found.push([figure.id, a, b, w, h]);
+  }));
+  return found;
+})
+"""
+
+
+# ---- times
+
+
+def test_times_of_trials_that_met_a_loss_are_those_of_the_journal():
+    from raybo.history import State
+    from raybo.report.timeline import busy_share, spans
+
+    asked = {"x": [0.5], "values": [0.5], "tags": {}}
+    times = [f"2026-01-01T00:00:{s:02d}.000+00:00" for s in range(60)]
+    listed = [
+        (Kind.PLANNED, None, {"trials": 3}, 0),
+        (Kind.ASKED, 0, asked, 0),
+        (Kind.ASKED, 1, asked, 1),
+        (Kind.TOLD, 0, {"value": 1.0, "started": times[1], "seconds": 4.0, "host": "a"}, 6),
+        (Kind.RETRIED, 1, {"reason": "its worker died", "attempt": 2}, 7),
+        (Kind.ASKED, 2, asked, 6),
+        (Kind.TOLD, 1, {"value": 2.0, "started": times[8], "seconds": 2.0, "host": "a", "attempt": 2}, 11),
+    ]
+    events = [Event(kind, trial, data, n, times[s]) for n, (kind, trial, data, s) in enumerate(listed, 1)]
+    description = run("random", 1, space={"x": raybo.Float(0, 1)}).description
+    found = spans(Study(description, events))
+    seen = [(span.trial, span.begin, span.end, span.host, span.lane, span.state) for span in found]
+    assert seen == [
+        (0, 1.0, 5.0, "a", 0, State.FINISHED),
+        (1, 1.0, 7.0, "", 0, State.LOST),
+        (2, 6.0, 11.0, "", 1, State.PENDING),
+        (1, 8.0, 10.0, "a", 0, State.FINISHED),
+    ]
+    assert busy_share(found) == pytest.approx((4 + 6 + 5 + 2) / (3 * 10))
+
+
+def test_trials_at_the_same_time_are_in_different_lanes():
+    from raybo.report.timeline import spans
+
+    found = spans(run("random", 30))
+    assert {span.lane for span in found if span.host} == {0, 1, 2}
+    for a in found:
+        for b in found:
+            if a is not b and (a.host, a.lane) == (b.host, b.lane):
+                assert a.end <= b.begin + 0.01 or b.end <= a.begin + 0.01

@@ -1,0 +1,93 @@
+"""The commands that look at a study: what they say, what they write, and how they refuse."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from raybo import cli
+from raybo.journal import Journal
+from raybo.study import load
+from tests.report.studies import run as study_of
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """The script in this process, in a directory with job.db: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    study = study_of("random", 12)
+    journal = Journal(tmp_path / "job.db", study.description)
+    journal.append(study.events)
+    journal.close()
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["raybo", *map(str, arguments)])
+        capsys.readouterr()
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as leaving:
+            code = leaving.code
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_show_tells_one_trial_or_follows(run):
+    code, out, _ = run("show", "job.db", "--trial", 3)
+    assert code == 0
+    assert out.startswith("trial 3 of train_<net>")
+    code, out, _ = run("show", "job.db", "--watch")
+    assert code == 0
+    assert "best accuracy" in out
+    code, out, err = run("show", "job.db", "--trial", 99)
+    assert (code, out) == (1, "")
+    assert err.startswith("Error: trial 99: no such trial")
+
+
+def test_plot_draws_a_page_or_a_picture(run, tmp_path):
+    assert run("plot", "job.db") == (0, "Wrote job.html\n", "")
+    assert run("plot", "job.db", "-o", "p.svg") == (0, "Wrote p.svg\n", "")
+    assert (tmp_path / "p.svg").stat().st_size > 1_000
+    code, _, err = run("plot", "job.db", "-o", "p.doc")
+    assert code == 1
+    assert "must end in .html" in err
+
+
+def test_export_writes_once_or_follows(run, tmp_path):
+    assert run("export", "job.db", "--to", "json", "-o", "s.json") == (0, "Wrote 12 trials to s.json\n", "")
+    assert len(json.loads((tmp_path / "s.json").read_text())["trials"]) == 12
+    assert run("export", "job.db", "--to", "optuna", "-o", "s.log", "--follow")[0] == 0
+    code, _, err = run("export", "job.db", "--to", "exel", "-o", "s")
+    assert code == 2
+    assert "there is no export to 'exel'" in err
+
+
+def test_enqueue_adds_to_a_journal(run):
+    values = ["lr=0.01", "net.depth=4", "net.kind=tanh", "momentum=0.5"]
+    code, out, _ = run("enqueue", "job.db", *values)
+    assert (code, out) == (0, "Added; the study's next run begins with it\n")
+    code, out, _ = run("enqueue", "job.db", *values[:3], "momentum=0.75", "--value", "-0.5")
+    assert (code, out) == (0, "Added; the study's next run knows its result\n")
+    last = load("job.db").trials[-2:]
+    assert [(str(trial.state), trial.value) for trial in last] == [("pending", None), ("finished", -0.5)]
+    code, _, err = run("enqueue", "job.db", "lr=0.01")
+    assert code == 2
+    assert "net.depth: missing" in err
+    code, _, err = run("enqueue", "job.db", "lr")
+    assert code == 2
+
+
+def test_a_list_that_is_none_is_refused(run, tmp_path):
+    (tmp_path / "job.py").write_text(
+        "import raybo\n@raybo.objective(space={'x': raybo.Float(0, 1)})\ndef f(c): return 1.0\n"
+    )
+    (tmp_path / "bad.json").write_text("{}")
+    code, _, err = run("tune", "job.py", "--enqueue", "bad.json", "--storage", "new.db")
+    assert code == 2
+    assert "a list of configurations is needed" in err
+    code, _, err = run("tune", "job.py", "--log", "csv=x.csv", "--detach")
+    assert code == 2
+    assert "raybo export --follow" in err

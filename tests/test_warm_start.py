@@ -1,0 +1,186 @@
+"""What is known beforehand enters once, as what it is; what does not fit is refused with the reason."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import raybo
+from raybo import warm_start
+from raybo.errors import JournalError, SpaceError, TrialError
+from raybo.history import Event, Kind, State
+from raybo.journal import Description, Journal
+from raybo.searcher import Searcher, explain
+from raybo.space import Space
+from raybo.study import Study, load
+
+SPACE = Space({"x": raybo.Float(0, 1), "m": {"n": raybo.Integer(1, 9), "c": raybo.Categorical(["a", None])}})
+
+
+def describe(space=SPACE, **changes):
+    said = {"objective": "job", "metric": "score", "mode": "max", "method": "random", "seed": 3, **changes}
+    return Description(space=space.to_json(), **said)
+
+
+def config(x=0.5, n=3, c="a"):
+    return {"x": x, "m": {"n": n, "c": c}}
+
+
+def other_study(space=SPACE, configs=(), description=None):
+    searcher = Searcher(space, "random", seed=0)
+    for i, each in enumerate(configs):
+        searcher.add(each, float(i))
+    failed = searcher.ask()
+    searcher.fail(failed, "no")
+    events = []
+    replay = Searcher(space, "random", seed=0)
+    for trial in searcher.trials:
+        events.append(replay.apply(replay.known(trial.config)))
+        data = {"value": trial.value} if trial.value is not None else {"reason": "no"}
+        kind = Kind.TOLD if trial.value is not None else Kind.FAILED
+        events.append(replay.apply(Event(kind, trial.number, data)))
+    return Study(describe(space) if description is None else description, events)
+
+
+@pytest.fixture
+def path(tmp_path):
+    Journal(tmp_path / "job.db", describe()).close()
+    return tmp_path / "job.db"
+
+
+def test_results_and_configurations_enter_once(path):
+    known = warm_start.known_of(
+        [config(0.1), (config(0.2), 7), {"config": config(0.3), "value": 8.0}, {"config": config(0.4)}], SPACE
+    )
+    assert warm_start.enter(path, describe(), SPACE, None, known) == 4
+    assert warm_start.enter(path, describe(), SPACE, None, known) == 0
+    study = load(path)
+    assert [(t.config["x"], t.value, str(t.state), t.tags["origin"]) for t in study.trials] == [
+        (0.1, None, "pending", "enqueued"),
+        (0.2, 7.0, "finished", "added"),
+        (0.3, 8.0, "finished", "added"),
+        (0.4, None, "pending", "enqueued"),
+    ]
+    assert warm_start.count_added(path) == 2
+    method = raybo.Searcher(SPACE, "random").method
+    assert explain(method, study.trials[0]) == "asked for by the user"
+    assert explain(method, study.trials[1]) == "added by the user"
+
+
+def test_the_finished_trials_of_another_study_enter_with_their_origin(path):
+    other = other_study(configs=[config(0.1), config(0.2)])
+    known = warm_start.known_from(other, describe(), SPACE)
+    assert warm_start.enter(path, describe(), SPACE, None, known) == 2
+    grown = other_study(configs=[config(0.1), config(0.2), config(0.3)])
+    assert warm_start.enter(path, describe(), SPACE, None, warm_start.known_from(grown, describe(), SPACE)) == 1
+    study = load(path)
+    assert [trial.value for trial in study.trials] == [0.0, 1.0, 2.0]
+    assert [trial.tags["trial"] for trial in study.trials] == [0, 1, 2]
+    assert explain(raybo.Searcher(SPACE, "random").method, study.trials[0]) == "known from job"
+    searcher = Searcher(SPACE, "random", seed=3)
+    for event in study.events:
+        searcher.apply(event)
+    assert searcher.best.value == 2.0
+    assert len(searcher.history.y) == 3
+
+
+def test_an_overlapping_space_takes_what_fits():
+    wider = Space(
+        {
+            "x": raybo.Float(-1, 2),
+            "m": {"n": raybo.Integer(1, 20), "c": raybo.Categorical(["a", "b", None])},
+            "more": raybo.Float(0, 1),
+        }
+    )
+    configs = [
+        {**config(0.5, 3, "a"), "more": 0.1},
+        {**config(1.5, 3, "a"), "more": 0.2},
+        {**config(0.5, 15, "a"), "more": 0.3},
+        {**config(0.5, 3, "b"), "more": 0.4},
+        {**config(0.25, 4, None), "more": 0.5},
+    ]
+    known = warm_start.known_from(other_study(wider, configs), describe(), SPACE)
+    assert [(entry.config, entry.value) for entry in known] == [(config(0.5), 0.0), (config(0.25, 4, None), 4.0)]
+
+
+def test_what_cannot_be_taken_is_refused_with_the_reason(tmp_path):
+    minimised = describe(mode="min")
+    with pytest.raises(JournalError, match="it wants max score, and this study min score"):
+        warm_start.known_from(other_study(configs=[config()]), minimised, SPACE)
+    with pytest.raises(JournalError, match="it has no results yet"):
+        warm_start.known_from(other_study(), describe(), SPACE)
+    elsewhere = Space({"y": raybo.Float(0, 1)})
+    with pytest.raises(JournalError, match="none of its 1 results fits the space: x: missing"):
+        warm_start.known_from(other_study(elsewhere, [{"y": 0.5}]), describe(), SPACE)
+    with pytest.raises(JournalError, match="no such file"):
+        warm_start.known_from(tmp_path / "none.db", describe(), SPACE)
+    with pytest.raises(SpaceError, match="enqueue: entry 1 is no configuration, got 3"):
+        warm_start.known_of([config(), 3], SPACE)
+    with pytest.raises(SpaceError, match=r"x: 2\.0 lies outside"):
+        warm_start.known_of([config(2.0)], SPACE)
+    with pytest.raises(TrialError, match="a finite number is needed"):
+        warm_start.known_of([(config(), float("nan"))], SPACE)
+
+
+def test_contexts_come_along_where_they_are_declared(tmp_path):
+    context = Space({"load": raybo.Float(0, 1)})
+    description = describe(context=context.to_json())
+    path = tmp_path / "c.db"
+    known = [warm_start.Known(config(), 1.0, {"load": 0.25}), warm_start.Known(config(0.7), 2.0)]
+    warm_start.enter(path, description, SPACE, context, known)
+    assert [trial.context for trial in load(path).trials] == [{"load": 0.25}, None]
+    plain = tmp_path / "p.db"
+    warm_start.enter(plain, describe(), SPACE, None, known)
+    assert [trial.context for trial in load(plain).trials] == [None, None]
+
+
+def test_a_configuration_is_read_from_text():
+    assert warm_start.read_config(SPACE, {"x": "0.25", "m.n": "4", "m.c": "None"}) == config(0.25, 4, None)
+    for texts, message in (
+        ({"x": "0.25", "m.n": "4"}, "m.c: missing"),
+        ({"y": "1"}, "y: not a parameter of the space, which has x, m.n, m.c"),
+        ({"x": "much", "m.n": "4", "m.c": "a"}, "x: a number is needed, got 'much'"),
+        ({"x": "0.25", "m.n": "4.5", "m.c": "a"}, "m.n: a whole number"),
+        ({"x": "0.25", "m.n": "4", "m.c": "z"}, "m.c: 'z' is not one of a, None"),
+    ):
+        with pytest.raises(SpaceError, match=message):
+            warm_start.read_config(SPACE, texts)
+
+
+# ---- in a study that runs
+
+
+@raybo.objective(space={"x": raybo.Float(0, 1)}, metric="score")
+def job(config):
+    return {"score": config["x"]}
+
+
+@pytest.mark.ray
+def test_a_study_runs_what_is_enqueued_first_and_knows_what_is_known(ray_session, tmp_path):
+    first = raybo.tune(job, trials=4, method="random", seed=0, storage=tmp_path / "first.db", workers=1)
+    again = {
+        "trials": 3,
+        "method": "random",
+        "seed": 1,
+        "storage": tmp_path / "second.db",
+        "workers": 1,
+        "known_from": tmp_path / "first.db",
+        "enqueue": [{"x": 0.125}, ({"x": 0.25}, 0.9)],
+    }
+    second = raybo.tune(job, **again)
+    assert [trial.value for trial in second.trials[:4]] == [trial.value for trial in first.trials]
+    assert [trial.tags.get("origin") for trial in second.trials] == [*["added"] * 4, "enqueued", "added", None, None]
+    assert second.trials[4].value == 0.125
+    assert second.trials[4].attempt == 1
+    assert [event.trial for event in second.events if event.kind is Kind.RETRIED] == []
+    assert second.count(State.FINISHED) == 8
+    assert second.planned == 3 + 5
+    assert raybo.tune(job, **again).trials == second.trials  # the same command has nothing left to do
+
+
+def test_a_list_in_a_file_is_what_the_command_line_takes(tmp_path):
+    from raybo.cli import _read_list
+
+    (tmp_path / "k.json").write_text(json.dumps([config(), {"config": config(), "value": 1}]))
+    assert len(warm_start.known_of(_read_list(tmp_path / "k.json"), SPACE)) == 2
