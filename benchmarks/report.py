@@ -46,15 +46,15 @@ def main() -> None:
     """Print a row a form."""
     trials = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     study = study_of(trials)
+    print(f"{trials} trials of {study.space.d} parameters")
     with tempfile.TemporaryDirectory() as folder:
         for name in ("report.html", "picture.png", "picture.svg"):
             path = Path(folder, name)
             wall, processor = time.perf_counter(), time.process_time()
             draw(study, path)
-            print(
-                f"{name:12s} {trials} trials: {time.perf_counter() - wall:.1f} s ({time.process_time() - processor:.1f} s "
-                f"of processor), {path.stat().st_size / 1e6:.2f} MB"
-            )
+            seconds = time.perf_counter() - wall, time.process_time() - processor
+            megabytes = path.stat().st_size / 1e6
+            print(f"{name:12s} {seconds[0]:.1f} s ({seconds[1]:.1f} s of processor), {megabytes:.2f} MB")
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

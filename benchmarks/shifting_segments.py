@@ -35,7 +35,7 @@ def recommended(method: str, told: bool, seed: int, trials: int) -> float:
         result = shifting_segments(trial.config, seed=seed)
         expected[trial.number] = result["expected"]
         searcher.tell(trial, result["loss"], context={"hard_share": result["hard_share"]} if told else None)
-    return expected[searcher.best.number]
+    return float(expected[searcher.best.number])
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from raybo.errors import MissingExtra
 from raybo.history import State, Trial
-from raybo.space import Categorical, Integer, Parameter, Path, Space
+from raybo.space import Categorical, Integer, Parameter, Space
 
 if TYPE_CHECKING:
     import pandas
@@ -66,16 +66,13 @@ def _parameters(
     found: list[tuple[str, Parameter, list[Any]]] = []
     names = set(taken)
     for prefix, part in (("config", space), ("context", context)):
-        for (path, parameter), name in zip(part.parameters.items(), part.names, strict=True) if part else ():
+        if part is None:
+            continue
+        configs = [trial.config if prefix == "config" else trial.context for trial in trials]
+        rows = [[None] * part.d if config is None else part.values(config) for config in configs]
+        for i, (name, parameter) in enumerate(zip(part.names, part.parameters.values(), strict=True)):
             while name in names:  # a parameter may be called like another column
                 name = f"{prefix}.{name}"
             names.add(name)
-            configs = [trial.config if prefix == "config" else trial.context for trial in trials]
-            found.append((name, parameter, [None if config is None else _value(config, path) for config in configs]))
+            found.append((name, parameter, [row[i] for row in rows]))
     return found
-
-
-def _value(config: Any, path: Path) -> Any:
-    for key in path:
-        config = config[key]
-    return config

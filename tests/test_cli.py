@@ -394,6 +394,8 @@ def test_every_option_reaches_the_engine(run, folder, engine):
     engine.answer = study(FINISHED)
     options = "--trials 7 --method gp-ucb --seed 3 --storage s.db --workers 2 --address auto --max-minutes 1.5 --quiet"
     more = "--trial-seconds 9 --retries 1 --set sleep=1 --set offset=a=b --option solver=cg --option points-per-round=5"
+    Path("known.json").write_text('[{"x": 0.5, "n": 2}]')
+    more += " --from other.db --enqueue known.json"
     code, out, err = run("tune", "job.py", *options.split(), *more.split())
     assert (code, err) == (0, ""), (out, err)
     assert engine.objective.name == "job"
@@ -408,6 +410,9 @@ def test_every_option_reaches_the_engine(run, folder, engine):
         "trial_seconds": 9.0,
         "retries": 1,
         "settings": {"sleep": "1", "offset": "a=b"},
+        "known_from": Path("other.db"),
+        "enqueue": [{"x": 0.5, "n": 2}],
+        "detach": False,
         "watch": None,
         "solver": "cg",
         "points_per_round": "5",
@@ -418,7 +423,7 @@ def test_what_nobody_says_is_left_to_the_engine(run, folder, engine):
     engine.answer = study(FINISHED)
     assert run("tune", "job.py")[0] == 0
     assert {name: value for name, value in engine.arguments.items() if value is None} == dict.fromkeys(
-        ["method", "seed", "workers", "address", "max_minutes", "trial_seconds"]
+        ["method", "seed", "workers", "address", "max_minutes", "trial_seconds", "known_from"]
     )
     assert (engine.arguments["trials"], engine.arguments["storage"]) == (50, Path("job.db"))
 

@@ -4,13 +4,13 @@
     raybo tune trials/shifting_segments.py --method sbo-kde --set trees=200 --set seed=7
 
 Trees are hard to judge in the scene where a third of them is diseased, and easy in the other one, where it is one in
-sixty. Each trial is judged on the 5000 trees that came in that day; which share of them is of the hard scene is measured
+sixty. Each trial is judged on 5000 trees that came in one day; which share of them is of the hard scene is measured
 after the fact, and is the context. A model that was judged on an easy day looks good, whatever its hyperparameters are.
 What counts is the mean loss over all days: it is computed from every held-out tree, as the metric `expected`, which no
 method sees.
 
 The data are the two parts of the wilt set, see data/README.md; half of each scene is for training. The batch belongs to
-the configuration and the keyword parameter `seed`. One evaluation takes 0.05 to 0.2 s on one core.
+the configuration and the keyword parameter `seed`. One evaluation takes about 0.1 s on one core.
 """
 
 from __future__ import annotations

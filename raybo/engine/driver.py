@@ -205,29 +205,22 @@ def _run(objective: Objective, plan: Plan, address: str | None, watch: Callable[
                 f"{objective.name}: it cannot be sent to the workers: {first_line(error)}; "
                 "make such things inside the function"
             ) from error
-        named = {"name": plan.path.stem, "namespace": NAMESPACE, "lifetime": "detached"} if plan.detached else {}
+        placed = {"num_cpus": 0, "max_concurrency": 1_000, "scheduling_strategy": here(ray)}
+        if not plan.detached:
+            # restarted by the follower: what Ray may restart, Ray's memory monitor kills before any trial
+            make = ray.remote(StudyActor).options(**placed).remote
+            follow(ray, lambda: make(plan, sent, function), RESTARTS, plan.after, watch)
+            return
+        name = plan.path.stem
+        placed |= {"name": name, "namespace": NAMESPACE, "lifetime": "detached"}
+        placed |= {"max_restarts": RESTARTS, "max_task_retries": -1}  # by Ray, as nobody else is there
         try:
-            actor = (
-                ray.remote(StudyActor)
-                .options(
-                    num_cpus=0,
-                    max_restarts=RESTARTS,
-                    max_task_retries=-1,
-                    max_concurrency=1_000,
-                    scheduling_strategy=here(ray),
-                    **named,
-                )
-                .remote(plan, sent, function)
-            )
+            leave(ray, ray.remote(StudyActor).options(**placed).remote(plan, sent, function))
         except ray.exceptions.ActorAlreadyExistsError:
             raise RayError(
-                f"a study named {plan.path.stem} is running there already; `raybo attach {plan.path.stem}` follows it, "
+                f"a study named {name} is running there already; `raybo attach {name}` follows it, "
                 "another --storage begins another"
             ) from None
-        if plan.detached:
-            leave(ray, actor)
-        else:
-            follow(ray, actor, plan.after, watch)
 
 
 def _no_function(config: Mapping[str, Any]) -> None:

@@ -20,17 +20,42 @@ POLL_SECONDS = 0.2
 STOP_SECONDS = 20.0  # after which a study that does not stop is killed; its journal is whole all the same
 
 
-def follow(ray: Any, actor: Any, after: int, watch: Callable[[Status], None] | None) -> None:
-    """Wait for the end of a study of this process's own, and show its status meanwhile; Ctrl-C stops it."""
-    outcome = actor.outcome.remote()
-    try:
-        _wait(ray, actor, outcome, after, watch)
-    except KeyboardInterrupt:
-        _stop(ray, actor, outcome)
-        _show(ray, actor, watch, after)
-        raise
-    finally:
-        ray.kill(actor)
+class StudyLost(RayError):
+    """The process that runs the study is gone."""
+
+
+def follow(
+    ray: Any, make: Callable[[], Any], restarts: int, after: int, watch: Callable[[Status], None] | None
+) -> None:
+    """Run a study of this process's own to its end, and show its status meanwhile; Ctrl-C stops it.
+
+    Args:
+        ray: the module, connected.
+        make: makes a study actor, which continues from the journal; again when one is lost.
+        restarts: how often.
+        after: number of the last event that is old news.
+        watch: called with a `Status` several times a second.
+    Raises:
+        RayboError: what ended the study early.
+        KeyboardInterrupt: Ctrl-C; the study has been stopped and its journal is whole.
+    """
+    show = _Show(ray, watch, after)
+    while True:
+        actor = make()
+        outcome = actor.outcome.remote()
+        try:
+            _wait(ray, actor, outcome, show)
+            return
+        except KeyboardInterrupt:
+            _stop(ray, actor, outcome)
+            show(actor)
+            raise
+        except StudyLost:
+            if not restarts:
+                raise
+            restarts -= 1
+        finally:
+            ray.kill(actor)
 
 
 def leave(ray: Any, actor: Any) -> None:
@@ -39,7 +64,7 @@ def leave(ray: Any, actor: Any) -> None:
     while not ray.wait([outcome], timeout=POLL_SECONDS)[0]:
         if ray.get(actor.status.remote()) is not None:
             return
-    _wait(ray, actor, outcome, 0, None)
+    _wait(ray, actor, outcome, _Show(ray, None, 0))
 
 
 def attach(name: str, address: str, watch: Callable[[Status], None] | None = None) -> Study | None:
@@ -56,7 +81,7 @@ def attach(name: str, address: str, watch: Callable[[Status], None] | None = Non
     """
     with ray_for_study(address, None) as ray:
         actor, plan = _find(ray, name)
-        _wait(ray, actor, actor.outcome.remote(), 0, watch)
+        _wait(ray, actor, actor.outcome.remote(), _Show(ray, watch, 0))
     return _study(plan.path)
 
 
@@ -85,35 +110,40 @@ def _study(path: Path) -> Study | None:
     return Study(*journal.read(path), path) if journal.exists(path) else None
 
 
-def _wait(ray: Any, actor: Any, outcome: Any, after: int, watch: Callable[[Status], None] | None) -> None:
+def _wait(ray: Any, actor: Any, outcome: Any, show: _Show) -> None:
     """Until the study has ended; raises what ended it early."""
     try:
         done: list[Any] = []
         while not done:
             done, _ = ray.wait([outcome], timeout=POLL_SECONDS)
-            after = _show(ray, actor, watch, after)
+            show(actor)
         ray.get(outcome)
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, RayboError):
             raise error.cause from None
         raise
-    except ray.exceptions.RayActorError as error:
-        raise RayError(
+    except (ray.exceptions.RayActorError, ray.exceptions.OutOfMemoryError) as error:
+        raise StudyLost(
             f"the study's own process was lost for good ({first_line(error)}); the same command continues the study"
         ) from error
 
 
-def _show(ray: Any, actor: Any, watch: Callable[[Status], None] | None, after: int) -> int:
-    if watch is None:
-        return after
-    try:
-        status = cast("Status | None", ray.get(actor.status.remote(after), timeout=5))
-    except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
-        return after  # it restarts, or is too busy to answer: the next call will say
-    if status is None:
-        return after
-    watch(status)
-    return status.last_event
+class _Show:
+    """Passes the status on to who watches, and each thing that happened to a trial once."""
+
+    def __init__(self, ray: Any, watch: Callable[[Status], None] | None, after: int) -> None:
+        self.ray, self.watch, self.after = ray, watch, after
+
+    def __call__(self, actor: Any) -> None:
+        if self.watch is None:
+            return
+        try:
+            status = cast("Status | None", self.ray.get(actor.status.remote(self.after), timeout=5))
+        except self.ray.exceptions.RayError:
+            return  # it is lost, restarts, or is too busy to answer: the next call will say
+        if status is not None:
+            self.after = status.last_event
+            self.watch(status)
 
 
 def _stop(ray: Any, actor: Any, outcome: Any) -> None:

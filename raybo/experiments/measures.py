@@ -50,12 +50,13 @@ def optimum(problem: Problem, studies: Mapping[Run, Study]) -> float:
     """The problem's optimum, or the best value of any run where it is not known."""
     if problem.optimum is not None:
         return problem.optimum
-    bests = [
-        study.best.value for run, study in studies.items() if run.problem == problem and study.count(State.FINISHED)
+    found = [
+        values(study, problem.metric)
+        for run, study in studies.items()
+        if run.problem == problem and study.count(State.FINISHED)
     ]
-    return float(
-        max(cast("list[float]", bests)) if _mode(problem, studies) == "max" else min(cast("list[float]", bests))
-    )
+    extreme = np.max if _mode(problem, studies) == "max" else np.min
+    return float(extreme(np.concatenate(found)))
 
 
 def curve(kind: Curve, study: Study, problem: Problem, best_possible: float) -> Array:  # (n,) or (n - initial,)

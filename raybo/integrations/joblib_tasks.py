@@ -74,7 +74,7 @@ class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
         references: list[Any] = []
         share, pickler = self._share, cast(Any, self.ray.cloudpickle.CloudPickler)
 
-        class Packer(pickler):  # type: ignore[misc]
+        class Packer(pickler):  # type: ignore[misc,valid-type]
             def persistent_id(self, value: Any) -> int | None:
                 if type(value) is not np.ndarray or value.nbytes < SHARED_BYTES or value.dtype.hasobject:
                     return None

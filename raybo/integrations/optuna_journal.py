@@ -81,17 +81,17 @@ def _operations(study: Study, event: Event, trial: Trial, why: str) -> list[dict
     at = event.at or "1970-01-01T00:00:00+00:00"
     if event.kind is Kind.ASKED:
         values = parameter_values(study, trial.config)
-        parameters = list(study.space.parameters.values())
+        kinds = dict(zip(study.space.names, study.space.parameters.values(), strict=True))
         return [
             {
                 "op_code": CREATE_TRIAL,
                 "study_id": 0,
                 "datetime_start": at,
                 "state": RUNNING,
-                "distributions": {n: _distribution(p) for (n, _), p in zip(values, parameters, strict=True)},
+                "distributions": {name: _distribution(kinds[name]) for name, _ in values},
                 "params": {
-                    n: p.position(value, n) if isinstance(p, Categorical) else value
-                    for (n, value), p in zip(values, parameters, strict=True)
+                    name: kind.position(value, name) if isinstance(kind := kinds[name], Categorical) else value
+                    for name, value in values
                 },
                 "user_attrs": {"why": why, "suggest_seconds": trial.suggest_seconds},
             }

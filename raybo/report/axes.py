@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.history import Trial
-from raybo.report.tables import parameter_values, shown
+from raybo.report.tables import shown
 from raybo.space import Array, Categorical
 from raybo.space.parameters import Parameter
 from raybo.study import Study
@@ -90,6 +90,7 @@ def axes_of(study: Study) -> list[Axis]:
 
 def places_of(study: Study, trials: Sequence[Trial]) -> Array:  # (n, d)
     """Where the configurations of trials stand on each parameter's axis."""
-    rows = [[value for _, value in parameter_values(study, trial.config)] for trial in trials]
-    columns = [axis.places([row[axis.index] for row in rows]) for axis in axes_of(study)]
-    return np.stack(columns, axis=1) if rows else np.empty((0, study.space.d))
+    # a parameter that is not open in a configuration stands where the model has it, in the middle of its axis
+    X = study.space.encode([trial.config for trial in trials])
+    columns = [axis.places(list(axis.parameter.decode(X[:, axis.index]))) for axis in axes_of(study)]
+    return np.stack(columns, axis=1) if len(trials) else np.empty((0, study.space.d))

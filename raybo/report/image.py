@@ -28,8 +28,6 @@ STYLE: Any = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.edgecolor": GREY,
-    "axes.titlesize": 9.5,
-    "axes.titlelocation": "left",
     "legend.frameon": False,
     "savefig.dpi": 200,
     "svg.fonttype": "none",
@@ -90,7 +88,7 @@ def _best_so_far(study: Study, plot: Axes) -> None:
     if failed:
         plot.plot(failed, np.full(len(failed), ends[0]), "x", color=RED, clip_on=False, label="failed")
     plot.set_ylim(*ends)
-    plot.set(title="Best", xlabel="trial", ylabel=study.description.metric)
+    plot.set(xlabel="trial", ylabel=study.description.metric)
     plot.legend(**LEGEND)
 
 
@@ -104,7 +102,7 @@ def _importance(study: Study, found: Importance, plot: Axes) -> None:
         bars = {"elinewidth": 0.8, "ecolor": "#4a5058"}
         plot.barh(at, middle, 0.4, xerr=ends, color=colour, label=name, error_kw=bars)
     plot.set_yticks(rows, names)
-    plot.set(title="What matters", xlabel="share of the objective's variance", xlim=(0.0, None))
+    plot.set(xlabel="share of the objective's variance", xlim=(0.0, None))
     plot.legend(**LEGEND, reverse=True)
 
 
@@ -126,7 +124,7 @@ def _slice(study: Study, emulator: Emulator, axis: Axis, plot: Axes, *, first: b
         plot.fill_between(at, below, above, color=ORANGE, alpha=0.18, linewidth=0)
         plot.plot(at, middle, color=ORANGE, label="model")
     plot.set_ylim(*((10.0**low, 10.0**high) if is_log else (low, high)))
-    plot.set(title=f"Along {axis.name}", xlabel=axis.name, ylabel=study.description.metric if first else "")
+    plot.set(xlabel=axis.name, ylabel=study.description.metric if first else "")
     _scale(plot, axis, "x")
     if first:
         plot.legend(**LEGEND)
@@ -151,7 +149,7 @@ def _map(study: Study, emulator: Emulator, found: Importance, plot: Axes) -> Non
     plot.plot(done[:, a.index], done[:, b.index], ".", color="#2b3036", alpha=0.5, markersize=3)
     best = places_of(study, [study.best])[0]
     plot.plot(best[a.index], best[b.index], "*", color=ORANGE, markeredgecolor="white", markersize=13)
-    plot.set(title="Through the best trial", xlabel=a.name, ylabel=b.name)
+    plot.set(xlabel=a.name, ylabel=b.name)
     _scale(plot, a, "x")
     _scale(plot, b, "y")
 
@@ -162,4 +160,8 @@ def _scale(plot: Axes, axis: Axis, which: str) -> None:
         getattr(plot, f"set_{which}ticks")(places, axis.labels)
     elif axis.is_log:
         getattr(plot, f"set_{which}scale")("log")
-    getattr(plot, f"set_{which}lim")(*axis.range)
+    low, high = axis.range
+    if axis.is_stepped and not (axis.is_categorical or axis.is_log):  # whole marks at both ends
+        half = 0.5 * (high - low) / max(1, (axis.parameter.count or 2) - 1)
+        low, high = low - half, high + half
+    getattr(plot, f"set_{which}lim")(low, high)

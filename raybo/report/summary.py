@@ -110,7 +110,7 @@ def best_trials(study: Study) -> str:
             str(trial.number),
             shown(trial.value),
             "" if trial.seconds is None else f"{trial.seconds:.3g}",
-            *(shown(value) for _, value in parameter_values(study, trial.config)),
+            *("" if value is None else shown(value) for value in study.space.values(trial.config)),
             explain(method, trial),
         )
         for trial in best

@@ -14,6 +14,7 @@ from rich.text import Text
 from raybo import methods
 from raybo.history import State, Trial
 from raybo.searcher import explain
+from raybo.space import Categorical, Float, Integer
 from raybo.study import Study
 
 STYLES = {State.FINISHED: "", State.FAILED: "red", State.LOST: "red", State.STOPPED: "dim", State.PENDING: "cyan"}
@@ -114,18 +115,17 @@ def _without_context(study: Study) -> str:
 
 
 def parameter_values(study: Study, config: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The searched parameters of a configuration, nested ones by their dotted names."""
-    pairs = []
-    for path, name in zip(study.space.parameters, study.space.names, strict=True):
-        value: Any = config
-        for key in path:
-            value = value[key]
-        pairs.append((name, value))
-    return pairs
+    """The searched parameters that are open in a configuration, nested ones by their dotted names."""
+    space = study.space
+    rows = zip(space.names, space.pack(config), space.values(config), strict=True)
+    return [(name, value) for name, packed, value in rows if packed is not None]
 
 
 def shown(value: Any) -> str:
-    """A value as people read it: floats with six figures."""
+    """A value as people read it: floats with six figures, a choice that holds parameters by what is fixed in it."""
+    if isinstance(value, Mapping):
+        fixed = {key: of for key, of in value.items() if not isinstance(of, (Float, Integer, Categorical, Mapping))}
+        return " ".join(f"{key}={shown(of)}" for key, of in fixed.items()) or "..."
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

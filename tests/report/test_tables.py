@@ -8,7 +8,16 @@ from rich.console import Console
 from raybo import methods
 from raybo.history import Event, Kind
 from raybo.journal import Description
-from raybo.report.tables import best_view, config_line, methods_table, shown, study_view, trials_table
+from raybo.report.tables import (
+    best_view,
+    config_line,
+    methods_table,
+    parameter_values,
+    shown,
+    study_view,
+    trials_table,
+)
+from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study import Study
 
@@ -118,3 +127,19 @@ def test_every_method_is_listed_with_its_options(name):
     for option, _, meaning in methods.describe(name)[1]:
         assert f"{option}=" in text
         assert "".join(meaning.split()) in "".join(text.split())
+
+
+def test_a_parameter_that_is_not_open_in_a_configuration_is_not_shown():
+    models = [{"kind": "svm", "C": Float(1e-3, 1e3, log=True)}, {"kind": "knn", "k": Integer(1, 30)}]
+    searcher = Searcher({"model": Categorical(models), "z": Float(0, 1)}, "random", seed=0)
+    events = []
+    apply = searcher.apply
+    searcher.apply = lambda event: events.append(apply(event)) or events[-1]
+    for _ in range(8):
+        searcher.tell(searcher.ask(), 1.0)
+    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    told = [dict(parameter_values(study, trial.config)) for trial in study.trials]
+    assert {tuple(row) for row in told} == {("model", "model.0.C", "z"), ("model", "model.1.k", "z")}
+    assert {shown(row["model"]) for row in told} == {"kind=svm", "kind=knn"}
+    frame = study.to_dataframe()
+    assert (frame["model.0.C"].notna() != frame["model.1.k"].notna()).all()
