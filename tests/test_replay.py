@@ -41,7 +41,9 @@ def recorded(method: str) -> Study:
     return Study(description, events)
 
 
-@pytest.mark.parametrize("method", sorted(methods.METHODS))
+@pytest.mark.parametrize(
+    "method", [pytest.param(m, marks=[pytest.mark.slow] if m == "mcmc" else []) for m in sorted(methods.METHODS)]
+)
 def test_every_method_proposes_the_same_again(method):
     again = list(replay(recorded(method)))
     assert [trial.trial for trial in again] == list(range(14))

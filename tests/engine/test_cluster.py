@@ -18,7 +18,11 @@ import raybo
 from raybo.history import Kind, State
 from tests.engine import hosts
 
-pytestmark = pytest.mark.skipif(not hosts.are_possible(), reason="needs root and network namespaces")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.ray,
+    pytest.mark.skipif(not hosts.are_possible(), reason="needs root and network namespaces"),
+]
 
 JOB = """
     import time

@@ -118,6 +118,7 @@ HUNGRY = """
 """
 
 
+@pytest.mark.slow
 def test_a_trial_that_takes_too_much_memory_fails_and_is_not_run_again(tmp_path):
     script = tmp_path / "hungry.py"
     script.write_text(textwrap.dedent(HUNGRY))

@@ -12,6 +12,9 @@ from raybo.history import Kind
 from tests.faults import harness
 
 
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]
+
+
 @pytest.mark.parametrize("seed", [0, 3])
 def test_nothing_is_lost_or_doubled_or_hangs(tmp_path, seed):
     report = harness.run(tmp_path, seed, kills=12)

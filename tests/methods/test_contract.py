@@ -58,7 +58,8 @@ def variants(name):
         for hint in (hints[option], *typing.get_args(hints[option])):
             for word in typing.get_args(hint):
                 if isinstance(word, str) and word != getattr(default, option):
-                    yield pytest.param(name, {option: word}, id=f"{name} {option}={word}")
+                    slow = marked(name) or marked(word)
+                    yield pytest.param(name, {option: word}, id=f"{name} {option}={word}", marks=slow)
 
 
 def stream(*key):
@@ -117,7 +118,15 @@ def check(method, history, number=99):
     return proposal
 
 
-@pytest.fixture(params=NAMES)
+SLOW = {"mcmc"}  # a second a proposal
+
+
+def marked(name):
+    """Marks of a method's tests."""
+    return [pytest.mark.slow] if name in SLOW else []
+
+
+@pytest.fixture(params=[pytest.param(name, marks=marked(name)) for name in NAMES])
 def name(request):
     return request.param
 
@@ -155,7 +164,7 @@ def test_unknown_options_are_refused(name):
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
 @pytest.mark.parametrize("n", [0, 1, 2, 25])
 def test_it_proposes_on_every_space(name, method, space, n):
-    n = min(n, 8) if name == "mcmc" else n  # a second a proposal, and each trial's tags are its own
+    n = min(n, 8) if name in SLOW else n
     points = stream(0).random((n, space.d))
     values = np.sin(5 * points).sum(axis=1).tolist()
     check(method, history_of(space, points, values, planned=40, method=method))
