@@ -11,7 +11,6 @@ import raybo
 from raybo.history import Kind
 from tests.faults import harness
 
-
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
