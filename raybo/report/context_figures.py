@@ -134,7 +134,9 @@ def expected_and_lucky(study: Study) -> Panel | None:
     line = {"color": "#9aa1a9", "width": 1, "dash": "dot"}
     fig.add_trace(go.Scatter(x=ends, y=ends, mode="lines", line=line, name="as expected", hoverinfo="skip"))
     sign = history.sign
-    lucky, steady = int(np.argmax(sign * values)), int(np.argmax(sign * middle))
+    lucky, numbers = int(np.argmax(sign * values)), [trial.number for trial in known]
+    chosen = study.best.number  # estimated as here, from other atoms: near ties may come out another way
+    steady = numbers.index(chosen) if chosen in numbers else int(np.argmax(sign * middle))
     for name, which, symbol, colour in (
         ("best value measured", lucky, "triangle-up", RED),
         ("best expectation", steady, "star", ORANGE),
