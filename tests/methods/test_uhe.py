@@ -104,7 +104,7 @@ def test_ra_bo_takes_turns_and_fits_pseudo_data():
             np.testing.assert_array_equal(record.x, rng.random(2))
         else:
             last = theta_of(history, 5 + t, last, rng)
-            np.testing.assert_allclose(record.tags["theta"], last, rtol=1e-12)
+            np.testing.assert_allclose(record.tags["theta"], last, rtol=1e-9)
     assert searcher.explain(searcher.trials[6]).startswith("arm 1: a random point, every other time")
 
 
@@ -115,7 +115,7 @@ def test_map_maximises_the_bound_under_the_most_likely_hyperparameters():
     for n in range(6, 12):
         last = theta_of(history, n, last, None)
         record = history.records[n]
-        np.testing.assert_allclose(record.tags["theta"], last, rtol=1e-12)
+        np.testing.assert_allclose(record.tags["theta"], last, rtol=1e-9)
         assert naive_bound(history, n, last, record.x[None, :])[0] >= naive_bound(history, n, last, grid).max() - 1e-6
 
 
@@ -144,7 +144,7 @@ def test_portfolio_is_rewarded_with_the_posterior_mean_after_the_fit_that_includ
     for n in range(n0, n0 + T):
         record, X, y = history.records[n], history.X[:n], history.y[:n]
         last = theta_of(history, n, last, None)
-        np.testing.assert_allclose(record.tags["theta"], last, rtol=1e-12)
+        np.testing.assert_allclose(record.tags["theta"], last, rtol=1e-9)
         if n > n0:
             before = history.records[n - 1]
             outputs = Standardised.of(y)
