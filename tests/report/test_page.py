@@ -95,6 +95,8 @@ def test_pictures_of_short_studies(trials, tmp_path):
     draw(Study(study.description, study.events[: 2 * trials + 1]), tmp_path / "r.png")
     one = run("random", 12, space={"x": raybo.Float(0, 1)}, mode="min")
     draw(one, tmp_path / "one.png")
+    for name in ("r.png", "one.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
 
 
 def test_without_its_extra_the_remedy_is_told(monkeypatch, tmp_path):
