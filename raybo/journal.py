@@ -30,6 +30,7 @@ from raybo.space import Space, label
 
 SCHEMA = 1
 APPLICATION = 0x52415942  # "RAYB", in the header of every journal
+LOG_PAGES = 64  # of the write-ahead log, of 4 kB: then its changes go into the file
 WAIT_SECONDS = 15.0  # for a writer whose driver is gone to disappear too: Ray takes up to eight seconds to notice
 
 _TABLES = (
@@ -86,11 +87,33 @@ def read(path: Path | str) -> tuple[Description, list[Event]]:
     path = Path(path)
     _require_journal(path)
     with _reading(path) as connection:
-        (description,) = connection.execute("SELECT description FROM study").fetchone() or ("",)
+        described = _description(path, connection)
         rows = connection.execute("SELECT number, kind, trial, at, data FROM event ORDER BY number").fetchall()
     try:
-        events = [Event(Kind(kind), trial, json.loads(data), number, at) for number, kind, trial, at, data in rows]
-        return Description(**json.loads(description)), events
+        return described, [
+            Event(Kind(kind), trial, json.loads(data), number, at) for number, kind, trial, at, data in rows
+        ]
+    except (TypeError, ValueError) as error:
+        raise JournalError(f"{path}: it is damaged ({error}); restore it from a copy") from error
+
+
+def describe(path: Path | str) -> tuple[Description, int]:
+    """What a journal is about, and the number of its last event (0 before the first); in no time, however long it is.
+
+    Raises:
+        JournalError: there is no such file, or it is not a journal that this version can read.
+    """
+    path = Path(path)
+    _require_journal(path)
+    with _reading(path) as connection:
+        (last,) = connection.execute("SELECT coalesce(max(number), 0) FROM event").fetchone()
+        return _description(path, connection), int(last)
+
+
+def _description(path: Path, connection: sqlite3.Connection) -> Description:
+    (text,) = connection.execute("SELECT description FROM study").fetchone() or ("",)
+    try:
+        return Description(**json.loads(text))
     except (TypeError, ValueError) as error:
         raise JournalError(f"{path}: it is damaged ({error}); restore it from a copy") from error
 
@@ -133,6 +156,8 @@ class Journal:
         self._lock = _lock(self.path, os.getpid() if driver is None else driver)
         try:
             new = self._require_ours()  # again: another study may have begun there before we had the lock
+            if not new:
+                self.events()  # nothing is added to a journal whose events cannot be read
             self._connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             with _translated(self.path):
                 if new:  # before WAL is switched on, so that the file's own header says what it is from the start
@@ -145,6 +170,8 @@ class Journal:
                     self._connection.execute("COMMIT")
                 self._connection.execute("PRAGMA journal_mode=WAL")
                 self._connection.execute("PRAGMA synchronous=FULL")
+                # a log that is soon begun anew: what is written over is safe on disk sooner than what makes a file longer
+                self._connection.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
         except BaseException:  # whatever ends the opening, Ctrl-C too, must give the lock back; it is passed on
             self._unlock()
             raise
@@ -156,7 +183,7 @@ class Journal:
                 raise JournalError(f"{self.path}: the directory {self.path.parent} does not exist; make it first")
             return True
         _require_writable(self.path)
-        found, _ = read(self.path)
+        found, _ = describe(self.path)
         if different := found.differences(self.description):
             raise JournalError(
                 f"{self.path}: it is the journal of another study: {'; '.join(different)}; continue it as it was, "
@@ -171,7 +198,30 @@ class Journal:
             JournalError: they could not be written (the disk is full, say), and none of them was.
         """
         at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        rows = [(e.number, e.kind.value, e.trial, at, json.dumps(e.data)) for e in events]
+        stamped = [replace(event, at=at) for event in events]
+        self._insert(stamped)
+        return stamped
+
+    def extend(self, events: Sequence[Event]) -> int:
+        """Take over what a copy of this journal holds beyond it, as it is; returns how many events that were.
+
+        Args:
+            events: everything that the copy holds. Where this journal holds more, there is nothing to take over.
+        Raises:
+            JournalError: each holds what the other does not.
+        """
+        mine = self.events()
+        for ours, theirs in zip(mine, events, strict=False):
+            if _as_text(asdict(ours)) != _as_text(asdict(theirs)):
+                raise JournalError(
+                    f"{self.path}: it and its copy have gone different ways after event {ours.number - 1}; keep the "
+                    "copy in another file, `raybo tune --from` can bring its results here"
+                )
+        self._insert(events[len(mine) :])
+        return max(0, len(events) - len(mine))
+
+    def _insert(self, events: Sequence[Event]) -> None:
+        rows = [(e.number, e.kind.value, e.trial, e.at, json.dumps(e.data)) for e in events]
         with _translated(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -181,7 +231,6 @@ class Journal:
                 if self._connection.in_transaction:  # SQLite has rolled back already where the disk is full
                     self._connection.execute("ROLLBACK")
                 raise
-        return [replace(event, at=at) for event in events]
 
     def events(self) -> list[Event]:
         """Everything that has been committed."""

@@ -20,7 +20,7 @@ import pytest
 from raybo import journal as journals
 from raybo.errors import JournalError, JournalInUse
 from raybo.history import Event, Kind
-from raybo.journal import Description, Journal, exists, read
+from raybo.journal import Description, Journal, describe, exists, read
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study import load
 
@@ -101,6 +101,7 @@ def test_everything_comes_back_as_it_was_written(path):
         assert [dataclasses.replace(event, at="") for event in stamped] == EVENTS
         assert read(path) == (DESCRIPTION, stamped)
         assert journal.events() == stamped
+        assert describe(path) == (DESCRIPTION, stamped[-1].number)
     description, events = read(path)
     assert description == DESCRIPTION
     assert events == stamped

@@ -32,7 +32,9 @@ from raybo.objectives import Objective
 from raybo.searcher import NO_CONTEXT, Searcher
 from raybo.space import Config
 
-HURRY = 0.01  # of a trial's time: suggestions that take longer are prepared ahead
+HURRY = 0.01  # of a trial's time: what takes longer, of what is done between two trials, is done ahead
+DISPATCH_SECONDS = 0.003  # from the end of a trial to the start of the next, by Ray alone
+INSTANT = 0.001  # seconds: a suggestion that takes less is made on the spot, as a thread would cost as much
 REPLACEABLE = 0.25  # of a trial's time: prepared proposals that took longer are used, whatever has come since
 SWITCH_SECONDS = 0.0005  # the thread that proposes must not keep the event loop waiting for Python's usual 5 ms
 SHARE_SECONDS = 0.002  # a result waits this long for the proposal that follows it, to be committed with it
@@ -154,7 +156,7 @@ class StudyActor:
             planned=self.plan.trials,
             finished=self.counts[State.FINISHED],
             failed=self.counts[State.FAILED] + self.counts[State.LOST],
-            running=sum(flight.phase is Phase.RUNNING for flight in self.flights.values()),
+            running=min(sum(flight.phase is Phase.RUNNING for flight in self.flights.values()), self.room),
             best=self.best,
             suggest_seconds=statistics.median(self.suggest_seconds) if self.suggest_seconds else None,
             elapsed=elapsed,
@@ -180,13 +182,12 @@ class StudyActor:
         """A trial says which context it has met, before it ends."""
         flight = self.flights.get(number)
         if flight is not None and flight.attempt == attempt:
-            self._record(Event(Kind.MET, number, data))
-            self._flush_in_background()
+            self._flush_in_background(self._record(Event(Kind.MET, number, data)).number)
 
     # ---- the nodes
 
     def _open_slots(self) -> None:
-        for index in range(self.room):
+        for index in range(self._in_flight()):
             if index not in self.slots:
                 self.slots[index] = asyncio.ensure_future(self._slot(index))
                 self.slots[index].add_done_callback(lambda _: self.slot_ended.set())
@@ -226,8 +227,12 @@ class StudyActor:
     # ---- one worker
 
     async def _slot(self, index: int) -> None:
-        while index < self.room and (number := await self._next()) is not None:
+        while index < self._in_flight() and (number := await self._next()) is not None:
             await self._carry(number)
+
+    def _in_flight(self) -> int:
+        """How many trials are given to Ray at a time: one more than run, where workers would wait for the next."""
+        return self.room + self._is_short()
 
     async def _next(self) -> int | None:
         """The next trial to submit, committed; None when there is none."""
@@ -249,7 +254,7 @@ class StudyActor:
         """The proposal that was prepared while trials ran, or a fresh one where a better best has come since."""
         prepared, self.prepared = self.prepared, None
         if prepared is None:
-            return await self._think()
+            return self.searcher.propose(self.searcher.history) if self._is_instant() else await self._think()
         asked = await prepared
         if asked.data["seen"] < self.improved and self._is_soon_replaced():
             return await self._think()
@@ -257,7 +262,9 @@ class StudyActor:
 
     def _prepare(self) -> None:
         """Begin the next proposal while trials run, where workers would wait for it."""
-        if self._is_hurried() and self.prepared is None and not (self.asking.locked() or self._asked_enough()):
+        if self._is_short():
+            self._open_slots()
+        elif self._is_hurried() and self.prepared is None and not (self.asking.locked() or self._asked_enough()):
             self.prepared = self._think()
 
     def _think(self) -> asyncio.Future[Event]:
@@ -267,6 +274,19 @@ class StudyActor:
     def _is_soon_replaced(self) -> bool:
         """Whether a worker loses less by waiting for a fresh proposal than a trial by knowing less."""
         return statistics.median(self.suggest_seconds) < REPLACEABLE * statistics.median(self.trial_seconds)
+
+    def _is_short(self) -> bool:
+        """Whether trials are so short that workers would wait for Ray: then one is always in its queue.
+
+        Not where Ray has more room than this study is to use, as that one would run.
+        """
+        if self.plan.workers == 1 or not self.plan.fills or not self.trial_seconds:
+            return False
+        return statistics.median(self.trial_seconds) < DISPATCH_SECONDS / HURRY
+
+    def _is_instant(self) -> bool:
+        recent = self.suggest_seconds
+        return len(recent) == recent.maxlen and max(recent) < INSTANT  # beyond any initial design
 
     def _is_hurried(self) -> bool:
         """Whether workers would wait for proposals: then each is prepared ahead, without the result that frees one.
@@ -311,7 +331,7 @@ class StudyActor:
             self._flush()
         if following.free:
             del self.flights[number]
-            asyncio.get_running_loop().call_later(SHARE_SECONDS, self._flush_in_background)
+            asyncio.get_running_loop().call_later(SHARE_SECONDS, self._flush_in_background, self.unwritten[-1].number)
 
     def _submit(self, number: int, flight: _Flight) -> None:
         listened = self.plan.trial_seconds is not None or self.on_cluster or self.context is not None
@@ -426,7 +446,9 @@ class StudyActor:
                 self._announce(event)
             self.unwritten = []
 
-    def _flush_in_background(self) -> None:
+    def _flush_in_background(self, number: int) -> None:
+        if not self.unwritten or self.unwritten[0].number > number:  # a proposal has taken that event with it
+            return
         try:
             self._flush()
         except JournalError as error:  # nobody awaits this call: the next flush raises it where it is heard

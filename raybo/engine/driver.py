@@ -91,25 +91,28 @@ def tune(
         known += warm_start.known_of(enqueue, space)
         # what is wrong with the journal is better said before Ray is started
         warm_start.enter(path, description, space, context, known)
-        events = journal.read(path)[1]
+        _, last_event = journal.describe(path)
         plan = Plan(
             description=description,
             path=path,
             trials=int(trials) + warm_start.count_added(path),
             workers=int(workers or 0),
             elastic=False,
+            fills=False,
             retries=int(retries),
             trial_seconds=trial_seconds if trial_seconds is not None else bound.trial_seconds,
             max_seconds=None if max_minutes is None else 60 * max_minutes,
             driver=os.getpid(),
             detached=detach,
             begun=time.monotonic(),
-            after=events[-1].number if events else 0,
+            after=last_event,
         )
         try:
             _run(bound, plan, address, watch)
         except RayError:
-            if not journal.read(path)[1]:  # nothing was begun: leave nothing that the next command would have to match
+            if not journal.describe(path)[
+                1
+            ]:  # nothing was begun: leave nothing that the next command would have to match
                 path.unlink()
             raise
         found, events = journal.read(path)
@@ -146,7 +149,7 @@ def _describe(
     path: Path,
 ) -> Description:
     """What is to be studied: what the user says, and where he says nothing, what the journal says."""
-    earlier = journal.read(path)[0] if journal.exists(path) else None
+    earlier = journal.describe(path)[0] if journal.exists(path) else None
     same_method = earlier is not None and method in (None, earlier.method)
     name = method or (earlier.method if earlier else "auto")
     if not options and same_method:
@@ -190,7 +193,8 @@ def _run(objective: Objective, plan: Plan, address: str | None, watch: Callable[
             )
         custom = dict(objective.resources)
         room = workers_available(ray.nodes(), objective.num_cpus, objective.num_gpus, objective.memory, custom)
-        plan = replace(plan, workers=min(plan.workers or room, plan.trials), elastic=not (plan.workers or local))
+        workers, elastic = plan.workers or room, not (plan.workers or local)
+        plan = replace(plan, workers=min(workers, plan.trials), elastic=elastic, fills=workers >= room)
         module = sys.modules.get(objective.function.__module__)
         if module is not None and not _importable(module):
             ray.cloudpickle.register_pickle_by_value(module)  # for good: another study may be using it just now

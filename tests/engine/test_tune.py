@@ -145,6 +145,26 @@ def test_workers_run_at_the_same_time_and_never_more_of_them(path):
     assert len({span["pid"] for span in spans}) >= 3
 
 
+@pytest.mark.parametrize(("workers", "seconds", "ahead"), [(CPUS, 0.03, 1), (CPUS, 0.4, 0), (2, 0.03, 0), (1, 0.03, 0)])
+def test_one_short_trial_more_waits_for_ray_where_it_cannot_run(path, workers, seconds, ahead):
+    """Nobody waits for Ray then; where it has more room than the study may use, it would run that trial at once."""
+
+    @raybo.objective(space=SPACE)
+    def sleeping(config):
+        begin = time.time()
+        time.sleep(seconds)
+        return {"value": 1.0, "begin": begin, "end": time.time()}
+
+    study = tune(sleeping, path, trials=6 * workers + 6, workers=workers)
+    spans = [trial.details["metrics"] for trial in study.trials]
+    assert max(sum(a["begin"] <= b["begin"] < a["end"] for a in spans) for b in spans) <= workers
+    open_trials, most = 0, 0
+    for event in study.events:
+        open_trials += (event.kind is Kind.ASKED) - (event.kind is Kind.TOLD)
+        most = max(most, open_trials)
+    assert most == workers + ahead
+
+
 def test_a_status_never_tells_of_what_is_not_committed(path):
     @raybo.objective(space=SPACE)
     def quick(config):
