@@ -3,8 +3,8 @@
     RayboError
     ├── SpaceError           a search space, or a configuration that does not fit it
     ├── ObjectiveError       an objective that cannot be found, loaded or called as asked
-    ├── MethodError          an unknown method or option, or an option's value out of range
-    ├── TrialError           a result for a trial that is unknown, already ended, or not a finite number
+    ├── MethodError          an unknown method, option or argument, or a value out of range
+    ├── TrialError           a result for a trial that is unknown, already ended or not finite; no trial to answer with
     ├── JournalError         a journal that cannot be opened, read or continued
     │   └── JournalInUse     another process is writing it
     ├── RayError             the Ray to be used cannot be reached, or cannot run the trials
@@ -15,6 +15,20 @@ A *trial's* failure is data and never one of these.
 """
 
 from __future__ import annotations
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says in its first line; its kind where it says nothing, or fails even to say it."""
+    try:
+        return next(line.strip() for line in str(error).splitlines() if line.strip())
+    except Exception:  # noqa: BLE001  # a user's exception may raise when it is printed
+        return type(error).__name__
+
+
+def in_words(error: BaseException) -> str:
+    """An error's kind, and what it says in its first line."""
+    line, kind = first_line(error), type(error).__name__
+    return kind if line == kind else f"{kind}: {line}"
 
 
 class RayboError(Exception):
@@ -30,11 +44,11 @@ class ObjectiveError(RayboError):
 
 
 class MethodError(RayboError):
-    """An unknown method or option, or an option whose value is out of its range."""
+    """An unknown method, option or argument, or one whose value is out of its range."""
 
 
 class TrialError(RayboError):
-    """A result for a trial that is unknown, already ended, or not a finite number."""
+    """A result for a trial that is unknown, already ended or not a finite number; or no trial to answer with."""
 
 
 class JournalError(RayboError):

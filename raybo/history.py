@@ -5,7 +5,7 @@ are maximised and points lie in the unit cube, whatever the user's objective is.
 
     event     says                                                          data
     planned   how many trials the study means to run                        trials
-    asked     a point was proposed                                          x, values, tags, seen
+    asked     a point was proposed                                          x, values, tags, seen, ...
     told      the trial ended with a finite value                           value (in the user's sign), seconds, ...
     failed    the trial ended without one, or was lost for the last time    reason, kind
     retried   the trial's worker was lost and the trial starts again        reason, attempt
@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -59,6 +59,16 @@ class Kind(str, Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+class Origin(str, Enum):
+    """Where a trial came from that no method proposed; the tag `origin` holds it."""
+
+    ADDED = "added"  # with its value, from elsewhere
+    ENQUEUED = "enqueued"  # a configuration that the user named, to be run
+
+
+Mode: TypeAlias = Literal["max", "min"]  # what is wanted of the value
 
 
 @dataclass(frozen=True)
@@ -122,6 +132,11 @@ class Trial:
     seconds: float | None = None
     suggest_seconds: float = 0.0
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where it came from, if not from the method."""
+        return Origin(self.tags["origin"]) if "origin" in self.tags else None
 
 
 @dataclass(frozen=True)
@@ -192,7 +207,7 @@ class History:
             if (c := _context_of(event)) is not None:
                 self.records[number] = replace(self.records[number], c=c)
             if event.kind not in (Kind.RETRIED, Kind.MET):  # with which the trial is still pending
-                state = State.LOST if event.data.get("kind") == "lost" else ENDS[event.kind]
+                state = end_of(event)
                 y = self.sign * float(event.data["value"]) if event.kind is Kind.TOLD else None
                 self.records[number] = replace(self.records[number], state=state, y=y)
         self.last_event = event.number or self.last_event + 1
@@ -288,7 +303,13 @@ class History:
 
 
 ENDS: Mapping[Kind, State] = {Kind.TOLD: State.FINISHED, Kind.FAILED: State.FAILED, Kind.STOPPED: State.STOPPED}
+ENDED = (State.FINISHED, State.FAILED, State.LOST)  # what counts of a planned number of trials: not the stopped ones
 _NAMED = frozenset({"value", "reason", "seconds", "attempt", "context", "c"})
+
+
+def end_of(event: Event) -> State:
+    """The state of a trial after the event that ended it."""
+    return State.LOST if event.data.get("kind") == "lost" else ENDS[event.kind]
 
 
 def _context_of(event: Event) -> Array | None:  # (dc,)
@@ -322,7 +343,7 @@ def advance(trials: list[Trial], event: Event, space: Space, context: Space | No
         trials[event.trial] = replace(
             trial,
             context=trial.context if known is None else known,
-            state=State.LOST if data.get("kind") == "lost" else ENDS[event.kind],
+            state=end_of(event),
             value=float(data["value"]) if event.kind is Kind.TOLD else None,
             reason=str(data.get("reason", "")),
             seconds=data.get("seconds"),

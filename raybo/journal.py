@@ -170,7 +170,7 @@ class Journal:
                     self._connection.execute("COMMIT")
                 self._connection.execute("PRAGMA journal_mode=WAL")
                 self._connection.execute("PRAGMA synchronous=FULL")
-                # a log that is soon begun anew: what is written over is safe on disk sooner than what makes a file longer
+                # a log that is soon begun anew: the disk takes less time to write over a file than to make it longer
                 self._connection.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
         except BaseException:  # whatever ends the opening, Ctrl-C too, must give the lock back; it is passed on
             self._unlock()
@@ -285,8 +285,10 @@ def _lock(path: Path, driver: int) -> TextIO:
 
 
 def _driver_is_gone(holder: Mapping[str, Any]) -> bool:
-    if not holder or holder.get("host") != socket.gethostname():
-        return not holder  # just being written: look again
+    if not holder:  # just being written: look again
+        return True
+    if holder.get("host") != socket.gethostname():  # nothing can be known of another machine's processes
+        return False
     try:
         os.kill(holder["driver"], 0)
         # one that was killed and that nobody has asked after is still there, as a zombie

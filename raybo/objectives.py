@@ -12,13 +12,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from raybo.errors import ObjectiveError, RayboError
+from raybo.errors import ObjectiveError, RayboError, in_words
+from raybo.history import Mode
 from raybo.methods.options import convert, nearest
 from raybo.space import Space, context_space
-
-Mode = Literal["max", "min"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Objective:
         except RayboError:
             raise
         except Exception as error:
-            raise ObjectiveError(f"{self.name}: its {what} cannot be made: {_in_words(error)}") from error
+            raise ObjectiveError(f"{self.name}: its {what} cannot be made: {in_words(error)}") from error
 
     def with_settings(self, /, **settings: Any) -> Objective:
         """The same objective with some of its keyword parameters fixed; text is read as the parameter's type.
@@ -221,16 +220,8 @@ def _load_module(path: Path) -> Any:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # whatever the user's file raises is told as the file's fault
         line = _line_in(error, path)
-        raise ObjectiveError(f"{path}{line}: does not import: {_in_words(error)}") from error
+        raise ObjectiveError(f"{path}{line}: does not import: {in_words(error)}") from error
     return module
-
-
-def _in_words(error: BaseException) -> str:
-    try:
-        lines = str(error).strip().splitlines()
-    except Exception:  # noqa: BLE001  # a user's exception may fail even to print itself
-        lines = []
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def _line_in(error: BaseException, path: Path) -> str:

@@ -9,18 +9,15 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 
 from raybo import methods
 from raybo.errors import MethodError, NumericalError, TrialError
-from raybo.history import Event, History, Kind, Proposal, State, Trial, advance
+from raybo.history import Event, History, Kind, Mode, Origin, Proposal, State, Trial, advance
 from raybo.space import Array, Space, context_data, context_space, read_context
 from raybo.threads import limit_threads
-
-Mode = Literal["max", "min"]
-
 
 NO_CONTEXT = "its context is not known; it counts for its value, and is left out of what is learned about contexts"
 
@@ -44,7 +41,7 @@ class Searcher:
         context: what each trial meets and nobody chooses, declared like a space: `{"demand": raybo.Float(0, 1)}`.
         options: the method's options.
     Raises:
-        SpaceError: the space or the context is none.
+        SpaceError: the space or the context is not one.
         MethodError: the method, an option, the mode or the number of trials is wrong, or the method needs a context.
     """
 
@@ -176,7 +173,7 @@ class Searcher:
     def known(self, config: Mapping[str, Any]) -> Event:
         """The event of asking for a configuration that the user names."""
         accepted = self.space.accept(config)
-        proposal = Proposal(self.space.encode([accepted])[0], tags={"origin": "added"})
+        proposal = Proposal(self.space.encode([accepted])[0], tags={"origin": Origin.ADDED})
         event = self._asked(self.history, proposal, 0.0, {})
         return replace(event, data={**event.data, "values": self.space.pack(accepted)})
 
@@ -217,9 +214,9 @@ class Searcher:
 
 def explain(method: methods.Method, trial: Trial) -> str:
     """In a few words, why the method proposed this trial."""
-    if trial.tags.get("origin") == "added":
+    if trial.origin is Origin.ADDED:
         return f"known from {trial.tags['from']}" if "from" in trial.tags else "added by the user"
-    if trial.tags.get("origin") == "enqueued":
+    if trial.origin is Origin.ENQUEUED:
         return "asked for by the user"
     if "fallback" in trial.tags:
         return f"a random point, because the model failed: {trial.tags['fallback']}"

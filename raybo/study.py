@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from raybo import journal
-from raybo.history import Event, History, Kind, State, Trial, advance
-from raybo.searcher import Mode, best_trial, told_context
+from raybo.history import Event, History, Kind, Mode, State, Trial, advance
+from raybo.searcher import best_trial, told_context
 from raybo.space import Space
 from raybo.table import to_dataframe
 
@@ -66,7 +66,7 @@ class Study:
         Raises:
             TrialError: no trial has finished yet.
         """
-        return best_trial(self.trials, self.mode, self._history)
+        return best_trial(self.trials, self.mode, self.history)
 
     def best_for(self, context: Mapping[str, Any]) -> Trial:
         """The finished trial with the best estimated value where the context is the given one; see `Searcher.best`.
@@ -75,10 +75,11 @@ class Study:
             TrialError: no trial has finished yet, or the context is not one that is declared.
         """
         c = np.array(told_context(self.context, context, "best_for")["c"])
-        return best_trial(self.trials, self.mode, self._history, c)
+        return best_trial(self.trials, self.mode, self.history, c)
 
     @cached_property
-    def _history(self) -> History:
+    def history(self) -> History:
+        """The events as the methods saw them."""
         sign = 1.0 if self.mode == "max" else -1.0
         history = History(self.space.cube, sign, None if self.context is None else self.context.cube)
         for event in self.events:

@@ -15,13 +15,11 @@ from typing import Any, cast
 
 from raybo import journal
 from raybo.errors import JournalError, SpaceError
-from raybo.history import Event, Kind, State
+from raybo.history import Event, Kind, Mode, Origin, State
 from raybo.journal import Description, Journal
-from raybo.searcher import Mode, Searcher, finite, told_context
+from raybo.searcher import Searcher, finite, told_context
 from raybo.space import Categorical, Config, Space
 from raybo.study import Study, load
-
-ORIGINS = ("added", "enqueued")
 
 
 @dataclass(frozen=True)
@@ -108,11 +106,11 @@ def enter(path: Path, description: Description, space: Space, context: Space | N
         )
         for event in opened.events():
             searcher.apply(event)
-        there = {_identity(space, t.config, t.tags) for t in searcher.trials if t.tags.get("origin") in ORIGINS}
+        there = {_identity(space, t.config, t.tags) for t in searcher.trials if t.origin}
         events: list[Event] = []
         count = 0
         for entry in known:
-            origin = "enqueued" if entry.value is None else "added"
+            origin = Origin.ENQUEUED if entry.value is None else Origin.ADDED
             asked = searcher.known(entry.config)
             tags = {**asked.data["tags"], "origin": origin, **entry.source}
             if (identity := _identity(space, entry.config, tags)) in there:
@@ -173,7 +171,7 @@ def read_config(space: Space, texts: Mapping[str, str]) -> Config:
 def count_added(path: Path) -> int:
     """How many trials of a journal are results from elsewhere, which no study has run."""
     _, events = journal.read(path)
-    return sum(event.kind is Kind.ASKED and event.data["tags"].get("origin") == "added" for event in events)
+    return sum(event.kind is Kind.ASKED and event.data["tags"].get("origin") == Origin.ADDED for event in events)
 
 
 def _identity(space: Space, config: Config, tags: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -1,34 +1,314 @@
-"""The README's promises: its Python blocks run as they stand, one after the other; its tables are the code's."""
+"""The documentation's promises: README and docs/ are run as they stand, page by page; their tables are the code's.
+
+A page is read in its order, in an empty directory beside `trials/`. Its Python blocks share a namespace; a block that
+begins with a comment such as `# trials/papers/mine.py` is saved there first, and one that defines an objective as a
+file of the objective's name. Its shell blocks run in this process, with 6 trials a study and 2 repeats whatever they
+say; what installs something, needs a cluster or takes hours is only checked: commands and options, extras, modules and
+experiments exist. SQL blocks run on the page's journal. A line `<!-- not run: why -->` before a block leaves it out.
+"""
 
 from __future__ import annotations
 
+import ast
+import importlib.util
+import os
 import re
+import shlex
+import sqlite3
+import subprocess
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import pytest
 
 import raybo
-from raybo import methods
+from raybo import journal, methods
+from raybo.cli import cli, main
+from raybo.experiments.papers import find_experiments
+from raybo.history import Kind
+from raybo.report.tables import shown
+from tests.imports import reduced, rooms
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = {path.relative_to(ROOT).as_posix(): path for path in [ROOT / "README.md", *DOCS]}
+LEFT_OUT = re.compile(r"<!-- not run: .+ -->")
+SHOWN_ONLY = {"text", "mermaid", "yaml", "toml", "json"}
+NOT_RUN = {".", "git", "pytest", "ruff", "mypy", "lint-imports", "ray", "ssh", "export", "docker", "kubectl"}
+ON_A_CLUSTER = {"attach", "stop", "submit", "jobs", "fetch"}
+TRIALS, REPEATS = "6", "2"
 
 
-@pytest.mark.slow
-@pytest.mark.ray
-def test_every_python_block_runs(tmp_path, monkeypatch, ray_session):
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    assert len(blocks) >= 3
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page: where it begins, its language, its text."""
+
+    where: str
+    language: str
+    text: str
+
+    @property
+    def file(self) -> str | None:
+        """Where the page keeps it, if it is a file of the reader's."""
+        if named := re.match(r"# ([\w/]+\.py)\n", self.text):
+            return named[1]
+        objective = re.search(r"@raybo\.objective\(.*?^def (\w+)\(", self.text, re.DOTALL | re.MULTILINE)
+        return f"{objective[1]}.py" if objective else None
+
+
+def blocks(path):
+    found, lines = [], path.read_text(encoding="utf-8").splitlines()
+    begun, before = None, ""
+    for number, line in enumerate(lines, 1):
+        if not line.startswith("```"):
+            before = line if begun is None and line.strip() else before
+        elif begun is None:
+            begun = number
+        else:
+            text = "\n".join(lines[begun : number - 1]) + "\n"
+            if not LEFT_OUT.fullmatch(before):
+                found.append(Block(f"{path.name}:{begun}", lines[begun - 1].removeprefix("```"), text))
+            begun, before = None, ""
+    assert begun is None, f"{path.name}:{begun}: a block without an end"
+    return found
+
+
+def commands(block):
+    """The commands of a shell block, as lists of words."""
+    for line in block.text.replace("\\\n", " ").splitlines():
+        for part in line.split("&&"):
+            if words := shlex.split(part, comments=True):
+                yield words
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """An empty directory, whose objectives are forgotten afterwards."""
+    yield tmp_path
+    for name in [name for name in sys.modules if name.startswith(("raybo_objective_", "raybo_papers_"))]:
+        del sys.modules[name]
+
+
+def read_page(path, folder, monkeypatch):
+    """Do what a reader of the page does; returns the namespace that its Python blocks leave."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (folder / "trials" / "papers").mkdir(parents=True)
+    for file in (ROOT / "trials").iterdir():
+        if file.name != "papers":
+            (folder / "trials" / file.name).symlink_to(file)
     namespace = {"__name__": "__main__"}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), namespace)
-    assert namespace["study"].count(raybo.State.FINISHED) == 60
-    assert namespace["searcher"].best.value > 0.9
+    for block in blocks(path):
+        if block.language == "python":
+            if block.file:
+                (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
+                (folder / block.file).write_text(block.text, encoding="utf-8")
+            exec(compile(block.text, block.where, "exec"), namespace)
+        elif block.language == "sh":
+            for words in commands(block):
+                perform(words, block.where, folder, monkeypatch)
+        elif block.language == "sql":
+            (kept,) = folder.glob("*.db")
+            with sqlite3.connect(kept) as connection:
+                assert connection.execute(block.text).fetchall(), f"{block.where}: it finds nothing"
+            connection.close()
+        else:
+            assert block.language in SHOWN_ONLY, f"{block.where}: a block of {block.language or 'no language'}"
+    return namespace
+
+
+def perform(words, where, folder, monkeypatch):
+    """Run a command of a page, or check it where it cannot be run here."""
+    program, *arguments = words
+    if program == "raybo":
+        raybo_command(arguments, where, folder, monkeypatch)
+    elif program == "pip":
+        extras = re.findall(r"^([\w-]+) = \[", PROJECT.partition("[project.optional-dependencies]")[2], re.MULTILINE)
+        for extra in re.findall(r"[\w-]+", "".join(re.findall(r"\[(.*?)\]", " ".join(arguments)))):
+            assert extra in extras, f"{where}: there is no extra {extra}"
+    elif program in ("python", "python3") and arguments[0] == "-m":
+        spec = importlib.util.find_spec(arguments[1])
+        assert spec is not None, f"{where}: there is no module {arguments[1]}"
+        assert spec.submodule_search_locations is None or importlib.util.find_spec(f"{arguments[1]}.__main__")
+    elif program == "bash":
+        assert (ROOT / arguments[0]).is_file(), f"{where}: there is no file {arguments[0]}"
+    elif program == "cd":
+        assert arguments == ["raybo"], f"{where}: the clone is called raybo"
+    else:
+        assert program in NOT_RUN, f"{where}: what is {program}?"
+
+
+def raybo_command(arguments, where, folder, monkeypatch):
+    name, *rest = arguments
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None, f"{where}: there is no command {name}"
+    given = command.make_context(name, list(rest)).params  # raises where an option is unknown or its value wrong
+    if name in ON_A_CLUSTER or given.get("address") or given.get("detach"):
+        return
+    if name == "reproduce" and given["names"]:
+        known = {**find_experiments(ROOT)[1], **find_experiments(folder)[1]}
+        prefixes = [pattern.rstrip("*") for pattern in given["names"]]
+        assert all(any(one.startswith(prefix) for one in known) for prefix in prefixes), f"{where}: {given['names']}"
+        if not all(any(one.startswith(prefix) for one in find_experiments(folder)[1]) for prefix in prefixes):
+            return
+    monkeypatch.setattr(sys, "argv", ["raybo", name, *shortened(name, rest)])
+    code: object = 0
+    try:
+        main()
+    except SystemExit as leaving:
+        code = leaving.code
+    assert not code, f"{where}: raybo {' '.join(arguments)} ended with {code}"
+
+
+def shortened(name, rest):
+    """The same command with so few trials and repeats that it takes seconds."""
+    cut = {"--trials": TRIALS} if name in ("tune", "compare") else {}
+    cut |= {"--repeats": REPEATS} if name in ("compare", "reproduce") else {}
+    kept = [word for i, word in enumerate(rest) if word not in cut and (i == 0 or rest[i - 1] not in cut)]
+    return [*kept, *(word for pair in cut.items() for word in pair)]
+
+
+LONG = [pytest.mark.slow, pytest.mark.timeout(900)]  # it tunes a real job, with 60 trials
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("page", [pytest.param(name, marks=LONG if name == "README.md" else ()) for name in PAGES])
+def test_a_page_is_run_as_it_stands(page, folder, monkeypatch, ray_session):
+    namespace = read_page(PAGES[page], folder, monkeypatch)
+    if page == "README.md":
+        assert namespace["study"].count(raybo.State.FINISHED) == 60
+        assert namespace["searcher"].best.value > 0.9
+
+
+# ---- what the pages name is there
 
 
 def test_every_method_is_named_and_every_file_exists():
     for name in methods.METHODS:
         assert f"`{name}`" in README, name
-    for path in re.findall(r"trials/[a-z_]+\.py", README):
-        assert (ROOT / path).is_file(), path
+        assert any(f"`{name}`" in path.read_text(encoding="utf-8") for path in DOCS if path.stem != "README"), name
+    for path in PAGES.values():
+        for named in re.findall(r"(?:trials|raybo|tests)/[a-z_/]+\.py", path.read_text(encoding="utf-8")):
+            if named not in [block.file for block in blocks(path)]:
+                assert (ROOT / named).is_file(), f"{path.name}: {named}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    text = PAGES[page].read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!https?://)([^)#]+)", text):
+        assert (PAGES[page].parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_of_options_are_the_methods_own(page):
+    for row in re.findall(r"^\| `(\w+)=([^`]*)` \| (.+?) \|", PAGES[page].read_text(encoding="utf-8"), re.MULTILINE):
+        option, default, of = row
+        for name in re.findall(r"`([^`]+)`", of):
+            options = {known: value for known, value, _ in methods.describe(name)[1]}
+            assert option in options, f"{name} has no option {option}"
+            assert shown(options[option]) == default, f"{name}: {option}={shown(options[option])}"
+
+
+# ---- architecture
+
+
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+
+
+def test_the_picture_of_the_rooms_is_the_graph_of_their_imports():
+    text = next(block.text for block in blocks(ARCHITECTURE) if block.language == "mermaid")
+    drawn = {(a, b) for a, b in re.findall(r"^ *(\w+) -->(?:\|\w+\|)? (\w+)$", text, re.MULTILINE)}
+    assert drawn == reduced(rooms(ROOT / "raybo"))
+
+
+def test_the_functions_of_the_walk_are_where_it_says():
+    rows = re.findall(r"^\| \d+ \| `(raybo/[\w/]+\.py)` \| (.+?) \|", ARCHITECTURE.read_text(), re.MULTILINE)
+    assert len(rows) > 10
+    for file, names in rows:
+        tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+        defined = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
+        defined |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+        for name in re.findall(r"`(?:\w+\.)?(\w+)`", names):
+            assert name in defined, f"{file} has no {name}"
+
+
+# ---- the journal
+
+
+def test_the_page_of_the_journal_has_its_tables_and_every_kind_of_event():
+    text = (ROOT / "docs" / "journal.md").read_text(encoding="utf-8")
+    plain = " ".join(text.split())
+    for statement in journal._TABLES:
+        assert " ".join(statement.split()) in plain, statement
+    for kind in Kind:
+        assert f"| `{kind}` |" in text, kind
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "mcmc" else ()) for name in methods.METHODS]
+)
+def test_the_page_of_the_journal_names_every_tag(name):
+    text = (ROOT / "docs" / "journal.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.+?) \| .+ \|$", text, re.MULTILINE))))
+    context = {"context": {"load": raybo.Float(0, 1)}} if methods.needs_context(name) else {}
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1), "y": raybo.Float(0, 1)}, name, seed=0, trials=14, **context)
+    for i in range(14):
+        trial = searcher.ask()
+        met = {"context": {"load": 0.1 + 0.05 * i}} if context else {}
+        searcher.tell(trial, -((trial.config["x"] - 0.3) ** 2) - trial.config["y"], **met)
+        assert set(trial.tags) <= named, set(trial.tags) - named
+
+
+# ---- contributing
+
+
+def test_the_example_of_a_method_keeps_the_contract_of_all_methods(tmp_path):
+    """As its reader adds it: a file, a line in the registry; nothing else, and the contract's tests are there."""
+    page = ROOT / "docs" / "contributing.md"
+    (method,) = [block for block in blocks(page) if (block.file or "").startswith("raybo/methods/")]
+    (own,) = [block for block in blocks(page) if (block.file or "").startswith("tests/")]
+    name, home = re.search(r'^"([\w-]+)": "([\w.:]+)",$', page.read_text(encoding="utf-8"), re.MULTILINE).groups()
+    for block in (method, own):
+        (tmp_path / Path(block.file).name).write_text(block.text, encoding="utf-8")
+    plugin = (
+        f"from raybo import methods\nmethods.__path__.append({str(tmp_path)!r})\nmethods.METHODS[{name!r}] = {home!r}\n"
+    )
+    (tmp_path / "registered.py").write_text(plugin, encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    tests = ["tests/methods/test_contract.py", str(tmp_path / Path(own.file).name)]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "registered", "-p", "no:cacheprovider", "-k", name, *tests]
+    ran = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-3_000:] + ran.stderr[-1_000:]
+    assert int(re.search(r"(\d+) passed", ran.stdout)[1]) > 40
+
+
+# ---- what is said of the whole
+
+
+def test_changelog_and_citation_are_of_this_version_and_name_the_papers():
+    import yaml
+
+    version = re.search(r'^version = "([\d.]+?)(\.dev\d+)?"$', PROJECT, re.MULTILINE)[1]
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert re.search(r"^## (.+) - \d{4}-\d\d-\d\d$", changes, re.MULTILINE)[1] == version == str(cited["version"])
+    assert {"cff-version", "message", "title", "authors"} <= set(cited)
+    for name in methods.METHODS:
+        assert f"`{name}`" in changes, name
+    titles = {reference["title"].casefold() for reference in cited["references"]}
+    pages = " ".join(" ".join(path.read_text(encoding="utf-8").split()) for path in DOCS).casefold()
+    assert len(titles) == 5
+    assert all(title in pages for title in titles)

@@ -22,11 +22,12 @@ from typing import Any, cast
 import ray
 
 from raybo.engine.connection import workers_available
+from raybo.engine.forks import part_with_forks
 from raybo.engine.lifecycle import Occurrence, Phase, Step, step
 from raybo.engine.plan import Plan, Status
 from raybo.engine.task import TRACEBACK_CHARACTERS, run_trial, unpickled
-from raybo.errors import JournalError, RayError
-from raybo.history import Event, Kind, State
+from raybo.errors import JournalError, RayError, first_line
+from raybo.history import ENDED, Event, Kind, Origin, State, end_of
 from raybo.journal import Journal
 from raybo.objectives import Objective
 from raybo.searcher import NO_CONTEXT, Searcher
@@ -148,7 +149,7 @@ class StudyActor:
         """The study now, with what happened to single trials after an event; None until the journal is open."""
         if self.journal is None:
             return None
-        ended = self.counts[State.FINISHED] + self.counts[State.FAILED] + self.counts[State.LOST]
+        ended = sum(self.counts[state] for state in ENDED)
         elapsed = time.monotonic() - self.plan.begun
         here = ended - self.ended_before
         return Status(
@@ -419,7 +420,7 @@ class StudyActor:
             if trial.state is State.PENDING:
                 flight = _Flight(attempt=trial.attempt, losses=losses.get(trial.number, 0))
                 self.flights[trial.number] = flight
-                if trial.tags.get("origin") == "enqueued" and trial.attempt == 1:  # it has yet to begin
+                if trial.origin is Origin.ENQUEUED and trial.attempt == 1:  # it has yet to begin
                     self.interrupted.append(trial.number)
                     continue
                 data = {"reason": "the study was interrupted"}
@@ -468,8 +469,7 @@ class StudyActor:
         """What the user should hear of at once: a trial that failed or starts again."""
         text = event.data.get("reason", "")
         if event.kind is Kind.FAILED:
-            state = State.LOST if event.data.get("kind") == "lost" else State.FAILED
-            self.notes.append((event.number, f"trial {event.trial} {state}: {text}"))
+            self.notes.append((event.number, f"trial {event.trial} {end_of(event)}: {text}"))
         if note := event.data.get("context_note"):
             self.notes.append((event.number, f"trial {event.trial}: {note}"))
         if event.kind is Kind.TOLD and "context_missing" in event.data and not self.missed:
@@ -494,6 +494,7 @@ class StudyActor:
         threads = max(1, int(self.objective.num_cpus))
 
         def trial(config: Config, listener: tuple[Any, int, int] | None) -> tuple[Occurrence, dict[str, Any]]:
+            part_with_forks()
             send = None
             if listener is not None:  # the limit counts from here, not from when the trial was submitted
                 actor, number, attempt = listener
@@ -519,9 +520,8 @@ async def _returned(task: Any) -> Any:
 
 def _of_ray_error(error: Exception) -> tuple[Occurrence, dict[str, Any]]:
     """What a failure that Ray reports was: the loss of a worker, unless it was the job's own doing."""
-    text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
     if isinstance(error, ray.exceptions.OutOfMemoryError):
-        return Occurrence.OVER_LIMIT, {"reason": f"it was killed for want of memory: {text}"}
+        return Occurrence.OVER_LIMIT, {"reason": f"it was killed for want of memory: {first_line(error)}"}
     if isinstance(error, ray.exceptions.RayTaskError):  # before the objective began: its code could not be loaded
         last = str(error).strip().splitlines()[-1]
         return Occurrence.RAISED, {"reason": last, "traceback": str(error)[-TRACEBACK_CHARACTERS:]}

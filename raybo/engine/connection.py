@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from raybo.errors import RayError
+from raybo.errors import RayError, first_line
 
 log = logging.getLogger("raybo")
 
@@ -224,11 +224,6 @@ def _check_token(ray: Any, address: str) -> None:
         ) from error
     except (RuntimeError, ray.exceptions.RayError):
         return  # `ray.init` will say what is wrong
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says in its first line; its kind where it says nothing."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def _quieten() -> None:

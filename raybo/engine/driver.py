@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from raybo import journal, methods, warm_start
-from raybo.engine.connection import first_line, here, is_local, ray_for_study, workers_available
+from raybo.engine.connection import here, is_local, ray_for_study, workers_available
 from raybo.engine.follow import NAMESPACE, follow, leave
 from raybo.engine.plan import Plan
 from raybo.engine.task import pickled
-from raybo.errors import MethodError, ObjectiveError, RayError
+from raybo.errors import MethodError, ObjectiveError, RayError, first_line
 from raybo.journal import Description
 from raybo.methods.options import read
 from raybo.objectives import Objective
 from raybo.searcher import Searcher
-from raybo.space import Space
-from raybo.space.parameters import object_to_json
+from raybo.space import Space, object_to_json
 from raybo.study import Study
 
 if TYPE_CHECKING:

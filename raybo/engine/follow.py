@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from raybo import journal
-from raybo.engine.connection import first_line, ray_for_study
-from raybo.errors import RayboError, RayError
+from raybo.engine.connection import ray_for_study
+from raybo.errors import RayboError, RayError, first_line
 from raybo.study import Study
 
 if TYPE_CHECKING:

@@ -21,11 +21,13 @@ from typing import Any, cast
 import numpy as np
 
 from raybo.engine.lifecycle import Occurrence
+from raybo.errors import in_words
 from raybo.objectives import reports_to
 from raybo.space import Reading, Space, context_data, read_context
 from raybo.threads import limit_threads
 
 TRACEBACK_CHARACTERS = 4_000
+REASON_CHARACTERS = 250
 METRICS_KEPT = 50
 NOTE_CHARACTERS = 300
 
@@ -149,8 +151,7 @@ def _read_context(context: Space | None, met: Mapping[str, Any]) -> dict[str, An
 
 
 def _described(error: BaseException) -> dict[str, Any]:
-    text = _short(error, str)
-    reason = f"{type(error).__name__}: {text.strip().splitlines()[0]}" if text.strip() else type(error).__name__
+    reason = in_words(error)[:REASON_CHARACTERS]
     # the first frame is this file's; the user's job begins below it
     with contextlib.suppress(Exception):  # an exception may fail even to print itself
         frames = error.__traceback__.tb_next if error.__traceback__ is not None else None
@@ -179,9 +180,9 @@ def _plain(value: Any) -> Any:
     return float(value) if math.isfinite(value) else repr(float(value))
 
 
-def _short(value: Any, to_text: Callable[[Any], str] = repr) -> str:
+def _short(value: Any) -> str:
     try:
-        text = to_text(value)
+        text = repr(value)
     except Exception:  # noqa: BLE001  # a user's object may fail even to print itself
         text = f"<{type(value).__name__}>"
     return text if len(text) <= 200 else text[:197] + "..."

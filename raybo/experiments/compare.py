@@ -22,7 +22,6 @@ def compare(
     directory: Path,
     *,
     root: Path | None = None,
-    repeats: int | None = None,
     workers: int | None = None,
     address: str | None = None,
     watch: Callable[[int, int, Run], None] | None = None,
@@ -35,24 +34,19 @@ def compare(
         experiment: what to run.
         directory: where journals and results are kept.
         root: what the problems' files are relative to; the current directory unless given.
-        repeats: instead of the experiment's own.
         workers: how many studies run at a time; as many as there is room for unless given.
         address: a running Ray cluster, as for `raybo.tune`.
         watch: called with the number of finished runs, of all runs, and the run that has just finished.
     Raises:
         RayboError: a method, an option or an objective is wrong, or a journal is another study's.
     """
-    if repeats is not None:
-        if repeats < 1:
-            raise ObjectiveError(f"repeats must be at least 1, got {repeats}")
-        experiment = replace(experiment, repeats=repeats)
+    if experiment.repeats < 1:
+        raise ObjectiveError(f"repeats must be at least 1, got {experiment.repeats}")
     root = Path.cwd() if root is None else root
     objectives = [bound_objective(problem, root) for problem in experiment.problems]
-    for problem in experiment.problems:
+    for problem in experiment.problems:  # what is wrong is better said before the first run
         for entry in experiment.entries:
-            methods.make(
-                entry.method, **entry.options_for(problem)
-            )  # what is wrong is better said before the first run
+            methods.make(entry.method, **entry.options_for(problem))
     if not experiment.claims:
         experiment = replace(experiment, claims=pairwise(experiment))
     with ray_for_study(address, workers and max(workers, os.cpu_count() or 1)) as ray:

@@ -14,19 +14,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raybo.engine.task import pickled, run_trial, unpickled
 from raybo.errors import JournalError
 from raybo.experiments.plan import HeldOut
 from raybo.history import State, Trial
 from raybo.objectives import Objective
+from raybo.space import Array
 from raybo.study import Study
-
-Array: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TypeAlias, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raybo.errors import MethodError
 from raybo.experiments.held_out import held_out_curve, read
 from raybo.experiments.model_error import kept_model_errors
 from raybo.experiments.plan import Curve, Measure, Problem
 from raybo.experiments.run import Run
-from raybo.history import State, Trial
+from raybo.history import ENDED, State, Trial
+from raybo.space import Array
 from raybo.study import Study
-
-Array: TypeAlias = NDArray[np.float64]
 
 EARLY_SHARE = 0.2  # of a run's trials
 GREATER_IS_BETTER: frozenset[Measure] = frozenset(  # where the objective is maximised
@@ -30,7 +28,7 @@ def values(study: Study, metric: str | None = None) -> Array:  # (n,)
 
     A failed trial counts as the worst value that the run has seen.
     """
-    ended = [trial for trial in study.trials if trial.state in (State.FINISHED, State.FAILED, State.LOST)]
+    ended = [trial for trial in study.trials if trial.state in ENDED]
     found = np.array([value_of(trial, metric) for trial in ended], dtype=np.float64)
     if np.isnan(found).all():
         return found

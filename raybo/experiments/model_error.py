@@ -9,18 +9,15 @@ units of the objective, squared. They are kept beside the run's journal.
 from __future__ import annotations
 
 import json
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from raybo.errors import JournalError
 from raybo.history import State, Trial
 from raybo.objectives import Objective
+from raybo.space import Array
 from raybo.study import Study
 from raybo.surrogate import GP, Observations, Standardised, fit_map, uhe_model
-
-Array: TypeAlias = NDArray[np.float64]
 
 POINTS = 2_500  # of the grid, about; the objective is evaluated at each
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from raybo.errors import MissingExtra
-from raybo.experiments.measures import Array, curve, measure, optimum
+from raybo.experiments.measures import curve, measure, optimum
 from raybo.experiments.plan import Curve, Experiment, Measure, Problem
 from raybo.experiments.run import Run
 from raybo.experiments.verdicts import LEVEL, Verdict
+from raybo.space import Array
 from raybo.study import Study
 
 MEASURES: dict[Measure, str] = {

@@ -17,6 +17,7 @@ import raybo
 from raybo.experiments.held_out import evaluate
 from raybo.experiments.model_error import keep_model_errors
 from raybo.experiments.plan import Entry, Experiment, Problem
+from raybo.history import ENDED
 from raybo.objectives import Objective, load_objective
 from raybo.study import Study
 
@@ -131,5 +132,5 @@ def bound_objective(problem: Problem, root: Path) -> Objective:
 
 def is_complete(study: Study, trials: int) -> bool:
     """Whether as many trials have ended as the problem asks for."""
-    ended = study.count(raybo.State.FINISHED, raybo.State.FAILED, raybo.State.LOST)
+    ended = study.count(*ENDED)
     return ended >= trials

@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from raybo import table
 from raybo.errors import MethodError, RayboError
 from raybo.methods.options import nearest
-from raybo.space import Opaque
-from raybo.space.parameters import object_to_json
+from raybo.space import Opaque, object_to_json
 from raybo.study import Study, load
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from typing import Any
 
 from raybo import methods
 from raybo.errors import MissingExtra
-from raybo.history import ENDS, Event, Kind, State, Trial
+from raybo.history import ENDED, ENDS, Event, Kind, State, Trial
 from raybo.integrations.export import Exporter, described
-from raybo.report.tables import parameter_values
 from raybo.searcher import explain
 from raybo.study import Study
 
@@ -56,7 +55,7 @@ class _Runs:
                 elif event.kind in ENDS and trial.number not in self.ended:
                     self._end(study, trial, event)
         self.seen = study.events[-1].number if study.events else 0
-        ended = study.count(State.FINISHED, State.FAILED, State.LOST)
+        ended = study.count(*ENDED)
         if study.count(State.FINISHED):
             self.client.log_metric(self.parent, f"best_{study.description.metric}", study.best.value, step=ended)
         if study.planned is not None and ended >= study.planned:
@@ -101,7 +100,7 @@ class _Runs:
         self.children[trial.number] = run.info.run_id
         from mlflow.entities import Param
 
-        values = [Param(n, str(v)[:PARAMETER_CHARACTERS]) for n, v in parameter_values(study, trial.config)]
+        values = [Param(n, str(v)[:PARAMETER_CHARACTERS]) for n, v in study.space.open_values(trial.config)]
         self.client.log_batch(run.info.run_id, params=values)
 
     def _end(self, study: Study, trial: Trial, event: Event) -> None:

@@ -20,7 +20,6 @@ from raybo import methods
 from raybo.errors import RayboError
 from raybo.history import Event, Kind, State, Trial
 from raybo.integrations.export import Exporter, described
-from raybo.report.tables import parameter_values
 from raybo.searcher import explain
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
@@ -80,7 +79,7 @@ def journal_lines(study: Study) -> list[str]:
 def _operations(study: Study, event: Event, trial: Trial, why: str) -> list[dict[str, Any]]:
     at = event.at or "1970-01-01T00:00:00+00:00"
     if event.kind is Kind.ASKED:
-        values = parameter_values(study, trial.config)
+        values = study.space.open_values(trial.config)
         kinds = dict(zip(study.space.names, study.space.parameters.values(), strict=True))
         return [
             {

@@ -30,12 +30,11 @@ import numpy as np
 
 from raybo import methods
 from raybo.errors import JournalError, MethodError, MissingExtra, RayboError, TrialError
-from raybo.history import Event, Kind, State
+from raybo.history import Event, Kind, Mode, Origin, State
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
-from raybo.searcher import Mode, finite
 from raybo.searcher import Searcher as Asker
-from raybo.space import Config, Space, context_data, read_context
-from raybo.space.parameters import object_from_json, object_to_json
+from raybo.searcher import finite
+from raybo.space import Config, Space, context_data, object_from_json, object_to_json, read_context
 from raybo.space.tune import holds_domain
 
 try:
@@ -175,7 +174,7 @@ class RayboSearch(Searcher):
         if self._points:
             point, *rest = self._points
             config = whole(asker.space, nested(asker.space, point), self._bases())
-            event = self._apply(_tagged(asker.known(config), "enqueued"))
+            event = self._apply(_tagged(asker.known(config), Origin.ENQUEUED))
             self._points = rest
         else:
             event = self._apply(asker.propose(asker.history))
@@ -342,7 +341,7 @@ class RayboSearch(Searcher):
         asker = self._ready()
         if self._samples is None:
             return
-        planned = self._samples + sum(trial.tags.get("origin") == "added" for trial in asker.trials)
+        planned = self._samples + sum(trial.origin is Origin.ADDED for trial in asker.trials)
         if asker.history.planned != planned:
             self._apply(Event(Kind.PLANNED, None, {"trials": planned}))
 
@@ -447,5 +446,5 @@ def _end(value: object, failure: str) -> Event:
     return Event(Kind.TOLD, None, {"value": float(cast(float, value))})
 
 
-def _tagged(event: Event, origin: str) -> Event:
+def _tagged(event: Event, origin: Origin) -> Event:
     return replace(event, data={**event.data, "tags": {**event.data["tags"], "origin": origin}})

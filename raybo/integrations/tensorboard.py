@@ -11,7 +11,6 @@ from typing import Any
 from raybo.errors import MissingExtra
 from raybo.history import Event, Kind, State, Trial
 from raybo.integrations.export import Exporter
-from raybo.report.tables import parameter_values
 from raybo.study import Study
 
 
@@ -62,7 +61,7 @@ def _write(writer: Any, study: Study, trial: Trial, event: Event, best: float | 
     if trial.value is not None:
         values = {
             n: v if isinstance(v, (bool, int, float, str)) else repr(v)
-            for n, v in parameter_values(study, trial.config)
+            for n, v in study.space.open_values(trial.config)
         }
         metric = {f"hparam/{study.description.metric}": trial.value}
         writer.add_hparams(values, metric, name=f"trial-{trial.number}", global_step=trial.number)

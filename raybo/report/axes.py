@@ -9,8 +9,7 @@ import numpy as np
 
 from raybo.history import Trial
 from raybo.report.tables import shown
-from raybo.space import Array, Categorical
-from raybo.space.parameters import Parameter
+from raybo.space import Array, Categorical, Parameter
 from raybo.study import Study
 
 MOST_LEVELS = 60  # values of a stepped parameter that a curve shows; more are drawn like a continuum

@@ -8,7 +8,6 @@ from raybo.context import Density, expected, fit_joint
 from raybo.errors import NumericalError
 from raybo.history import State
 from raybo.report.axes import Axis
-from raybo.report.emulator import history_of
 from raybo.report.panel import Panel
 from raybo.report.run_figures import hover
 from raybo.report.theme import BLUE, ORANGE, PALE, RED, axis_layout, escaped, figure, grid_of, mark_size, plotly
@@ -22,7 +21,7 @@ ATOMS = 256
 
 def density(study: Study) -> Panel | None:
     """The estimated law of each context with those met; None where no context is declared or known."""
-    history = history_of(study)
+    history = study.history
     if study.context is None or len(history.contexts) == 0:
         return None
     go = plotly()
@@ -92,7 +91,7 @@ def marginal(law: Density, axis: int, u: Array) -> Array:  # (m,) -> (m,)
 
 def expected_and_lucky(study: Study) -> Panel | None:
     """What trials measured beside what is expected of their configurations over all contexts; None without contexts."""
-    history = history_of(study)
+    history = study.history
     known = [
         trial for trial in study.trials if trial.state is State.FINISHED and history.records[trial.number].c is not None
     ]

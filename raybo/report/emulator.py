@@ -42,7 +42,7 @@ class Emulator:
     @classmethod
     def of(cls, study: Study) -> Emulator | None:
         """The surrogate; None where trials are too few, all equal, or cannot be factorised."""
-        history = history_of(study)
+        history = study.history
         y = history.y
         if len(y) < LEAST_TRIALS or float(np.ptp(0.5 * y)) == 0.0:
             return None
@@ -73,12 +73,3 @@ class Emulator:
         residuals = self.gp.alpha / np.square(inverse).sum(axis=0)
         spread = float(np.var(self.gp.y))
         return 1.0 - float(np.mean(np.square(residuals))) / spread if spread > 0.0 else -math.inf
-
-
-def history_of(study: Study) -> History:
-    """The events of a study as the methods saw them."""
-    context = None if study.context is None else study.context.cube
-    history = History(study.space.cube, 1.0 if study.mode == "max" else -1.0, context)
-    for event in study.events:
-        history.apply(event)
-    return history

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.history import State, Trial
+from raybo.history import Origin, State, Trial
 from raybo.report.panel import Panel
 from raybo.report.tables import config_line
 from raybo.report.theme import (
@@ -39,7 +39,7 @@ def best_so_far(study: Study) -> Panel | None:
     values = np.array([trial.value for trial in done], dtype=np.float64)
     low, high, is_log, outside = value_range(study, values)
     fig = figure(height=420)
-    added = np.array([trial.tags.get("origin") == "added" for trial in done], dtype=bool)
+    added = np.array([trial.origin is Origin.ADDED for trial in done], dtype=bool)
     for mask, name, symbol, colour in ((~added, "trial", "circle", BLUE), (added, "added", "diamond-open", GREY)):
         if mask.any():
             chosen = [trial for trial, wanted in zip(done, mask, strict=True) if wanted]

@@ -9,10 +9,9 @@ from datetime import datetime
 
 from raybo import methods
 from raybo.history import State
-from raybo.report.tables import parameter_values, shown
+from raybo.report.tables import shown
 from raybo.searcher import explain
-from raybo.space import Categorical, Integer
-from raybo.space.parameters import Parameter
+from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
 
 LEADERS = 10  # trials in the table of the best
@@ -58,7 +57,7 @@ def best_configuration(study: Study) -> str:
     if not study.count(State.FINISHED):
         return ""
     best = study.best
-    rows = [(name, shown(value)) for name, value in parameter_values(study, best.config)]
+    rows = [(name, shown(value)) for name, value in study.space.open_values(best.config)]
     return f"<section><h2>Best trial: number {best.number}</h2>{_table((), rows)}</section>"
 
 
@@ -130,7 +129,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _elapsed(study: Study) -> float:
-    times = [datetime.fromisoformat(event.at.replace("Z", "+00:00")) for event in study.events if event.at]
+    times = [datetime.fromisoformat(event.at) for event in study.events if event.at]
     return (times[-1] - times[0]).total_seconds() if times else 0.0
 
 

@@ -76,7 +76,7 @@ def best_view(study: Study, context: Mapping[str, Any] | None = None) -> Group:
             f"{'' if best.context is None else f' at {context_line(best.context)}'})",
         )
     grid = Table.grid(padding=(0, 2))
-    for name, value in parameter_values(study, best.config):
+    for name, value in study.space.open_values(best.config):
         grid.add_row(Text(f"  {name}"), Text(shown(value)))
     return Group(heading, grid)
 
@@ -98,7 +98,7 @@ def methods_table(names: Sequence[str]) -> Group:
 
 def config_line(study: Study, trial: Trial) -> str:
     """A configuration on one line."""
-    return ", ".join(f"{name}={shown(value)}" for name, value in parameter_values(study, trial.config))
+    return ", ".join(f"{name}={shown(value)}" for name, value in study.space.open_values(trial.config))
 
 
 def context_line(context: Mapping[str, Any] | None) -> str:
@@ -112,13 +112,6 @@ def _without_context(study: Study) -> str:
         return ""
     unknown = sum(trial.state is State.FINISHED and trial.context is None for trial in study.trials)
     return f"; {unknown} finished without a context" if unknown else ""
-
-
-def parameter_values(study: Study, config: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The searched parameters that are open in a configuration, nested ones by their dotted names."""
-    space = study.space
-    rows = zip(space.names, space.pack(config), space.values(config), strict=True)
-    return [(name, value) for name, packed, value in rows if packed is not None]
 
 
 def shown(value: Any) -> str:

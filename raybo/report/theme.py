@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from raybo.errors import MissingExtra
@@ -66,12 +67,10 @@ def dressed(fig: go.Figure, **layout: Any) -> go.Figure:
     return fig
 
 
-def axis_layout(axis: Axis, *, titled: bool = True) -> dict[str, Any]:
+def axis_layout(axis: Axis) -> dict[str, Any]:
     """plotly's settings of an axis that shows a parameter."""
-    import math
-
     low, high = axis.range
-    layout: dict[str, Any] = {"title": {"text": escaped(axis.name) if titled else ""}}
+    layout: dict[str, Any] = {"title": {"text": escaped(axis.name)}}
     if axis.is_categorical:
         return {**layout, "tickvals": list(range(len(axis.labels))), "ticktext": escaped_all(axis.labels)} | {
             "range": [low, high]

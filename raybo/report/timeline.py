@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from raybo.history import Event, Kind, State
+from raybo.history import Event, Kind, Origin, State
 from raybo.study import Study
 
 CLOCK_SECONDS = 2e-3  # beginnings are told in milliseconds
@@ -48,7 +48,7 @@ def spans(study: Study) -> list[Span]:
         if number is None:
             continue
         if event.kind is Kind.ASKED:
-            if study.trials[number].tags.get("origin") != "added":
+            if study.trials[number].origin is not Origin.ADDED:
                 asked[number] = at
         elif number in asked and event.kind is not Kind.MET:
             begin, end = _ran(event, asked.pop(number), at)
@@ -94,4 +94,4 @@ def _in_lanes(rows: Iterable[tuple[float, float, int, str, State]]) -> list[Span
 
 
 def _seconds(at: str) -> float:
-    return datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp()
+    return datetime.fromisoformat(at).timestamp()

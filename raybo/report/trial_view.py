@@ -9,7 +9,7 @@ from rich.text import Text
 from raybo import methods
 from raybo.errors import TrialError
 from raybo.history import Event, Kind, State, Trial
-from raybo.report.tables import STYLES, parameter_values, shown
+from raybo.report.tables import STYLES, shown
 from raybo.searcher import explain
 from raybo.study import Study
 
@@ -26,7 +26,7 @@ def trial_view(study: Study, number: int) -> Group:
         raise TrialError(f"trial {number}: no such trial; the study has {len(study.trials)}, numbered from 0")
     trial = study.trials[number]
     parts: list[RenderableType] = [_heading(study, trial)]
-    parts += _section("configuration", [(n, shown(v)) for n, v in parameter_values(study, trial.config)])
+    parts += _section("configuration", [(n, shown(v)) for n, v in study.space.open_values(trial.config)])
     method = methods.make(study.description.method, **study.description.options)
     tags = [(key, _brief(value)) for key, value in trial.tags.items()]
     parts += [Text("\nwhy it was tried", style="bold"), Text(f"  {explain(method, trial)}")]

@@ -7,9 +7,18 @@ run: encode(decode(x)).
 
 from raybo.space.context import Reading, context_data, context_space, read_context, read_text
 from raybo.space.cube import Cube
-from raybo.space.parameters import Array, Categorical, Float, Integer, Opaque, Parameter
+from raybo.space.parameters import (
+    Array,
+    Categorical,
+    Float,
+    Integer,
+    Opaque,
+    Parameter,
+    object_from_json,
+    object_to_json,
+)
+from raybo.space.paths import Path, label
 from raybo.space.space import Config, Space
-from raybo.space.tune import Path, label
 
 __all__ = [
     "Array",
@@ -26,6 +35,8 @@ __all__ = [
     "context_data",
     "context_space",
     "label",
+    "object_from_json",
+    "object_to_json",
     "read_context",
     "read_text",
 ]

@@ -19,7 +19,8 @@ from raybo.space.parameters import (
     object_from_json,
     object_to_json,
 )
-from raybo.space.tune import Path, is_domain, label, read_param_space
+from raybo.space.paths import Path, label
+from raybo.space.tune import is_domain, read_param_space
 
 Config: TypeAlias = dict[str, Any]
 
@@ -125,6 +126,11 @@ class Space:
             parameter.choices[cast(int, value)] if isinstance(parameter, Categorical) and value is not None else value
             for parameter, value in zip(self.parameters.values(), self.pack(config), strict=True)
         ]
+
+    def open_values(self, config: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Name and value of each parameter that is open in a configuration, nested ones by their dotted names."""
+        rows = zip(self.names, self.pack(config), self.values(config), strict=True)
+        return [(name, value) for name, packed, value in rows if packed is not None]
 
     def to_json(self) -> dict[str, Any]:
         """A plain description; two spaces are equal where these are."""

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from raybo.errors import SpaceError
 from raybo.space.parameters import Categorical, Float, Integer, Parameter, same
-
-Path: TypeAlias = tuple[str | int, ...]
-
-
-def label(path: Path) -> str:
-    """A path as people read it: its keys joined by dots."""
-    return ".".join(str(key) for key in path)
+from raybo.space.paths import Path, label
 
 
 def read_param_space(param_space: Mapping[str, Any]) -> dict[str, Any]:

@@ -204,7 +204,7 @@ RAISED = [
     (KeyboardInterrupt(), "KeyboardInterrupt"),
     (GeneratorExit(), "GeneratorExit"),
     (MemoryError(), "MemoryError"),
-    (Unprintable(), "Unprintable: <Unprintable>"),
+    (Unprintable(), "Unprintable"),
     (Odd(threading.Lock(), 1), "Odd: odd"),
     (ValueError("\ud800"), "ValueError: \ud800"),
 ]

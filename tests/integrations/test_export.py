@@ -292,5 +292,5 @@ def test_a_recorder_writes_only_when_something_has_happened(study, tmp_path, mon
 def test_every_form_is_told_in_the_help():
     from raybo import cli
 
-    (to,) = [p for p in cli.cli.commands["export"].params if p.name == "to"]
+    (to,) = [p for p in cli.cli.get_command(None, "export").params if p.name == "to"]
     assert all(form in to.help for form in EXPORTS)

@@ -12,7 +12,6 @@ from raybo.report.tables import (
     best_view,
     config_line,
     methods_table,
-    parameter_values,
     shown,
     study_view,
     trials_table,
@@ -138,7 +137,7 @@ def test_a_parameter_that_is_not_open_in_a_configuration_is_not_shown():
     for _ in range(8):
         searcher.tell(searcher.ask(), 1.0)
     study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
-    told = [dict(parameter_values(study, trial.config)) for trial in study.trials]
+    told = [dict(study.space.open_values(trial.config)) for trial in study.trials]
     assert {tuple(row) for row in told} == {("model", "model.0.C", "z"), ("model", "model.1.k", "z")}
     assert {shown(row["model"]) for row in told} == {"kind=svm", "kind=knn"}
     frame = study.to_dataframe()
