@@ -16,6 +16,7 @@ import pytest
 
 import raybo
 from raybo import cli, methods
+from raybo.cli.arguments import default_storage
 from raybo.engine import driver
 from raybo.history import Event, Kind, State
 from raybo.journal import Description, Journal, read
@@ -88,15 +89,16 @@ def test_help_tells_a_stranger_what_to_type(run, option):
     assert (code, err) == (0, ""), (out, err)
     assert "raybo tune job.py" in out
     assert "raybo show job.db" in out
-    assert all(f"  {name} " in out for name in ("tune", "show", "methods"))
+    assert all(f"  {name} " in out for name in ("tune", "show", "methods", "submit", "fetch"))
+    assert "job-run" not in out
 
 
-@pytest.mark.parametrize("command", cli.cli.commands)
+@pytest.mark.parametrize("command", cli.COMMANDS)
 def test_every_command_and_option_has_its_help(run, command):
     code, out, err = run(command, "--help")
     assert (code, err) == (0, ""), (out, err)
     assert out.startswith(f"Usage: raybo {command}")
-    for parameter in cli.cli.commands[command].params:
+    for parameter in cli.cli.get_command(None, command).params:
         if parameter.param_type_name == "option":
             assert parameter.help
             assert parameter.opts[0] in out
@@ -348,7 +350,7 @@ def test_methods_are_listed_with_their_options(run):
 
 def test_the_journal_is_named_after_the_file(run, folder, monkeypatch):
     for target, name in (("a/job.py", "job.db"), ("job.py:other", "job-other.db")):
-        assert cli.default_storage(target) == Path(name)
+        assert default_storage(target) == Path(name)
 
 
 # ---- what the engine is told, and what is made of its answer

@@ -180,7 +180,7 @@ def test_a_study_runs_what_is_enqueued_first_and_knows_what_is_known(ray_session
 
 
 def test_a_list_in_a_file_is_what_the_command_line_takes(tmp_path):
-    from raybo.cli import _read_list
+    from raybo.cli.arguments import read_list
 
     (tmp_path / "k.json").write_text(json.dumps([config(), {"config": config(), "value": 1}]))
-    assert len(warm_start.known_of(_read_list(tmp_path / "k.json"), SPACE)) == 2
+    assert len(warm_start.known_of(read_list(tmp_path / "k.json"), SPACE)) == 2

@@ -1,18 +1,24 @@
-"""Several hosts on one machine: network namespaces joined by a bridge, a Ray node in each. Needs root and `ip`."""
+"""Ray clusters on one machine.
+
+Hosts       several hosts: network namespaces joined by a bridge, a Ray node in each; needs root and `ip`
+LocalHead   one host, reachable from this machine only
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-PORT = 6379
+PORT, DASHBOARD_PORT = 6379, 8265
 RAY = str(Path(sys.executable).with_name("ray"))
 
 
@@ -32,15 +38,17 @@ class Hosts:
 
     Attributes:
         address: of the head, as `raybo tune --address` takes it.
+        dashboard: of the head where it has one, as `raybo submit --address` takes it.
     """
 
-    def __init__(self, head_cpus: int = 1) -> None:
+    def __init__(self, head_cpus: int = 1, dashboard: bool = False) -> None:
         self.prefix = f"rb{os.getpid() % 100_000}"
         self.directory = tempfile.mkdtemp(prefix="rb-", dir="/tmp")
         self.count = 0
         self.nodes: dict[int, subprocess.Popen[bytes]] = {}
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("RAY_")},
+            "PATH": _path(),
             "RAY_AUTH_MODE": "token",
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_worker_cap_enabled": "false",
@@ -53,13 +61,17 @@ class Hosts:
         }
         self.head_cpus = head_cpus
         self.address = f"10.77.0.1:{PORT}"
+        self.dashboard = f"http://10.77.0.1:{DASHBOARD_PORT}"
+        self.has_dashboard = dashboard
 
     def __enter__(self) -> Hosts:
         bridge = f"{self.prefix}b"
         try:
             _ip("link", "add", bridge, "type", "bridge")
             _ip("link", "set", bridge, "up")
-            self._add(["--head", f"--port={PORT}", "--include-dashboard=false", f"--num-cpus={self.head_cpus}"])
+            seen = f"--include-dashboard={'true' if self.has_dashboard else 'false'}"
+            listens = ["--dashboard-host=10.77.0.1", f"--dashboard-port={DASHBOARD_PORT}"]
+            self._add(["--head", f"--port={PORT}", seen, *listens, f"--num-cpus={self.head_cpus}"])
         except BaseException:
             self.__exit__()
             raise
@@ -92,6 +104,10 @@ class Hosts:
     def cut(self, index: int) -> None:
         """Take a host off the network: its packets vanish, its processes go on."""
         _ip("link", "set", f"{self.prefix}v{index}", "down")
+
+    def mend(self, index: int) -> None:
+        """Put a host that was cut off back on the network."""
+        _ip("link", "set", f"{self.prefix}v{index}", "up")
 
     def kill(self, index: int) -> None:
         """Kill every process of a host at once."""
@@ -135,15 +151,95 @@ class Hosts:
                 stderr=output,
                 start_new_session=True,
             )
-        self._wait_for(index, log)
+        _wait_for_start(self.nodes[index], log)
         return index
 
-    def _wait_for(self, index: int, log: Path) -> None:
-        give_up = time.monotonic() + 60
-        while "Ray runtime started" not in log.read_text():
-            if self.nodes[index].poll() is not None or time.monotonic() > give_up:
-                raise RuntimeError(f"host {index} did not start: {log.read_text()}")
-            time.sleep(0.1)
+
+class LocalHead:
+    """A head of this machine alone, with a dashboard and a token of its own; stopped on leaving the context.
+
+    Attributes:
+        dashboard: its address, as `raybo submit --address` takes it.
+        address: of the head, as `raybo tune --address` takes it.
+        environment: of the commands that `run` runs.
+        directory: for whatever they need; removed at the end.
+    """
+
+    def __init__(self, cpus: int = 2) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="rb-", dir="/tmp"))
+        self.ports = _free_ports(3)
+        self.dashboard = f"http://127.0.0.1:{self.ports[0]}"
+        self.cpus = cpus
+        self.environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith("RAY_")},
+            "PATH": _path(),
+            "HOME": str(self.directory),  # where the journals of jobs are kept
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": secrets.token_hex(32),
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # every listener on the loopback interface
+            "RAY_worker_cap_enabled": "false",
+            "OPENBLAS_NUM_THREADS": "1",
+        }
+
+    def __enter__(self) -> LocalHead:
+        dashboard, agent, client = self.ports
+        log = self.directory / "start.log"
+        with log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [
+                    RAY, "start", "--head", "--block", "--port=0", "--dashboard-host=127.0.0.1",
+                    f"--dashboard-port={dashboard}", f"--dashboard-agent-listen-port={agent}",
+                    f"--ray-client-server-port={client}", f"--num-cpus={self.cpus}", f"--temp-dir={self.directory}/ray",
+                    "--object-store-memory=80000000", "--disable-usage-stats",
+                ],
+                env=self.environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )  # fmt: skip
+        try:
+            _wait_for_start(self.process, log)
+        except BaseException:
+            self.__exit__()
+            raise
+        self.address = (self.directory / "ray" / "ray_current_cluster").read_text().strip()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()  # it ends what it started
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(20)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def run(self, *command: str, **keywords: object) -> subprocess.Popen[str]:
+        """A command that knows the head's token."""
+        keywords = {"env": self.environment, **keywords}
+        return subprocess.Popen(list(command), text=True, start_new_session=True, **keywords)  # type: ignore[call-overload]
+
+
+def _path() -> str:
+    """The PATH, this Python first: a job's `python3` is the first on that of the shell that started Ray."""
+    return f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def _wait_for_start(process: subprocess.Popen[bytes], log: Path) -> None:
+    give_up = time.monotonic() + 60
+    while "Ray runtime started" not in log.read_text():
+        if process.poll() is not None or time.monotonic() > give_up:
+            raise RuntimeError(f"Ray did not start: {log.read_text()}")
+        time.sleep(0.1)
 
 
 def _ip(*arguments: str) -> None:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import multiprocessing
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
 import textwrap
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import raybo
+from raybo import journal
 from raybo.errors import JournalError
-from raybo.history import State
+from raybo.history import Event, Kind, State
+from raybo.journal import Description, Journal
 
 SPACE = {"x": raybo.Float(0, 1)}
 
@@ -54,6 +61,59 @@ def test_a_trial_may_leave_processes_behind(ray_session, path, tmp_path):
     for pid in children.read_text().split():
         os.kill(int(pid), 9)
     assert study.count(State.FINISHED) == 3
+
+
+def test_a_killed_worker_is_noticed_though_what_it_had_forked_lives_on(ray_session, path, tmp_path):
+    """Ray learns of a worker's death from its sockets, which every process that it forks holds open, too."""
+    children = tmp_path / "children"
+
+    @raybo.objective(space=SPACE)
+    def forking(config):
+        if not children.exists():
+            pid = os.fork()
+            if pid == 0:
+                time.sleep(300)
+                os._exit(0)
+            children.write_text(str(pid))
+            os.kill(os.getpid(), signal.SIGKILL)
+        return config["x"]
+
+    try:
+        study = raybo.tune(forking, trials=2, method="random", storage=path, workers=1)
+        os.kill(int(children.read_text()), 0)  # it lives still
+    finally:
+        os.kill(int(children.read_text()), signal.SIGKILL)
+    assert [(trial.state, trial.attempt) for trial in study.trials] == [(State.FINISHED, 2), (State.FINISHED, 1)]
+
+
+def test_a_trial_may_use_a_pool_of_forked_processes(ray_session, path):
+    @raybo.objective(space=SPACE)
+    def pooled(config):
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            return sum(pool.map(abs, [config["x"], -1]))
+
+    study = raybo.tune(pooled, trials=3, method="random", storage=path, workers=2)
+    assert [trial.value for trial in study.trials] == [trial.config["x"] + 1 for trial in study.trials]
+
+
+def test_a_reader_may_come_just_as_a_writer_leaves(path):
+    """The last to close a journal removes its log."""
+    description = Description("job", "value", "max", raybo.Space(SPACE).to_json(), "random", 0)
+    Journal(path, description).close()
+
+    def write():
+        for number in range(1, 101):
+            with contextlib.closing(Journal(path, description)) as writer:
+                writer.append([Event(Kind.PLANNED, None, {"trials": number}, number)])
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        seen = [0]
+        while not writing.done():
+            seen.append(len(journal.read(path)[1]))
+        writing.result()
+    assert seen == sorted(seen)
+    assert len(journal.read(path)[1]) == 100
 
 
 def test_a_study_goes_on_when_the_clock_was_set_back(ray_session, path):
@@ -113,8 +173,9 @@ HUNGRY = """
 
     if __name__ == "__main__":
         study = raybo.tune(hungry, trials=5, method="random", seed=3, storage=sys.argv[1], workers=1)
-        told = [[trial.config["big"], str(trial.state), trial.reason, trial.attempt] for trial in study.trials]
-        print(json.dumps(told))
+        told = [[trial.config["big"], str(trial.state), trial.reason] for trial in study.trials]
+        again = [event.data["reason"] for event in study.events if event.kind.value == "retried"]
+        print(json.dumps([told, again]))
 """
 
 
@@ -134,8 +195,87 @@ def test_a_trial_that_takes_too_much_memory_fails_and_is_not_run_again(tmp_path)
         [sys.executable, script, tmp_path / "s.db"], env=environment, capture_output=True, text=True, timeout=240
     )
     assert ran.returncode == 0, ran.stderr
-    trials = json.loads(ran.stdout.splitlines()[-1])
+    trials, again = json.loads(ran.stdout.splitlines()[-1])
     assert {tuple(trial[:2]) for trial in trials} == {(True, "failed"), (False, "finished")}
-    for big, _, reason, attempt in trials:
-        assert attempt == 1
+    for big, _, reason in trials:
         assert bool(re.match("it was killed for want of memory", reason)) == big
+    # where other programs fill the memory meanwhile, Ray may kill the study's own process as well
+    assert set(again) <= {"the study was interrupted"}
+
+
+SLEEPY = """
+    import time
+    import raybo
+
+    @raybo.objective(space={"x": raybo.Float(0, 1)})
+    def job(config):
+        time.sleep(0.3)
+        return config["x"]
+"""
+HURRY = 90.0  # seconds after which something that should have happened has not
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Starts `raybo tune` of a job, in a session of its own."""
+    (tmp_path / "job.py").write_text(textwrap.dedent(SLEEPY))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    started = []
+
+    def start(trials):
+        arguments = ["job.py", "--trials", str(trials), "--method", "random", "--workers", "2", "--seed", "1"]
+        started.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "raybo.cli", "tune", *arguments],
+                cwd=tmp_path,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+        )
+        return started[-1]
+
+    yield start
+    for process in started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def until_finished(path, count):
+    give_up = time.monotonic() + HURRY
+    while not (journal.exists(path) and raybo.load(path).count(State.FINISHED) >= count):
+        assert time.monotonic() < give_up, f"{count} trials have not finished"
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_a_command_that_is_terminated_or_whose_terminal_is_closed_is_continued_by_the_same_command(command, tmp_path):
+    path, kept = tmp_path / "job.db", {}
+    for how, count in ((signal.SIGTERM, 3), (signal.SIGHUP, 6)):
+        process = command(12)
+        until_finished(path, count)
+        os.killpg(process.pid, how)
+        process.communicate(timeout=HURRY)
+        assert process.returncode not in (0, 2)
+        kept |= {trial.number: trial for trial in raybo.load(path).trials if trial.state is State.FINISHED}
+    out, err = command(12).communicate(timeout=2 * HURRY)
+    assert "12/12 trials" in out, err
+    trials = raybo.load(path).trials
+    assert [trial.state for trial in trials if trial.state is not State.STOPPED] == [State.FINISHED] * 12
+    assert {number: repr(trials[number]) for number in kept} == {n: repr(trial) for n, trial in kept.items()}
+
+
+@pytest.mark.slow
+def test_a_second_command_names_the_first_which_goes_on(command, tmp_path):
+    first = command(20)
+    until_finished(tmp_path / "job.db", 1)
+    out, err = (second := command(20)).communicate(timeout=HURRY)
+    assert second.returncode == 1
+    assert re.search(rf"^Error: .*job\.db: another study is writing it \(process {first.pid} on .*\); wait for it", err)
+    assert err.count("\n") == 1
+    out, err = first.communicate(timeout=2 * HURRY)
+    assert (first.returncode, err) == (0, "")
+    assert "20/20 trials" in out

@@ -1,0 +1,75 @@
+"""The command line. Exit status: 0 success, 1 failure, 2 wrong use, 130 stopped by Ctrl-C."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import cast
+
+import click
+
+from raybo.errors import MethodError, ObjectiveError, RayboError, SpaceError
+
+WRONG_USE = (MethodError, ObjectiveError, SpaceError)
+
+COMMANDS = {  # name: where the command is; a file is imported when one of its commands is used
+    "tune": "raybo.cli.tuning:tune",
+    "enqueue": "raybo.cli.tuning:enqueue",
+    "show": "raybo.cli.looking:show",
+    "plot": "raybo.cli.looking:plot",
+    "export": "raybo.cli.looking:export",
+    "methods": "raybo.cli.looking:methods",
+    "compare": "raybo.cli.comparing:compare",
+    "reproduce": "raybo.cli.comparing:reproduce",
+    "submit": "raybo.cli.cluster:submit",
+    "jobs": "raybo.cli.cluster:jobs",
+    "fetch": "raybo.cli.cluster:fetch",
+    "attach": "raybo.cli.cluster:attach",
+    "stop": "raybo.cli.cluster:stop",
+    "job-run": "raybo.cli.cluster:job_run",
+    "job-send": "raybo.cli.cluster:job_send",
+}
+
+
+class Commands(click.Group):
+    """The commands of `COMMANDS`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        return cast(click.Command, getattr(importlib.import_module(module), name))
+
+
+def main() -> None:
+    """The script `raybo`."""
+    try:
+        cli(prog_name="raybo", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except RayboError as error:
+        click.echo(f"Error: {' '.join(str(error).split())}", err=True)  # one line, whatever the user's values look like
+        sys.exit(2 if isinstance(error, WRONG_USE) else 1)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:  # the reader has seen enough: `raybo show ... | head`
+        sys.stderr.close()
+        sys.exit(0)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="raybo")
+def cli() -> None:
+    """Tune machine-learning jobs by Bayesian optimisation on Ray.
+
+    Decorate your training function with @raybo.objective, then:
+
+    \b
+        raybo tune job.py            tune it, here, on all cores
+        raybo show job.db            see what happened
+        raybo submit job.py          tune it on a Ray cluster
+    """

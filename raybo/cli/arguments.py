@@ -1,0 +1,109 @@
+"""What commands are given: options that several share, and how their values are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+TARGET = click.argument("target", metavar="FILE[:NAME]")
+
+SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
+    click.option(
+        "--trials", default=50, show_default=True, metavar="N", help="Trials to run, those of the journal included."
+    ),
+    click.option(
+        "--method", metavar="M", help="How to search, see `raybo methods`.  [default: auto, or the journal's]"
+    ),
+    click.option(
+        "--seed", type=int, metavar="S", help="Seed of every random stream.  [default: drawn, or the journal's]"
+    ),
+    click.option(
+        "--workers",
+        type=int,
+        metavar="K",
+        help="Trials that run at a time.  [default: as many as there is room for]",
+    ),
+    click.option("--max-minutes", type=float, metavar="T", help="Stop the study after this time."),
+    click.option(
+        "--trial-seconds", type=float, metavar="T", help="Stop a trial that runs longer, and count it as failed."
+    ),
+    click.option(
+        "--retries", default=2, show_default=True, metavar="N", help="Fresh starts of a trial whose worker was lost."
+    ),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A keyword parameter of the objective; repeatable.",
+    ),
+    click.option(
+        "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the method; repeatable."
+    ),
+    click.option(
+        "--from",
+        "known_from",
+        type=Path,
+        metavar="OTHER.db",
+        help="Begin with the results of another study that fit.",
+    ),
+    click.option(
+        "--enqueue",
+        type=Path,
+        metavar="FILE.json",
+        help="A list of configurations to run first; with values, as results.",
+    ),
+    click.option(
+        "--log",
+        "logs",
+        multiple=True,
+        metavar="FORM=WHERE",
+        help="Keep an export up to date, see `raybo export`; repeatable.",
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="Print nothing but the result."),
+)
+
+
+def all_of(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
+    """One decorator that adds all of these options, in this order."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def default_storage(target: str) -> Path:
+    """Where a study is kept when nobody says: named after the objective's file, in the current directory."""
+    file, _, name = target.partition(":")
+    return Path(f"{Path(file).stem}-{name}.db" if name else f"{Path(file).stem}.db")
+
+
+def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
+    """KEY=VALUE texts as a dict; UsageError where one is none."""
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise click.UsageError(f"{option} takes KEY=VALUE, got {text!r}")
+        found[key.strip().replace("-", "_")] = value
+    return found
+
+
+def read_list(path: Path) -> list[Any]:
+    """The list in a JSON file; UsageError where there is none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"{path}: no list of configurations in JSON ({error})") from None
+    if not isinstance(content, list):
+        raise click.UsageError(f"{path}: a list of configurations is needed")
+    return content

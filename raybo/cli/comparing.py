@@ -1,0 +1,131 @@
+"""Commands that compare methods: on an objective of one's own, and as the papers did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from raybo.cli.arguments import default_storage, pairs
+from raybo.cli.console import make_console
+from raybo.errors import MethodError
+
+if TYPE_CHECKING:
+    from raybo.experiments import Experiment
+    from raybo.experiments.run import Run
+
+
+@click.command()
+@click.argument("target", metavar="FILE[:NAME]")
+@click.option("--methods", "names", required=True, metavar="A,B,...", help="Methods; options as A:key=value:key=value.")
+@click.option("--repeats", default=5, show_default=True, metavar="R", help="Runs of each method, paired by seed.")
+@click.option("--trials", default=50, show_default=True, metavar="N", help="Trials a run.")
+@click.option("--seed", default=0, show_default=True, metavar="S", help="Seed of the first run; the next ones follow.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A keyword parameter of the objective.")
+@click.option("--optimum", type=float, metavar="V", help="The best possible value, where it is known: adds regret.")
+@click.option("--workers", type=int, metavar="K", help="Runs at a time.  [default: as many as there is room for]")
+@click.option("--address", metavar="auto|HOST:PORT", help="A running Ray cluster to join.")
+@click.option("--out", type=Path, metavar="DIR", help="Where results go.  [default: compare-FILE, here]")
+def compare(
+    target: str,
+    names: str,
+    repeats: int,
+    trials: int,
+    seed: int,
+    settings: tuple[str, ...],
+    optimum: float | None,
+    workers: int | None,
+    address: str | None,
+    out: Path | None,
+) -> None:
+    """Compare methods on an objective of yours: curves, a table, and a verdict on each pair.
+
+    Every run is a study with one worker, kept under DIR/runs: type the same command again to continue, or with more
+    repeats to add to it.
+    """
+    from raybo.experiments import Entry, Experiment, Problem
+
+    entries = [Entry(text, *_method_and_options(text)) for text in names.split(",")]
+    problem = Problem(default_storage(target).stem, target, trials, optimum=optimum, settings=pairs(settings, "--set"))
+    experiment = Experiment(
+        name="compare",
+        title=f"{target}, {trials} trials a run",
+        problems=[problem],
+        entries=entries,
+        repeats=repeats,
+        curve="best_value" if optimum is None else "simple_regret",
+        first_seed=seed,
+    )
+    _compare(experiment, out or Path(f"compare-{problem.name}"), None, workers, address)
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME ...]")
+@click.option("--repeats", type=int, metavar="R", help="Runs of each method.  [default: the experiment's]")
+@click.option("--workers", type=int, metavar="K", help="Runs at a time.  [default: as many as there is room for]")
+@click.option("--address", metavar="auto|HOST:PORT", help="A running Ray cluster to join.")
+@click.option("--out", type=Path, default=Path("reproduction"), show_default=True, metavar="DIR", help="Where to.")
+def reproduce(names: tuple[str, ...], repeats: int | None, workers: int | None, address: str | None, out: Path) -> None:
+    """Reproduce figures and tables of the papers, in a clone; without a NAME, list them.
+
+    A NAME may end in * to mean all that begin so. Results go to DIR/NAME, and the same command continues there.
+    """
+    from fnmatch import fnmatch
+
+    from raybo.experiments import Figure
+    from raybo.experiments.papers import find_experiments
+    from raybo.methods.options import nearest
+
+    root, known = find_experiments(Path.cwd())
+    if not names:
+        for name, experiment in known.items():
+            click.echo(f"{name:28s} {experiment.title}")
+        return
+    for pattern in names:
+        chosen = [name for name in known if fnmatch(name, pattern)]
+        if not chosen:
+            raise MethodError(f"there is no experiment {pattern!r}{nearest(pattern, list(known))}")
+        for name in chosen:
+            experiment = known[name]
+            if isinstance(experiment, Figure):
+                experiment.write(out / name)
+                click.echo(f"{name} is in {out / name}")
+                continue
+            if repeats is not None:
+                experiment = replace(experiment, repeats=repeats)
+            _compare(experiment, out / name, root, workers, address)
+
+
+def _compare(experiment: Experiment, out: Path, root: Path | None, workers: int | None, address: str | None) -> None:
+    from rich.progress import Progress
+
+    from raybo.experiments import compare as run
+    from raybo.experiments import table
+    from raybo.report.tables import comparison_table
+
+    console = make_console()
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task(experiment.name, total=None)
+
+        def watch(done: int, total: int, finished: Run) -> None:
+            progress.update(bar, completed=done, total=total)
+            if not console.is_terminal:
+                click.echo(f"{done}/{total} runs: {finished.problem.name}, {finished.entry.name}, seed {finished.seed}")
+
+        try:
+            studies, verdicts = run(experiment, out, root=root, workers=workers, address=address, watch=watch)
+        except KeyboardInterrupt:
+            click.echo(f"Stopped. The runs so far are in {out}; the same command continues.", err=True)
+            raise
+    console.print(comparison_table(*table(experiment, studies)))
+    for verdict in verdicts:
+        p = min(verdict.p_holds, verdict.p_fails)
+        click.echo(f"{verdict.problem}: {verdict.claim.text}: {verdict.word} (p = {p:.3f}, {verdict.repeats} pairs)")
+    console.print(f"table, curves, figure and journals are in {out}", style="dim", soft_wrap=True)
+
+
+def _method_and_options(text: str) -> tuple[str, dict[str, str]]:
+    name, *options = text.strip().split(":")
+    return name, pairs(tuple(options), "--methods")

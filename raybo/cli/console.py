@@ -1,0 +1,40 @@
+"""What commands print with: a console, and how a study ends on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from raybo.study import Study
+
+
+def make_console() -> Console:
+    """The terminal; where there is none, lines of 140 characters."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=140)
+
+
+def conclude(console: Console, study: Study, path: Path) -> None:
+    """Print the best configuration of a study that has ended, and how to continue it.
+
+    Raises:
+        TrialError: it has no result.
+    """
+    from raybo.errors import TrialError
+    from raybo.history import State
+    from raybo.report.tables import best_view
+
+    ended = study.count(State.FINISHED, State.FAILED, State.LOST)
+    if not study.count(State.FINISHED):
+        last = next((t for t in reversed(study.trials) if t.state in (State.FAILED, State.LOST)), None)
+        why = f"; the last one: {last.reason}" if last else ""
+        raise TrialError(f"none of {len(study.trials)} trials has finished{why}; see raybo show {path}")
+    console.print(best_view(study))
+    ran = ended - sum(trial.tags.get("origin") == "added" for trial in study.trials)
+    more = f"; --trials {2 * max(1, ran)} would continue it" if ended >= (study.planned or 0) else ""
+    console.print(f"{ended} trials, kept in {path}{more}", style="dim", highlight=False, soft_wrap=True)

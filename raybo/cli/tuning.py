@@ -1,0 +1,124 @@
+"""Commands that run a study here: tune, and what is to be run first."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from raybo.cli.arguments import SEARCH, TARGET, all_of, default_storage, pairs, read_list
+from raybo.cli.console import conclude, make_console
+
+if TYPE_CHECKING:
+    from raybo.engine.plan import Status
+
+
+@click.command()
+@TARGET
+@all_of(SEARCH)
+@click.option(
+    "--storage",
+    type=Path,
+    metavar="FILE.db",
+    help="The journal; an existing one is continued.  [default: FILE's name with .db, here]",
+)
+@click.option(
+    "--address", metavar="auto|HOST:PORT", help="A running Ray cluster to join.  [default: a local Ray of its own]"
+)
+@click.option("--detach", is_flag=True, help="Leave the study running on its cluster; see `raybo attach`.")
+def tune(
+    target: str,
+    trials: int,
+    method: str | None,
+    seed: int | None,
+    storage: Path | None,
+    workers: int | None,
+    address: str | None,
+    max_minutes: float | None,
+    trial_seconds: float | None,
+    retries: int,
+    settings: tuple[str, ...],
+    options: tuple[str, ...],
+    known_from: Path | None,
+    enqueue: Path | None,
+    logs: tuple[str, ...],
+    detach: bool,
+    quiet: bool,
+) -> None:
+    """Tune the objective of a Python file.
+
+    FILE holds a function decorated with @raybo.objective; NAME chooses one of several. Every proposal and every result
+    is kept in the journal: type the same command again to continue a study, whatever ended it.
+    """
+    from raybo.engine.driver import tune as run
+    from raybo.integrations.export import Recorder
+    from raybo.objectives import load_objective
+    from raybo.report.live import Display
+
+    objective = load_objective(target)
+    path = storage or default_storage(target)
+    console = make_console()
+    chosen = pairs(options, "--option")
+    if ours := next((key for key in chosen if key in inspect.signature(run).parameters), None):
+        raise click.UsageError(f"--option {ours}: it is no option of a method; see raybo methods, raybo tune --help")
+    if logs and detach:
+        raise click.UsageError("--log ends with this command, and a detached study does not; use raybo export --follow")
+    recorders = [Recorder(path, form, where) for form, where in pairs(logs, "--log").items()]
+
+    try:
+        with Display(console) as display:
+            study = run(
+                objective,
+                trials=trials,
+                method=method,
+                seed=seed,
+                storage=path,
+                workers=workers,
+                address=address,
+                max_minutes=max_minutes,
+                trial_seconds=trial_seconds,
+                retries=retries,
+                settings=pairs(settings, "--set"),
+                known_from=known_from,
+                enqueue=() if enqueue is None else read_list(enqueue),
+                detach=detach,
+                watch=_each_of([*([] if quiet else [display]), *recorders]),
+                **chosen,
+            )
+    except KeyboardInterrupt:
+        click.echo(f"Stopped. The study is in {path}; the same command continues it.", err=True)
+        raise
+    if detach:
+        at = f" --address {address}" if address else ""
+        click.echo(f"{path.stem} runs, kept in {path}; raybo attach {path.stem}{at} follows it, raybo stop ends it")
+        return
+    conclude(console, study, path)
+
+
+@click.command()
+@click.argument("journal", type=Path, metavar="FILE.db")
+@click.argument("values", nargs=-1, required=True, metavar="NAME=VALUE ...")
+@click.option("--value", type=float, metavar="V", help="Its result, where it is known.  [default: it is run first]")
+def enqueue(journal: Path, values: tuple[str, ...], value: float | None) -> None:
+    """Add a configuration to a study that is not running: to be run first, or with its result.
+
+    Every parameter must be named. The next `raybo tune` of the study takes it from there.
+    """
+    from raybo import warm_start
+    from raybo.study import load
+
+    texts = dict(text.partition("=")[::2] for text in values)
+    config = warm_start.read_config(load(journal).space, texts)
+    warm_start.enqueue(journal, config, value)
+    click.echo("Added; the study's next run " + ("knows its result" if value is not None else "begins with it"))
+
+
+def _each_of(watches: Sequence[Callable[[Status], None]]) -> Callable[[Status], None] | None:
+    def watch(status: Status) -> None:
+        for each in watches:
+            each(status)
+
+    return watch if watches else None

@@ -1,0 +1,371 @@
+"""Studies as Ray jobs: submitted over HTTP to the dashboard of a cluster's head, followed, stopped, and fetched back.
+
+A job is `raybo tune` on the head, in a copy of the working directory and with a copy of this raybo, so that both ends
+have the same version. Its journal is a file of the head outside that copy, which Ray removes in the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import getpass
+import logging
+import os
+import secrets
+import shlex
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import raybo
+from raybo import journal
+from raybo.errors import JournalError, JournalInUse, MethodError, MissingExtra, ObjectiveError, RayError
+from raybo.integrations.package import zipped
+from raybo.integrations.travel import Arrival, load_up, text_of, unpack
+
+PYTHON = "python3"  # the head's: the first on the PATH of the shell that ran `ray start`
+ANSWER_SECONDS = (3.0, 10.0)  # to connect, and to be answered
+POLL_SECONDS = 0.2
+SETTLE_SECONDS = 15.0  # for a job's state to follow the end of its log
+FETCH_SECONDS = 300.0
+STOP_SECONDS = 30  # for a study to record what it stops, after which Ray kills it; its journal is whole all the same
+
+_TARGET, _STORAGE = "raybo_target", "raybo_storage"  # keys of a job's metadata
+_BEGINS = "Running entrypoint for job "  # Ray's line in the log before the job's own
+_ENDED = ("SUCCEEDED", "FAILED", "STOPPED")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A study that was submitted.
+
+    Attributes:
+        name: what it is called on its cluster.
+        state: PENDING, RUNNING, SUCCEEDED, FAILED or STOPPED.
+        target: FILE[:NAME] that it tunes.
+        storage: its journal on the head.
+        began: UTC in ISO 8601; empty before.
+        exit_code: of `raybo tune`; None until it ends, and where it was stopped or could not begin.
+        message: what Ray says of its state.
+    """
+
+    name: str
+    state: str
+    target: str
+    storage: str
+    began: str
+    exit_code: int | None
+    message: str
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it will not go on."""
+        return self.state in _ENDED
+
+
+class Cluster:
+    """A cluster's jobs, by the address of its dashboard.
+
+    Args:
+        address: http://HOST:8265.
+    Raises:
+        RayError: nothing answers there, it is no Ray dashboard, it refuses the token, or it runs another Ray; every
+            method raises it where the cluster does not answer any more.
+        MissingExtra: Ray's job client is not installed.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address.rstrip("/")
+        if not self.address.startswith(("http://", "https://")):
+            raise RayError(f"a cluster takes jobs at its dashboard's address, http://HOST:8265; got {address!r}")
+        client = _job_client()
+        headers = _token_header()
+        _require_same_ray(self.address, headers)
+        with _translated(self.address), _environment({"RAY_API_SERVER_ADDRESS": self.address}):
+            self._client = client(self.address, headers=headers)
+
+    def submit(
+        self,
+        target: str,
+        arguments: Sequence[str],
+        *,
+        directory: Path,
+        exclude: Sequence[str] = (),
+        storage: str | None = None,
+        study: Path | None = None,
+        known_from: Path | None = None,
+        enqueue: Path | None = None,
+    ) -> Job:
+        """Begin a study on the cluster.
+
+        Args:
+            target: FILE[:NAME], below `directory`.
+            arguments: of `raybo tune`, besides those that say where things are.
+            directory: what is sent: the job's working directory is a copy of it.
+            exclude: what is not to be sent, patterns as in .gitignore.
+            storage: the journal on the head, absolute or from ~; None for `default_storage`.
+            study: a journal here that the job is to continue, where it exists.
+            known_from, enqueue: files here for `--from` and `--enqueue`.
+        Raises:
+            ObjectiveError: the file is not there, or not below the directory.
+            RayError: the directory is too large to be sent.
+            MethodError: `storage` is neither absolute nor from ~.
+            JournalInUse: a process here is writing `study`.
+            JournalError: `study` or `known_from` cannot be read.
+        """
+        file, colon, name = target.partition(":")
+        inside = _below(directory, file)
+        storage = storage or default_storage(directory, target)
+        if not storage.startswith(("/", "~")):
+            raise MethodError(f"the journal's place on the head must be absolute or begin with ~, got {storage!r}")
+        if study is not None and journal.in_use(study):
+            raise JournalInUse(f"{study}: another process is writing it; wait for it to end, or name another with -o")
+        command = ["job-run", storage, f"{inside}{colon}{name}", *arguments]
+        with tempfile.TemporaryDirectory() as scratch:
+            here = study if study is not None and journal.exists(study) else None
+            luggage = load_up(Path(scratch), here, known_from, enqueue)
+            environment = {
+                **_with_raybo(*([] if luggage is None else [luggage])),
+                "working_dir": str(zipped(directory, exclude, Path(scratch, "working_dir.zip"))),
+                # `stop` is to be like Ctrl-C, after which the study records what it stops
+                "env_vars": {"RAY_JOB_STOP_SIGNAL": "SIGINT", "RAY_JOB_STOP_WAIT_TIME_S": str(STOP_SECONDS)},
+            }
+            with _translated(self.address):
+                job = self._client.submit_job(
+                    entrypoint=f"exec {PYTHON} -m raybo.cli {shlex.join(command)}",
+                    submission_id=f"{Path(storage).stem}-{secrets.token_hex(3)}",
+                    runtime_env=environment,
+                    metadata={_TARGET: target, _STORAGE: storage},
+                )
+        return self.job(job)
+
+    def jobs(self) -> list[Job]:
+        """The studies that were submitted to the cluster, oldest first."""
+        with _translated(self.address):
+            found = [_job(info) for info in self._client.list_jobs() if _STORAGE in (info.metadata or {})]
+        return sorted(found, key=lambda job: job.began)
+
+    def job(self, name: str) -> Job:
+        """One of them; RayError where there is none of that name."""
+        known = {job.name: job for job in self.jobs()}
+        if name not in known:
+            there = f"there are: {', '.join(known)}" if known else "no study was submitted there"
+            raise RayError(f"no job {name} at {self.address}; {there}")
+        return known[name]
+
+    def follow(self, name: str, show: Callable[[str], object]) -> Job:
+        """Show what a job says, from its beginning to its end, and return it then; Ctrl-C leaves it running.
+
+        Args:
+            show: called with pieces of its log.
+        """
+        with _translated(self.address, f"; {name} goes on, `raybo attach {name} --address {self.address}` follows it"):
+            asyncio.run(self._tail(name, show))
+            return self._wait(name, SETTLE_SECONDS)
+
+    def stop(self, name: str) -> Job:
+        """End a job; its study records what it stops. RayError where it has ended already."""
+        job = self.job(name)
+        if job.has_ended:
+            raise RayError(f"{name} has ended already ({job.state.lower()}); its journal is {job.storage} on the head")
+        with _translated(self.address):
+            self._client.stop_job(name)
+            return self._wait(name, STOP_SECONDS + SETTLE_SECONDS)
+
+    def fetch(self, name: str, path: Path) -> Arrival:
+        """Bring a journal here up to date with a job's, which may be running; it is made where there is none.
+
+        Raises:
+            JournalInUse: a process here is writing the journal.
+            JournalError: the job has no journal, or the one here does not go with it: see `travel`.
+        """
+        job = self.job(name)
+        with _translated(self.address):
+            reader = self._client.submit_job(
+                entrypoint=f"exec {PYTHON} -m raybo.cli {shlex.join(['job-send', job.storage])}",
+                submission_id=f"{name}-fetch-{secrets.token_hex(3)}",
+                runtime_env=_with_raybo(),
+            )
+            ended = self._wait(reader, FETCH_SECONDS)
+            lines = self._client.get_job_logs(reader).splitlines()
+            self._client.delete_job(reader)
+        if (text := text_of(lines)) is None:
+            told = next((line for line in lines if line.startswith("Error: ")), "").removeprefix("Error: ")
+            raise JournalError(f"the journal of {name} cannot be fetched: {told or failure(ended)}")
+        return unpack(text, path)
+
+    def _wait(self, name: str, seconds: float) -> Job:
+        """A job when it has ended."""
+        give_up = time.monotonic() + seconds
+        while not (job := _job(self._client.get_job_info(name))).has_ended:
+            if time.monotonic() > give_up:
+                raise RayError(f"{name} does not end ({job.state.lower()}: {job.message}); see {self.address}")
+            time.sleep(POLL_SECONDS)
+        return job
+
+    async def _tail(self, name: str, show: Callable[[str], object]) -> None:
+        before = ""  # what Ray says of preparing the job; shown where that is all
+        begun = False
+        async for piece in self._client.tail_job_logs(name):
+            if begun:
+                show(piece)
+                continue
+            before += piece
+            _, found, after = before.partition(_BEGINS)
+            if found and "\n" in after:
+                begun = True
+                show(after.partition("\n")[2])
+        if not begun:
+            show(before)
+
+
+def default_storage(directory: Path, target: str) -> str:
+    """Where a study's journal is on the head when nobody says: one place for this user, directory and target."""
+    file, _, name = target.partition(":")
+    study = f"{Path(file).stem}-{name}" if name else Path(file).stem
+    return f"~/raybo/{getpass.getuser()}/{directory.resolve().name or 'root'}/{study}.db"
+
+
+def failure(job: Job) -> str:
+    """Why a job failed, in one line."""
+    lines = [line.strip() for line in job.message.splitlines() if line.strip()]
+    last = lines[-1] if lines else job.state.lower()
+    if job.exit_code == 127 or last.startswith("ModuleNotFoundError"):
+        return (
+            f"{PYTHON} on the cluster's head cannot run raybo ({last}); install raybo's dependencies there, and start "
+            "Ray from a shell whose PATH has that Python first"
+        )
+    return last if job.exit_code is None else f"exit code {job.exit_code}, see what it said"
+
+
+def _job(info: Any) -> Job:
+    metadata = info.metadata or {}
+    began = datetime.fromtimestamp((info.start_time or 0) / 1_000, timezone.utc).isoformat(timespec="seconds")
+    return Job(
+        name=info.submission_id,
+        state=str(info.status),
+        target=metadata.get(_TARGET, ""),
+        storage=metadata.get(_STORAGE, ""),
+        began=began if info.start_time else "",
+        exit_code=info.driver_exit_code,
+        message=info.message or "",
+    )
+
+
+def _below(directory: Path, file: str) -> str:
+    path = Path(directory, file)
+    if not path.is_file():
+        raise ObjectiveError(f"{file}: no such file; give the Python file that holds the objective")
+    try:
+        return path.resolve().relative_to(directory.resolve()).as_posix()
+    except ValueError:
+        raise ObjectiveError(
+            f"{file}: it is not below {directory}, which is what is sent; run this where your project begins"
+        ) from None
+
+
+def _with_raybo(*more: Path) -> dict[str, Any]:
+    """A runtime environment with this very raybo, whatever version the nodes have, and more directories beside it."""
+    return {"py_modules": [str(path) for path in (Path(raybo.__file__).parent, *more)], "excludes": ["__pycache__/"]}
+
+
+# ---- reaching the cluster
+
+
+def _require_same_ray(address: str, headers: dict[str, str]) -> None:
+    """Find out in seconds what is wrong: Ray's client itself waits for minutes where nobody answers."""
+    import ray
+    import requests
+
+    try:
+        answer = requests.get(f"{address}/api/version", headers=headers, timeout=ANSWER_SECONDS)
+    except (requests.RequestException, UnicodeError) as error:
+        raise RayError(
+            f"nothing answers at {address} ({_reason(error)}); is the cluster up, and its dashboard's port reachable "
+            "from here (`ray dashboard cluster.yaml`, or ssh -L 8265:127.0.0.1:8265 HEAD)?"
+        ) from None
+    if answer.status_code in (401, 403):
+        why = "refuses the token" if headers else "wants a token, and there is none here"
+        raise RayError(
+            f"the cluster at {address} {why}; put the cluster's token into ~/.ray/auth_token or RAY_AUTH_TOKEN"
+        )
+    try:
+        version = str(answer.json()["ray_version"])
+    except (ValueError, KeyError, TypeError):
+        raise RayError(
+            f"what answers at {address} is no Ray dashboard; give the address that `ray start --head` printed"
+        ) from None
+    if version.split(".")[:2] != ray.__version__.split(".")[:2]:
+        raise RayError(
+            f"the cluster at {address} runs Ray {version}, and this machine {ray.__version__}; "
+            f"install the same here: pip install 'ray[default]=={version}'"
+        )
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost words of a chain of errors: requests wraps what the system said in several."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return str(error) or type(error).__name__
+
+
+def _token_header() -> dict[str, str]:
+    """The header that carries this user's token; empty where there is none. Private to Ray.
+
+    Ray's client sends it by itself only where RAY_AUTH_MODE was set before Ray was imported.
+    """
+    import ray
+
+    loader: Any = vars(ray._raylet)["AuthenticationTokenLoader"].instance()
+    try:
+        return dict(loader.get_token_for_http_header(ignore_auth_mode=True))
+    except ray.exceptions.AuthenticationError as error:
+        raise RayError(str(error).partition(". ")[0]) from error
+
+
+def _job_client() -> Any:
+    try:
+        import aiohttp  # noqa: F401  # of ray[default]; without it Ray's client can be imported and fails when used
+        from ray.job_submission import JobSubmissionClient
+    except ImportError as missing:
+        raise MissingExtra(
+            f"Ray's job client cannot be imported ({missing}); pip install 'raybo[cluster]', which brings ray[default]"
+        ) from missing
+    for name in ("dashboard.modules.dashboard_sdk", "dashboard.modules.job.sdk", "_private.runtime_env.packaging"):
+        logging.getLogger(f"ray.{name}").setLevel(logging.WARNING)  # they tell of every upload
+    return JobSubmissionClient
+
+
+@contextlib.contextmanager
+def _environment(settings: dict[str, str]) -> Iterator[None]:
+    """Variables that win over the user's: Ray lets RAY_ADDRESS and its kin win over the address that it is given."""
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _translated(address: str, remedy: str = "") -> Iterator[None]:
+    """What Ray's client raises, as one line."""
+    import aiohttp
+    from ray.exceptions import AuthenticationError
+
+    try:
+        yield
+    except BrokenPipeError:  # of our own output: nobody reads it any more
+        raise
+    except (RuntimeError, OSError, aiohttp.ClientError, AuthenticationError) as error:  # OSError: those of requests too
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        told = lines[-1] if lines else type(error).__name__  # the last line of a remote traceback says what
+        raise RayError(f"the cluster at {address} does not do as asked: {told}{remedy}") from error

@@ -1,0 +1,608 @@
+"""Jobs of a cluster: what travels, what is refused, and whole studies on a head of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import raybo
+from raybo import cli
+from raybo.errors import JournalError, JournalInUse, MethodError, MissingExtra, ObjectiveError, RayError
+from raybo.history import Event, Kind, State
+from raybo.integrations import jobs, package, travel
+from raybo.journal import Description, Journal, read
+from tests.engine.hosts import LocalHead
+
+SPACE = raybo.Space({"x": raybo.Float(0, 1)})
+DESCRIPTION = Description("job", "score", "max", SPACE.to_json(), "random", 0)
+ROOT = Path(raybo.__file__).parents[1]
+
+# ---- journals that travel
+
+
+def events(*values):
+    """A trial for each value, one after the other."""
+    found = [Event(Kind.PLANNED, None, {"trials": 9}, 1)]
+    for trial, value in enumerate(values):
+        found.append(Event(Kind.ASKED, trial, {"x": [0.1], "values": [0.1], "tags": {"µ": 1e-17}}, len(found) + 1))
+        found.append(Event(Kind.TOLD, trial, {"value": value, "seconds": 0.1}, len(found) + 1))
+    return found
+
+
+def write(path, found, description=DESCRIPTION):
+    with contextlib.closing(Journal(path, description)) as journal:
+        journal.append(found)
+    return path
+
+
+def grow(path, *values):
+    """Go on with a journal by a trial for each value."""
+    there = read(path)[1]
+    new = events(*[0.0] * (sum(e.kind is Kind.TOLD for e in there)), *values)[len(there) :]
+    return write(path, new, read(path)[0])
+
+
+def test_a_journal_arrives_as_it_was(tmp_path):
+    here = write(tmp_path / "here.db", events(1.0, float("inf"), 0.1 + 0.2))
+    arrival = travel.unpack(travel.pack(here), tmp_path / "there.db")
+    assert (arrival.events, arrival.added, arrival.ahead) == (7, 7, 0)
+    assert read(tmp_path / "there.db") == read(here)  # the times at which things happened too
+    again = travel.unpack(travel.pack(here), tmp_path / "there.db")
+    assert (again.added, again.ahead) == (0, 0)
+
+
+def test_it_travels_while_it_is_written(tmp_path):
+    path = tmp_path / "here.db"
+    with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
+        journal.append(events(1.0))
+        assert Path(f"{path}-wal").stat().st_size > 0
+        text = travel.pack(path)
+        journal.append([Event(Kind.PLANNED, None, {"trials": 10}, 4)])
+    travel.unpack(text, tmp_path / "there.db")
+    assert read(tmp_path / "there.db")[1] == read(path)[1][:3]
+
+
+def test_what_arrives_is_only_added_to_what_it_continues(tmp_path):
+    here = write(tmp_path / "here.db", events(1.0))
+    there = tmp_path / "there.db"
+    travel.unpack(travel.pack(here), there)
+
+    grow(there, 2.0)  # the cluster goes on
+    arrival = travel.unpack(travel.pack(there), here)
+    assert (arrival.added, arrival.ahead) == (2, 0)
+    assert read(here) == read(there)
+
+    grow(here, 3.0, 4.0)  # here goes on
+    arrival = travel.unpack(travel.pack(there), here)
+    assert (arrival.added, arrival.ahead, arrival.events) == (0, 4, 9)
+
+    grow(there, 5.0)  # and so does the cluster
+    before = here.read_bytes(), there.read_bytes()
+    for source, target in ((there, here), (here, there)):
+        with pytest.raises(JournalError, match="have gone different ways after event 5; keep the copy in another file"):
+            travel.unpack(travel.pack(source), target)
+    assert (here.read_bytes(), there.read_bytes()) == before
+
+
+def test_a_journal_of_another_study_or_in_use_is_left_alone(tmp_path):
+    here = write(tmp_path / "here.db", events(1.0))
+    other = write(tmp_path / "other.db", events(1.0), Description("job", "score", "min", SPACE.to_json(), "random", 0))
+    with pytest.raises(JournalError, match="journal of another study: mode is 'max' in the journal and 'min' now"):
+        travel.unpack(travel.pack(other), here)
+    with (
+        contextlib.closing(Journal(tmp_path / "used.db", DESCRIPTION)),
+        pytest.raises(JournalInUse, match="another study is writing it"),
+    ):
+        travel.unpack(travel.pack(here), tmp_path / "used.db")
+    for text in ("", "bm9uc2Vuc2U=", "§", travel.pack(here)[:-20]):
+        with pytest.raises(JournalError, match="what has arrived for it is damaged"):
+            travel.unpack(text, tmp_path / "new.db")
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_a_journal_is_found_in_a_log_whole_or_not_at_all(monkeypatch):
+    monkeypatch.setattr(travel, "LINE", 10)
+    text = "x" * 25
+    lines = list(travel.lines_of(text))
+    assert len(lines) == 4
+    assert travel.text_of(["INFO Ray says something", *lines, "and more"]) == text
+    for cut in ([], lines[:-1], ["noise"]):
+        assert travel.text_of(cut) is None
+
+
+def test_what_a_job_is_to_have_is_unloaded_where_it_runs(tmp_path, monkeypatch):
+    study = write(tmp_path / "study.db", events(1.0))
+    other = write(tmp_path / "other.db", events(2.0))
+    (tmp_path / "list.json").write_text('[{"x": 0.5}]')
+    assert travel.load_up(tmp_path, None, None, None) is None
+    assert travel.unload(tmp_path / "deep" / "head.db", tmp_path) == (None, [])
+    assert (tmp_path / "deep").is_dir()  # the place is made in any case
+
+    (tmp_path / "sent").mkdir()
+    travel.load_up(tmp_path / "sent", study, other, tmp_path / "list.json")
+    monkeypatch.syspath_prepend(tmp_path / "sent")
+    (tmp_path / "scratch").mkdir()
+    arrival, arguments = travel.unload(tmp_path / "deep" / "head.db", tmp_path / "scratch")
+    assert arrival is not None
+    assert arrival.added == 3
+    assert read(tmp_path / "deep" / "head.db") == read(study)
+    assert arguments[::2] == ["--from", "--enqueue"]
+    assert read(arguments[1]) == read(other)
+    assert Path(arguments[1]).name == "other.db"  # its results bear the name of where they are from
+    assert json.loads(Path(arguments[3]).read_text()) == [{"x": 0.5}]
+
+
+# ---- the package
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with what should travel and what should not."""
+    for name in (
+        "job.py", "lib/helper.py", "lib/secret.txt", "lib/deep/kept.csv", "data/big.csv", "notes/a.md", "job.db",
+        "job.db-wal", ".git/config", ".venv/bin/python", "lib/__pycache__/helper.pyc", ".env", "out/x.log", "odd/one",
+    ):  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / ".gitignore").write_text("out/\n*.tmp\n")
+    (tmp_path / "lib" / ".gitignore").write_text("/secret.txt\n")
+    (tmp_path / ".rayignore").write_text("/data/\n")
+    (tmp_path / "lib" / "again").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "odd" / "nowhere").symlink_to(tmp_path / "missing")
+    return tmp_path
+
+
+def test_a_project_travels_without_what_no_job_needs(project, monkeypatch):
+    files = {path.as_posix() for path in package.files_of(project, ["notes/"])}
+    ours = {"job.py", "lib/helper.py", "lib/deep/kept.csv", ".env", "odd/one"}
+    assert files == ours | {".gitignore", ".rayignore", "lib/.gitignore"}
+    monkeypatch.setenv("RAY_RUNTIME_ENV_IGNORE_GITIGNORE", "1")
+    assert {"out/x.log", "lib/secret.txt"} <= {path.as_posix() for path in package.files_of(project)}
+
+
+def test_the_same_files_make_the_same_zip(project):
+    first = package.zipped(project, [], project.parent / "first.zip").read_bytes()
+    os.utime(project / "job.py", (1, 1))
+    assert package.zipped(project, [], project.parent / "second.zip").read_bytes() == first
+    (project / "job.py").chmod(0o755)
+    with zipfile.ZipFile(package.zipped(project, [], project.parent / "third.zip")) as archive:
+        assert archive.read("lib/helper.py") == b"lib/helper.py"
+        assert archive.getinfo("job.py").external_attr >> 16 & 0o777 == 0o755
+
+
+def test_what_is_too_large_is_refused_with_what_makes_it_so(project):
+    with (project / "lib" / "weights.bin").open("wb") as file:
+        file.truncate(101 * 2**20)  # a file with a hole takes no room
+    with pytest.raises(
+        RayError, match=r"101 MiB would be sent, and at most 100 MiB can be; the largest: lib/weights.bin"
+    ):
+        package.zipped(project, [], project.parent / "p.zip")
+    assert not (project.parent / "p.zip").exists()
+    package.zipped(project, ["*.bin"], project.parent / "p.zip")
+
+
+# ---- clusters that cannot be used
+
+
+@contextlib.contextmanager
+def answering(status, body):
+    """A server that answers everything with this; yields its address and the requests that came."""
+    seen = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            seen.append((self.path, self.headers.get("Authorization")))
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}", seen
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def token(monkeypatch, tmp_path):
+    """Sets what Ray's loader finds, which it remembers, as the user's token; None for none."""
+    import ray
+
+    loader = ray._raylet.AuthenticationTokenLoader.instance()
+
+    def set_token(value):
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.delenv("RAY_AUTH_TOKEN_PATH", raising=False)
+        if value is None:
+            monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+        else:
+            monkeypatch.setenv("RAY_AUTH_TOKEN", value)
+        loader.reset_cache()
+
+    yield set_token
+    monkeypatch.undo()
+    loader.reset_cache()
+
+
+REFUSALS = [
+    (200, '{"ray_version": "1.2.3"}', r"runs Ray 1.2.3, and this machine .* here: pip install 'ray\[default\]==1.2.3'"),
+    (200, "<html>a wiki</html>", "what answers at .* is no Ray dashboard"),
+    (404, "{}", "what answers at .* is no Ray dashboard"),
+    (401, "Unauthorized", "refuses the token; put the cluster's token into ~/.ray/auth_token or RAY_AUTH_TOKEN"),
+    (403, "Forbidden", "refuses the token"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "body", "words"), REFUSALS)
+def test_a_cluster_that_cannot_be_used_is_refused_with_the_reason(token, status, body, words):
+    token("ab" * 32)
+    with answering(status, body) as (address, seen), pytest.raises(RayError, match=words):
+        jobs.Cluster(address + "/")
+    assert seen == [("/api/version", f"Bearer {'ab' * 32}")]
+
+
+def test_a_missing_token_is_told_as_such(token):
+    token(None)
+    with (
+        answering(401, "Unauthorized") as (address, seen),
+        pytest.raises(RayError, match="wants a token, and there is"),
+    ):
+        jobs.Cluster(address)
+    assert seen == [("/api/version", None)]
+
+
+def test_where_nobody_answers_is_told_within_seconds():
+    begun = time.monotonic()
+    with pytest.raises(RayError, match=r"nothing answers at http://127.0.0.1:1 \(.*refused\); is the cluster up"):
+        jobs.Cluster("http://127.0.0.1:1")
+    for address in ("127.0.0.1:8265", "auto", "ray://x:1"):
+        with pytest.raises(RayError, match="a cluster takes jobs at its dashboard's address"):
+            jobs.Cluster(address)
+    with pytest.raises(RayError, match="nothing answers"):
+        jobs.Cluster("http://no such host:8265")
+    assert time.monotonic() - begun < jobs.ANSWER_SECONDS[1]
+
+
+def test_without_rays_job_client_it_is_told_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'raybo\[cluster\]', which brings ray\[default\]"):
+        jobs.Cluster("http://127.0.0.1:8265")
+
+
+# ---- what is asked of Ray
+
+
+class Client:
+    """Stands for Ray's client: keeps what it is given."""
+
+    def __init__(self):
+        self.given = {}
+
+    def submit_job(self, **given):
+        self.given = given
+        self.zip = zipfile.ZipFile(given["runtime_env"]["working_dir"]).namelist()
+        self.luggage = [path for path in given["runtime_env"]["py_modules"] if Path(path).name == travel.LUGGAGE]
+        return given["submission_id"]
+
+    def list_jobs(self):
+        from ray.dashboard.modules.job.pydantic_models import JobDetails
+
+        common = {"type": "SUBMISSION", "status": "RUNNING", "entrypoint": ""}
+        of_another = JobDetails(submission_id="another", **common)
+        ours = {key: self.given[key] for key in ("submission_id", "metadata") if key in self.given}
+        return [of_another, *([JobDetails(**ours, **common)] if ours else [])]
+
+
+@pytest.fixture
+def cluster():
+    found = jobs.Cluster.__new__(jobs.Cluster)
+    found.address, found._client = "http://head:8265", Client()
+    return found
+
+
+def test_a_job_is_raybo_tune_with_this_raybo_and_the_project(cluster, project):
+    job = cluster.submit("lib/helper.py:it", ["--trials", "7", "--set", "a=b c"], directory=project)
+    assert (job.state, job.target, job.exit_code, job.has_ended) == ("RUNNING", "lib/helper.py:it", None, False)
+    assert re.fullmatch(r"helper-it-[0-9a-f]{6}", job.name)
+    assert job.storage.startswith("~/raybo/")
+    assert job.storage.endswith(f"/{project.name}/helper-it.db")
+    given = cluster._client.given
+    assert given["entrypoint"] == (
+        f"exec python3 -m raybo.cli job-run '{job.storage}' lib/helper.py:it --trials 7 --set 'a=b c'"
+    )
+    assert given["runtime_env"]["py_modules"] == [str(ROOT / "raybo")]
+    assert "lib/helper.py" in cluster._client.zip
+    assert cluster.jobs() == [job]  # and not that of another program
+    with pytest.raises(RayError, match=f"no job x at http://head:8265; there are: {job.name}"):
+        cluster.job("x")
+
+
+def test_what_cannot_be_submitted_is_refused(cluster, project):
+    (project.parent / "outside.py").write_text("")
+    with pytest.raises(ObjectiveError, match=r"nowhere.py: no such file"):
+        cluster.submit("nowhere.py", [], directory=project)
+    with pytest.raises(ObjectiveError, match=r"it is not below .*, which is what is sent"):
+        cluster.submit("../outside.py", [], directory=project)
+    with pytest.raises(MethodError, match=r"must be absolute or begin with ~, got 'data/s.db'"):
+        cluster.submit("job.py", [], directory=project, storage="data/s.db")
+    with (
+        contextlib.closing(Journal(project / "used.db", DESCRIPTION)),
+        pytest.raises(JournalInUse, match="another process is writing it"),
+    ):
+        cluster.submit("job.py", [], directory=project, study=project / "used.db")
+    assert cluster._client.given == {}
+    (project / "job.db").unlink()
+    cluster.submit("job.py", [], directory=project, study=project / "job.db")  # one that is not there is none
+    assert cluster._client.luggage == []
+    cluster.submit("job.py", [], directory=project, study=write(project / "job.db", events(1.0)))
+    assert len(cluster._client.luggage) == 1
+
+
+def test_every_option_of_tune_reaches_the_job(monkeypatch, project):
+    asked = {}
+
+    class Cluster:
+        def __init__(self, address):
+            asked["address"] = address
+
+        def submit(self, target, arguments, **named):
+            asked.update(named, target=target, arguments=arguments)
+            return jobs.Job("job-1", "PENDING", target, "/data/s.db", "", None, "")
+
+    monkeypatch.setattr(jobs, "Cluster", Cluster)
+    monkeypatch.chdir(project)
+    (project / "known.json").write_text("[]")
+    search = (
+        "--trials 7 --method gp-ucb --seed 3 --workers 2 --max-minutes 1.5 --trial-seconds 9.0 --retries 1 --set a=1 "
+        "--set b=x=y --option solver=cg --log mlflow=http://h:5000 --log csv=/out/s.csv --quiet"
+    ).split()
+    places = "--address http://h:1 --storage /data/s.db -o mine.db --exclude *.csv --from o.db --enqueue known.json"
+    monkeypatch.setattr(sys, "argv", ["raybo", "submit", "job.py", *search, *places.split(), "--no-follow"])
+    cli.main()
+    assert asked == {
+        "address": "http://h:1",
+        "target": "job.py",
+        "arguments": search,
+        "directory": project,
+        "exclude": ("*.csv",),
+        "storage": "/data/s.db",
+        "study": Path("mine.db"),
+        "known_from": Path("o.db"),
+        "enqueue": Path("known.json"),
+    }
+    tune, submit = (
+        {name for p in cli.cli.get_command(None, command).params for name in p.opts} for command in ("tune", "submit")
+    )
+    assert tune - submit == {"--detach"}  # a job is detached by itself
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--log", "csv=out.csv"], "what a job writes in its own directory is lost"),
+        (["--enqueue", "nowhere.json"], "nowhere.json: no list of configurations"),
+        (["--set", "x"], "--set takes KEY=VALUE, got 'x'"),
+    ],
+)
+def test_wrong_use_is_told_before_anything_is_sent(capsys, monkeypatch, arguments, words):
+    monkeypatch.setattr(sys, "argv", ["raybo", "submit", "job.py", *arguments])
+    with pytest.raises(SystemExit) as leaving:
+        cli.main()
+    assert leaving.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+# ---- whole studies, on a head of this machine
+
+JOB = """
+import time
+import raybo
+
+@raybo.objective(space={"x": raybo.Float(0, 1)}, metric="score", mode="max")
+def job(config, *, seconds=0.05):
+    time.sleep(seconds)
+    return {"score": -((config["x"] - 0.3) ** 2)}
+"""
+HURRY = 300.0  # seconds after which something that should have happened has not
+
+
+@pytest.fixture(scope="module")
+def head():
+    with LocalHead(cpus=2) as found:
+        yield found
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "job.py").write_text(JOB)
+    return tmp_path
+
+
+def start(head, folder, *arguments, **keywords):
+    command = [sys.executable, "-m", "raybo.cli", *map(str, arguments)]
+    # a suite that runs in the background ignores Ctrl-C, and so would its children: a terminal's do not
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "preexec_fn": _as_in_a_shell}
+    return head.run(*command, cwd=folder, **{**pipes, **keywords})
+
+
+def _as_in_a_shell():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def end(process, code=0):
+    out, err = process.communicate(timeout=HURRY)
+    assert process.returncode == code, out + err
+    assert "Traceback" not in err
+    return out, err
+
+
+def run(head, folder, *arguments, code=0, **keywords):
+    return end(start(head, folder, *arguments, "--address", head.dashboard, **keywords), code)
+
+
+def until(condition):
+    give_up = time.monotonic() + HURRY
+    while not condition():
+        assert time.monotonic() < give_up
+        time.sleep(0.1)
+
+
+def finished(path):
+    return raybo.load(path).count(State.FINISHED) if Path(path).exists() else 0
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.timeout(600)
+def test_a_real_model_is_tuned_by_submitting_it(head, tmp_path):
+    path = tmp_path / "gb.db"
+    out, err = run(head, ROOT, "submit", "trials/gradient_boosting.py", "--trials", 3, "--seed", 0, "-o", path)
+    assert err == ""
+    assert "best accuracy 0.9" in out
+    assert "max_leaf_nodes" in out
+    assert f"{path} has all of gradient_boosting-" in out
+    study = raybo.load(path)
+    assert study.count(State.FINISHED) == 3
+    assert f"best accuracy {study.best.value:.6g} (trial {study.best.number})" in out
+    (kept,) = Path(head.directory, "raybo").rglob("*.db")  # in the home of the head's user
+    assert kept.name == "gradient_boosting.db"
+    assert read(kept) == read(path)
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.timeout(600)
+def test_a_study_goes_to_the_cluster_and_back_and_on(head, folder):
+    path, there = folder / "job.db", head.directory / "there" / "job.db"
+    tune = ["tune", "job.py", "--workers", 1, "--quiet"]
+    submit = ["submit", "job.py", "--storage", there]
+    end(start(head, folder, *tune, "--trials", 3, "--seed", 4))
+    began = read(path)[1]
+
+    out, _ = run(head, folder, *submit, "--trials", 5)
+    assert "5/5 trials" in out
+    assert "job.db has all of job-" in out
+    assert read(path)[1][: len(began)] == began
+    assert read(there) == read(path)
+    assert finished(path) == 5
+
+    end(start(head, folder, *tune, "--trials", 7))  # here again
+    run(head, folder, *submit, "--trials", 8)  # and there again
+    assert read(there) == read(path)
+    study = raybo.load(path)
+    assert [trial.state for trial in study.trials] == [State.FINISHED] * 8
+    assert study.description.seed == 4
+
+    write(there, [Event(Kind.PLANNED, None, {"trials": 8}, len(read(there)[1]) + 1)], read(there)[0])
+    end(start(head, folder, *tune, "--trials", 9))  # both go on by themselves: neither is lost
+    before = read(path), read(there)
+    out, _ = run(head, folder, *submit, "--trials", 9, code=1)
+    assert "have gone different ways after event" in out
+    assert (read(path), read(there)) == before
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.timeout(600)
+def test_a_job_is_listed_fetched_while_it_runs_attached_to_and_stopped(head, folder):
+    out, _ = run(
+        head, folder, "submit", "job.py", "--trials", 5_000, "--no-follow", "--storage", "~/long.db", "--method",
+        "random", "--set", "seconds=0.2",
+    )  # fmt: skip
+    name = re.match(r"(long-\w+) begins; its journal is ~/long.db on the cluster's head", out)[1]
+    path = head.directory / "long.db"
+    until(lambda: finished(path) >= 2)
+
+    out, _ = run(head, folder, "fetch", name, "-o", "copy.db")
+    assert re.match(rf"copy.db has all of {name}: \d+ events are new", out)
+    copy = read(folder / "copy.db")
+    assert finished(folder / "copy.db") >= 2
+    assert read(path)[1][: len(copy[1])] == copy[1]
+    out, _ = run(head, folder, "jobs")
+    assert re.search(rf"{name} +running +20\S+ +job.py +~/long.db", out)
+    assert "fetch" not in out  # how a journal is fetched is nobody's business
+
+    follower = start(head, folder, "attach", name, "--address", head.dashboard)
+    assert "trials, best" in next(line for line in follower.stdout if "trials, best" in line)
+    os.killpg(follower.pid, signal.SIGINT)
+    assert f"{name} goes on; raybo stop {name} --address {head.dashboard} ends it" in end(follower, 130)[1]
+
+    out, _ = run(head, folder, "stop", name)
+    assert out == f"Stopped; the study is in ~/long.db on the head; raybo fetch {name} brings it here\n"
+    states = {trial.state for trial in raybo.load(path).trials}
+    assert states == {State.FINISHED, State.STOPPED}  # what ran is recorded as stopped, as after Ctrl-C
+    assert f"{name} has ended already (stopped)" in run(head, folder, "stop", name, code=1)[1]
+    run(head, folder, "fetch", name)
+    assert read(folder / "long.db") == read(path)
+    assert "was stopped" in run(head, folder, "attach", name, code=130)[1]
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.timeout(600)
+def test_what_a_job_dies_of_is_told_with_its_exit_code(head, folder):
+    out, err = run(head, folder, "submit", "job.py", "--trials", 0, code=2)
+    assert "Error: trials must be a whole number from 1, got 0" in out
+    assert re.fullmatch(r"Error: job-\w+ failed: exit code 2, see what it said\n", err)
+    assert not (folder / "job.db").exists()
+
+    (folder / "bad.py").write_text(JOB.replace("time.sleep(seconds)", "raise ValueError('no such rate')"))
+    out, err = run(head, folder, "submit", "bad.py", "--trials", 2, code=1)
+    assert "the last one: ValueError: no such rate" in out
+    assert raybo.load(folder / "bad.db").count(State.FAILED) == 2  # and the journal is here all the same
+
+    (folder / "needs.py").write_text("import no_such_thing\n" + JOB)
+    assert "No module named 'no_such_thing'" in run(head, folder, "submit", "needs.py", code=2)[0]
+    _, err = run(head, folder, "fetch", "job-000000", code=1)
+    assert "no job job-000000 at http://127.0.0.1:" in err
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.timeout(600)
+def test_results_and_lists_from_here_enter_there(head, folder):
+    end(start(head, folder, "tune", "job.py", "--trials", 2, "--quiet", "--workers", 1, "--storage", "other.db"))
+    (folder / "list.json").write_text('[{"x": 0.25}]')
+    run(
+        head, folder, "submit", "job.py", "--trials", 2, "--from", "other.db", "--enqueue", "list.json", "--storage",
+        "~/entered.db",
+    )  # fmt: skip
+    study = raybo.load(folder / "job.db")
+    assert [trial.tags.get("origin") for trial in study.trials] == ["added", "added", "enqueued", None]
+    assert {trial.tags.get("from") for trial in study.trials[:2]} == {"other.db"}
+    assert study.trials[2].config == {"x": 0.25}
+    assert study.count(State.FINISHED) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.timeout(600)
+def test_a_real_head_refuses_a_wrong_token_and_none(head, folder):
+    for token, words in (("0" * 64, "refuses the token"), (None, "wants a token, and there is none here")):
+        environment = {key: value for key, value in head.environment.items() if key != "RAY_AUTH_TOKEN"}
+        if token:
+            environment["RAY_AUTH_TOKEN"] = token
+        for command in (["submit", "job.py"], ["stop", "x"]):
+            _, err = run(head, folder, *command, code=1, env=environment)
+            assert words in err
+            assert err.count("\n") == 1
+    environment = {**head.environment, "RAY_ADDRESS": "127.0.0.1:1", "RAY_API_SERVER_ADDRESS": "http://127.0.0.1:1"}
+    run(head, folder, "jobs", env=environment)  # what is typed wins over what is exported
