@@ -19,6 +19,8 @@ from raybo.history import Mode
 from raybo.methods.options import convert, nearest
 from raybo.space import Space, context_space
 
+LOADED_BY_PATH = "raybo_objective_"  # how the modules are called that no worker can import by name
+
 
 @dataclass(frozen=True)
 class Objective:
@@ -207,7 +209,7 @@ def load_objective(target: str) -> Objective:
 
 def _load_module(path: Path) -> Any:
     # a name of its own, so that a user's random.py or ray.py never takes the place of the real one
-    name = f"raybo_objective_{path.stem}"
+    name = f"{LOADED_BY_PATH}{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
         raise ObjectiveError(f"{path}: not a Python file; its name must end in .py")

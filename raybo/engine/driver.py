@@ -21,7 +21,7 @@ from raybo.engine.task import pickled
 from raybo.errors import MethodError, ObjectiveError, RayError, first_line
 from raybo.journal import Description
 from raybo.methods.options import read
-from raybo.objectives import Objective
+from raybo.objectives import LOADED_BY_PATH, Objective
 from raybo.searcher import Searcher
 from raybo.space import Space, object_to_json
 from raybo.study import Study
@@ -232,4 +232,4 @@ def _no_function(config: Mapping[str, Any]) -> None:
 
 def _importable(module: Any) -> bool:
     """Whether a worker can import the module by name: what was loaded from a file by its path it cannot."""
-    return module.__name__ != "__main__" and not module.__name__.startswith("raybo_objective_")
+    return module.__name__ != "__main__" and not module.__name__.startswith(LOADED_BY_PATH)

@@ -10,19 +10,21 @@ import contextlib
 import copyreg
 import math
 import socket
+import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
 from raybo.engine.lifecycle import Occurrence
 from raybo.errors import in_words
-from raybo.objectives import reports_to
+from raybo.objectives import LOADED_BY_PATH, reports_to
 from raybo.space import Reading, Space, context_data, read_context
 from raybo.threads import limit_threads
 
@@ -88,7 +90,8 @@ def run_trial(
 def pickled(function: Callable[..., Any]) -> bytes:
     """The user's function for Ray to send, with the memoised functions that it calls.
 
-    Those are pickled by name otherwise, which a worker cannot find where the file was loaded by its path.
+    Those are pickled by name otherwise, which a worker cannot find where the file was loaded by its path. The directory
+    of that file goes along, as what lies beside it is imported by name.
     """
     from ray import cloudpickle
 
@@ -97,9 +100,19 @@ def pickled(function: Callable[..., Any]) -> bytes:
     dumps: Any = cloudpickle.dumps
     copyreg.pickle(memoised, reduce)
     try:
-        return cast(bytes, dumps(function))
+        return cast(bytes, dumps((_directories_of(function), dumps(function))))
     finally:
         copyreg.dispatch_table.pop(memoised, None)
+
+
+def _directories_of(function: Callable[..., Any]) -> list[str]:
+    """Where a worker may find what lies beside the user's file: in its own working directory, else at the same path."""
+    module = sys.modules.get(function.__module__)
+    if module is None or not module.__name__.startswith(LOADED_BY_PATH) or module.__file__ is None:
+        return []
+    directory = Path(module.__file__).parent
+    below = [str(directory.relative_to(Path.cwd()))] if directory.is_relative_to(Path.cwd()) else []
+    return [*below, str(directory)]
 
 
 def _memoised(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Callable[..., Any]:
@@ -113,7 +126,11 @@ def unpickled(function: bytes) -> Callable[..., Any]:
     from ray import cloudpickle
 
     loads: Any = cloudpickle.loads
-    return cast("Callable[..., Any]", loads(function))
+    directories, inner = loads(function)
+    for directory in (str(Path.cwd() / directory) for directory in directories):
+        if Path(directory).is_dir() and directory not in sys.path:
+            sys.path.append(directory)
+    return cast("Callable[..., Any]", loads(inner))
 
 
 def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, Any]]:

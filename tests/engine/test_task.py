@@ -5,9 +5,13 @@ from __future__ import annotations
 import enum
 import json
 import math
+import os
 import pickle
+import subprocess
+import sys
 import threading
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
 
+import raybo
 from raybo.engine.lifecycle import Occurrence
-from raybo.engine.task import METRICS_KEPT, TRACEBACK_CHARACTERS, read_result, run_trial
+from raybo.engine.task import METRICS_KEPT, TRACEBACK_CHARACTERS, pickled, read_result, run_trial
+from raybo.objectives import load_objective
 
 PLAIN = (type(None), bool, int, float, str)
 
@@ -271,3 +277,36 @@ def test_numerical_libraries_keep_to_the_threads_of_the_trial(threads):
     value = run(lambda config: max(pool["num_threads"] for pool in threadpool_info()), threads=threads)[1]["value"]
     assert value <= threads
     assert [pool["num_threads"] for pool in threadpool_info()] == before
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_what_lies_beside_the_users_file_can_be_imported_by_a_worker(tmp_path, monkeypatch, moved):
+    """On another node of a cluster the working directory is a copy, at another place."""
+    from ray import cloudpickle
+
+    here = tmp_path / "here"
+    Path(here, "jobs").mkdir(parents=True)
+    Path(here, "jobs", "scale_of_job.py").write_text("SCALE = 2.0\n")
+    Path(here, "jobs", "job.py").write_text(
+        "import raybo\nimport scale_of_job\n\n\n@raybo.objective(space={'x': raybo.Float(0, 1)})\n"
+        "def job(config):\n    return scale_of_job.SCALE * config['x']\n"
+    )
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    function = load_objective("jobs/job.py").function
+    module = sys.modules[function.__module__]
+    cloudpickle.register_pickle_by_value(module)
+    Path(tmp_path, "sent").write_bytes(pickled(function))
+    cloudpickle.unregister_pickle_by_value(module)
+    for name in (module.__name__, "scale_of_job"):
+        del sys.modules[name]
+    place = here
+    if moved:
+        place = here.rename(tmp_path / "there")
+    program = (
+        "import sys; from raybo.engine.task import unpickled; "
+        "print(unpickled(open(sys.argv[1], 'rb').read())({'x': 0.25}))"
+    )
+    worker = [sys.executable, "-c", program, str(tmp_path / "sent")]
+    environment = {**os.environ, "PYTHONPATH": str(Path(raybo.__file__).parents[1])}
+    assert subprocess.run(worker, cwd=place, env=environment, capture_output=True, text=True).stdout == "0.5\n"
