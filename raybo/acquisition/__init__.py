@@ -4,8 +4,8 @@ value(X)                (m, d) -> (m,)
 value_and_gradient(X)   (m, d) -> (m,), (m, d)
 
 UpperConfidence                                                mean + kappa std, and the published schedules of kappa
-LogExpectedImprovement, ExpectedImprovement                    over an incumbent, rescaled by nu where asked
-LogProbabilityOfImprovement, ProbabilityOfImprovement
+LogExpectedImprovement                                         over an incumbent, rescaled by nu where asked
+LogProbabilityOfImprovement                                    over an incumbent
 JointDraw, Inflated                                            Thompson sampling
 ContextConfidence                                              upper confidence over contexts, averaged or worst
 Average, LogAverage                                            over posterior samples of the hyperparameters
@@ -17,32 +17,27 @@ from raybo.acquisition.average import Average, LogAverage
 from raybo.acquisition.confidence import UpperConfidence, exploration, practical_kappa, theory_kappa
 from raybo.acquisition.context import ContextConfidence
 from raybo.acquisition.improvement import (
-    ExpectedImprovement,
     LogExpectedImprovement,
     LogProbabilityOfImprovement,
-    ProbabilityOfImprovement,
     best_posterior_mean,
 )
 from raybo.acquisition.protocols import Acquisition, Draw, Surrogate
-from raybo.acquisition.thompson import Inflated, JointDraw, inexact_inflation
+from raybo.acquisition.thompson import Inflated, JointDraw
 
 __all__ = [
     "Acquisition",
     "Average",
     "ContextConfidence",
     "Draw",
-    "ExpectedImprovement",
     "Inflated",
     "JointDraw",
     "LogAverage",
     "LogExpectedImprovement",
     "LogProbabilityOfImprovement",
-    "ProbabilityOfImprovement",
     "Surrogate",
     "UpperConfidence",
     "best_posterior_mean",
     "exploration",
-    "inexact_inflation",
     "practical_kappa",
     "theory_kappa",
 ]

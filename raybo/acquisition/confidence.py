@@ -41,11 +41,6 @@ class UpperConfidence:
     gp: Surrogate
     kappa: float
 
-    @classmethod
-    def from_beta(cls, gp: Surrogate, beta: float) -> UpperConfidence:
-        """The bound of those who write mean + sqrt(beta) std; beta must not be negative."""
-        return cls(gp, math.sqrt(beta))
-
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
         """The bound at the rows of X."""
         mean, var = self.gp.posterior(X)

@@ -21,7 +21,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr
+from scipy.special import erfcx, log_ndtr
 
 from raybo.acquisition.confidence import std_and_gradient
 from raybo.acquisition.protocols import Array, Surrogate
@@ -60,28 +60,6 @@ class LogExpectedImprovement:
 
 
 @dataclass(frozen=True)
-class ExpectedImprovement:
-    """nu std tau((mean - incumbent) / (nu std)), for plots and comparisons; a solver climbs its logarithm better.
-
-    Attributes: as `LogExpectedImprovement`'s.
-    """
-
-    gp: Surrogate
-    incumbent: float
-    nu: float = 1.0
-
-    def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """EI at the rows of X, never negative; it underflows to 0 some 38 s below the incumbent."""
-        z, s = _standardised(self.gp, self.incumbent, self.nu, X)
-        return s * np.exp(log_tau(z))
-
-    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """EI and its gradient Phi(z) dmean + phi(z) ds."""
-        z, s, dmean, ds = _standardised_gradient(self.gp, self.incumbent, self.nu, X)
-        return s * np.exp(log_tau(z)), ndtr(z)[:, None] * dmean + _phi(z)[:, None] * ds
-
-
-@dataclass(frozen=True)
 class LogProbabilityOfImprovement:
     """log Phi((mean - incumbent) / std): how likely f(x) is to exceed the incumbent.
 
@@ -102,27 +80,6 @@ class LogProbabilityOfImprovement:
         z, s, dmean, ds = _standardised_gradient(self.gp, self.incumbent, 1.0, X)
         dz = (dmean - z[:, None] * ds) / s[:, None]
         return np.asarray(log_ndtr(z)), dz / _mills(-z)[:, None]  # phi / Phi = 1 / R(-z) on both sides of 0
-
-
-@dataclass(frozen=True)
-class ProbabilityOfImprovement:
-    """Phi((mean - incumbent) / std), in [0, 1]; a solver climbs its logarithm better.
-
-    Attributes: as `LogProbabilityOfImprovement`'s.
-    """
-
-    gp: Surrogate
-    incumbent: float
-
-    def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """PI at the rows of X."""
-        return np.asarray(ndtr(_standardised(self.gp, self.incumbent, 1.0, X)[0]))
-
-    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """PI and its gradient phi(z) dz."""
-        z, s, dmean, ds = _standardised_gradient(self.gp, self.incumbent, 1.0, X)
-        dz = (dmean - z[:, None] * ds) / s[:, None]
-        return np.asarray(ndtr(z)), _phi(z)[:, None] * dz
 
 
 def best_posterior_mean(gp: Surrogate, X: Array) -> float:  # (n, d)

@@ -16,10 +16,12 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import cholesky
 
+from raybo.acquisition.confidence import std_and_gradient
 from raybo.acquisition.protocols import Array, Draw, Surrogate
 from raybo.errors import NumericalError
 
 LARGEST_JOINT = 2000  # beyond it the Cholesky factor of the points' covariance costs seconds: use a function draw
+KNOWN = 1e-12  # standard deviation, in standardised units, below which f is known
 JITTER, DOUBLINGS = 1e-10, 40  # of the largest variance; doubled until the covariance factorises
 
 
@@ -33,9 +35,10 @@ class JointDraw:
         gp: posterior of f.
         seed: of this draw.
         kappa: multiplies the standard deviations.
-        inflation: adds to the standard deviations, for the inexact GP-TS of Theorem 4: (1 / eta - 1) B, see
-            `inexact_inflation`. The paper gives only this diagonal; the correlations are the posterior's, and points
-            where f is known are independent of all others.
+        inflation: adds to the standard deviations, for the inexact GP-TS of Theorem 4: (1 / eta - 1) B, with eta in
+            (0, 1] the share of the maximum that the solver reaches at worst, unknown in practice (the random grid does
+            without, Theorem 8), and B a bound of the objective's norm, standardised. The paper gives only this
+            diagonal; the correlations are the posterior's, and points where f is known are independent of all others.
     """
 
     gp: Surrogate
@@ -64,41 +67,38 @@ class JointDraw:
 
 @dataclass(frozen=True)
 class Inflated:
-    """mean + kappa (draw - mean): a function draw with kappa times the posterior's spread.
+    """mean + (kappa + inflation / std) (draw - mean): a function draw of greater spread than the posterior's.
 
     Attributes:
         gp: the posterior that the draw is from.
         draw: one function drawn from it.
-        kappa: multiplies the standard deviations; with 1 this is the draw itself.
+        kappa, inflation: as `JointDraw`'s; with 1 and 0 this is the draw itself. Where f is known it is the mean.
     """
 
     gp: Surrogate
     draw: Draw
     kappa: float
+    inflation: float = 0.0
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
         """The inflated draw at the rows of X."""
-        mean, _ = self.gp.posterior(X)
-        return mean + self.kappa * (self.draw.value(X) - mean)
+        mean, var = self.gp.posterior(X)
+        return mean + self._spread(np.sqrt(var)) * (self.draw.value(X) - mean)
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
         """The inflated draw and its gradient."""
-        mean, _, dmean, _ = self.gp.posterior_gradient(X)
+        mean, var, dmean, dvar = self.gp.posterior_gradient(X)
         value, gradient = self.draw.value_and_gradient(X)
-        return mean + self.kappa * (value - mean), dmean + self.kappa * (gradient - dmean)
+        std, dstd = std_and_gradient(var, dvar)
+        spread = self._spread(std)
+        # through the spread: d(inflation / std) = -(inflation / std) dstd / std
+        share = np.divide(spread - self.kappa, std, out=np.zeros_like(std), where=std > KNOWN)
+        climb = dmean + spread[:, None] * (gradient - dmean) - ((value - mean) * share)[:, None] * dstd
+        return mean + spread * (value - mean), climb
 
-
-def inexact_inflation(eta: float, B: float = 1.0) -> float:
-    """(1 / eta - 1) B, which Theorem 4 adds to the standard deviation.
-
-    Args:
-        eta: in (0, 1], the share of the maximum that the solver reaches at worst; unknown in practice, and the random
-            grid does without (Theorem 8).
-        B: bound of the objective's norm in the kernel's function space, standardised units.
-    """
-    if not 0.0 < eta <= 1.0:
-        raise ValueError(f"eta must lie in (0, 1], got {eta}")
-    return (1.0 / eta - 1.0) * B
+    def _spread(self, std: Array) -> Array:  # (m,)
+        """What multiplies the draw's distance from the mean."""
+        return self.kappa + np.divide(self.inflation, std, out=np.zeros_like(std), where=std > KNOWN)
 
 
 def _factor(cov: Array) -> Array:  # (m, m)

@@ -71,7 +71,6 @@ def fit_joint(
     density: Density,
     rng: np.random.Generator,
     *,
-    model: Model | None = None,
     fit: Callable[[Observations, Model], Array] | None = None,
 ) -> Joint:
     """Estimate hyperparameters from finished and failed trials, and condition on everything known.
@@ -80,12 +79,11 @@ def fit_joint(
         history: with at least one finished trial whose context is known.
         density: the estimated law, from which unknown contexts are drawn.
         rng: for those.
-        model: `context_model()` unless given.
         fit: how theta is found; the most likely one, from the model's own start, unless given.
     Raises:
         NumericalError: no factorisation succeeds.
     """
-    model = context_model() if model is None else model
+    model = context_model()
     Z, y = with_context(history)
     outputs = Standardised.of(y)
     failed = _placed(history.X_failed, history.C_failed, density, rng)

@@ -69,7 +69,11 @@ def load(name: str) -> type:
 def make(name: str, /, **options: Any) -> Method:
     """A method with its options; MethodError where the name, an option or a value is wrong."""
     cls = load(name)
-    return cast(Method, cls(**read(name, cls, options)))
+    values = read(name, cls, options)
+    try:
+        return cast(Method, cls(**values))
+    except MethodError as error:  # a method does not know under which name it is registered
+        raise MethodError(f"{name}: {error}") from None
 
 
 def needs_context(name: str) -> bool:

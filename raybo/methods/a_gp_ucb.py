@@ -31,27 +31,23 @@ GRID = 41  # values of h at a step
 
 
 @dataclass(frozen=True, kw_only=True)
-class AGpUcb:
+class AGpUcb(unknown.UnknownOptions):
     """Upper confidence bounds of a GP whose most likely length-scales are divided by a growing factor.
 
     Berkenkamp, Schoellig, Krause (2019), "No-Regret Bayesian Optimization with Unknown Hyperparameters", JMLR 20:50, as
     compared with in Ha et al., arXiv:2306.06844.
     """
 
-    solver: unknown.Solver = option("lbfgsb", unknown.SOLVER_MEANS)
-    kappa: float = option(unknown.KAPPA, unknown.KAPPA_MEANS)
     power: float = option(0.9, "of t in the reference for the sum of the regret's bounds, in (0, 1]")
-    prior: tuple[float, ...] = option(unknown.PRIOR, unknown.PRIOR_MEANS)
-    initial: int | None = option(None, unknown.INITIAL_MEANS)
 
     def __post_init__(self) -> None:
-        unknown.check_settings("a-gp-ucb", self.kappa, self.prior, self.initial)
+        super().__post_init__()
         if not 0.0 < self.power <= 1.0:
-            raise MethodError(f"a-gp-ucb: power must lie in (0, 1], got {self.power}")
+            raise MethodError(f"power must lie in (0, 1], got {self.power}")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design; then the maximiser of the bound, under the fitted or shorter length-scales."""
-        if len(history) < unknown.points_of_design(history, self.initial) or len(history.y) == 0:
+        if unknown.is_in_design(history, self.initial):
             return unknown.uniform_point(history, rng)
         t = 1 + history.count_tag("S")
         h, S = float(history.last_tag("h", 1.0)), float(history.last_tag("S", 0.0))

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.errors import MethodError
 from raybo.history import History, Proposal, Record, Tags
 from raybo.methods.local import ENDED, Iteration, Start, first_centre
-from raybo.methods.options import option
+from raybo.methods.options import option, require_counts, require_positive
 from raybo.space import Array
 from raybo.surrogate import Standardised
 
@@ -43,12 +42,8 @@ class Ars:
     )
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "nu"):
-            if not getattr(self, name) > 0.0:
-                raise MethodError(f"{name} must be above 0, got {getattr(self, name)}")
-        for name in ("directions", "top"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise MethodError(f"{name} must be at least 1, got {getattr(self, name)}")
+        require_positive(self, "alpha", "nu")
+        require_counts(self, "directions", "top")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The other side of the last direction, or one side of a new one; after a step where enough have ended."""

@@ -24,7 +24,7 @@ from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfiden
 from raybo.history import History, Proposal, Tags
 from raybo.methods.design import sobol_proposal
 from raybo.methods.model import design_size, fitted, taken
-from raybo.methods.options import option
+from raybo.methods.options import option, require_counts
 from raybo.solvers import Solution, solve
 from raybo.surrogate import Tamed, standard_model
 
@@ -40,6 +40,9 @@ class Auto:
     """
 
     initial: int | None = option(None, "points of the Sobol design; none: 10, at most a quarter of the trials")
+
+    def __post_init__(self) -> None:
+        require_counts(self, "initial")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of one of the two acquisitions."""

@@ -10,30 +10,67 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar
 
 import numpy as np
 
 from raybo.acquisition import ContextConfidence
 from raybo.context import Density, Expectation, Joint, declared, expected, fit_joint, with_context
-from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
 from raybo.methods.design import sobol_proposal
 from raybo.methods.model import AFRESH, REFIT_SHARE, design_size, taken
-from raybo.solvers import solve
+from raybo.methods.options import option, require_counts, require_not_negative, require_positive
+from raybo.solvers import SolverName, solve
 from raybo.solvers.ascent import ascend
 from raybo.solvers.domain import continuous
 from raybo.solvers.solution import ROWS_AT_ONCE, Search, Solution
 from raybo.space import Array
 from raybo.surrogate import Model, Observations, fit_map
 
-Solver = Literal["lbfgsb", "random-grid", "nelder-mead", "cg"]
-
 DESIGN = 10  # points before there is a model, as published
 SCREENED = 64  # contexts, of which the first stage sees the objective
 PREDICTED = 256  # contexts, over which the expectation in the tags is taken
 POLISH_ROUNDS = 12
 GRID, COMPARED = 1000, 32  # points of a random grid, and how many of them are judged by all contexts
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextOptions:
+    """The options that all of these methods share."""
+
+    needs_context: ClassVar[bool] = True
+
+    kappa: float = option(1.5, "standard deviations added to the mean")
+    initial: int | None = option(None, "points of the Sobol design; none: 10, at most a quarter of the trials")
+    solver: SolverName = option(
+        "lbfgsb", "how the cube is searched, with few of the contexts; with all, what it finds is then improved"
+    )
+
+    def __post_init__(self) -> None:
+        require_not_negative(self, "kappa")
+        require_counts(self, "initial")
+
+    def density(self, history: History) -> Density:
+        """The estimated law of the contexts; here for those of pending trials, and for what is told of a proposal."""
+        return Density.of(history.contexts, declared(history))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DensityOptions(ContextOptions):
+    """The same, and those of the density that the atoms are drawn from."""
+
+    atoms: int = option(1024, "contexts drawn from the density")
+    bandwidth: float = option(1.0, "multiplies the rule-of-thumb bandwidth; near 0 the atoms are the contexts met")
+    half_life: float | None = option(None, "a context counts half as much as one met so many contexts later")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_counts(self, "atoms")
+        require_positive(self, "bandwidth", "half_life")
+
+    def density(self, history: History) -> Density:
+        """The estimated law of the contexts."""
+        return Density.of(history.contexts, declared(history), half_life=self.half_life, scale=self.bandwidth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,36 +94,25 @@ Stages = Callable[[Learned], tuple[ContextConfidence, ContextConfidence]]
 
 
 def propose_over_contexts(
-    name: str,
+    options: ContextOptions,
     history: History,
     rng: np.random.Generator,
     stages: Stages,
-    *,
-    solver: Solver,
-    kappa: float,
-    initial: int | None,
-    half_life: float | None,
-    bandwidth: float = 1.0,
     candidates: int | None = None,
 ) -> Proposal:
     """The initial design, then the maximiser of an acquisition over contexts.
 
     Args:
-        name: of the method, for messages.
+        options: the method's.
         stages: from what is known, the acquisition to search the cube with, and the one that is meant.
-        solver: of the first stage.
-        kappa: of the bound where the next context is known.
-        initial: points of the design; none: 10, at most a quarter of the trials.
-        half_life, bandwidth: of the density.
         candidates: uniform ones that the first stage judges; the solver's own number unless given.
     Raises:
         MethodError: the study declares no context.
     """
-    if history.context_cube is None:
-        raise MethodError(f"{name} needs a context; declare one beside the space, or use gp-ucb")
-    if len(history) < design_size(history, DESIGN, initial) or not _is_informative(history):
+    declared(history)  # a design without a context would be wasted
+    if len(history) < design_size(history, DESIGN, options.initial) or not _is_informative(history):
         return sobol_proposal(history, rng)
-    density = Density.of(history.contexts, declared(history), half_life=half_life, scale=bandwidth)
+    density = options.density(history)
     joint = fit_joint(history, density, rng, fit=lambda observations, model: _theta(history, observations, model))
     tags: Tags = {"theta": joint.gp.theta.tolist(), "contexts": len(history.contexts)}
     if joint.left_out:
@@ -96,9 +122,9 @@ def propose_over_contexts(
         atoms, p = density.atoms(PREDICTED, rng)
     else:
         atoms, p = history.wanted.reshape(1, -1), np.ones(1)
-        coarse = meant = ContextConfidence(joint.gp, atoms, Expectation(p), kappa)
+        coarse = meant = ContextConfidence(joint.gp, atoms, Expectation(p), options.kappa)
         tags["wanted"] = history.wanted.tolist()
-    found = _search(history, rng, solver, coarse, meant, candidates)
+    found = _search(history, rng, options.solver, coarse, meant, candidates)
     mean, std = expected(joint.gp, found.x[None, :], atoms, p)
     tags |= {"value": found.value, "mean": float(mean[0]), "std": float(std[0]), "evaluations": found.evaluations}
     return Proposal(found.x, tags)
@@ -112,13 +138,6 @@ def explain_over_contexts(tags: Tags, what: str) -> str:
     what = "upper confidence bound" if "wanted" in tags else what
     left = f"; {tags['left_out']} trials without a context left out" if "left_out" in tags else ""
     return f"{what}: expects {tags['mean']:+.2f} sd {over}, uncertain by {tags['std']:.2f}{left}"
-
-
-def require_positive(name: str, **values: float | None) -> None:
-    """MethodError for an option that is not above 0; None is allowed."""
-    for option, value in values.items():
-        if value is not None and not 0.0 < value < np.inf:
-            raise MethodError(f"{name}: {option} must be above 0, got {value}")
 
 
 def _is_informative(history: History) -> bool:
@@ -140,7 +159,7 @@ def _theta(history: History, observations: Observations, model: Model) -> Array:
 def _search(
     history: History,
     rng: np.random.Generator,
-    solver: Solver,
+    solver: SolverName,
     coarse: ContextConfidence,
     meant: ContextConfidence,
     candidates: int | None,

@@ -1,8 +1,7 @@
-"""Initial designs: where to look before there is a model."""
+"""Points spread evenly: designs, where to look before there is a model, and samples."""
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 
 import numpy as np
@@ -11,7 +10,6 @@ from raybo.history import History, Proposal
 from raybo.space import Array
 
 LARGEST_DIMENSION = 21_201  # of the published direction numbers; uniform points beyond
-LARGEST_POWER = 2.0  # of t in a random grid's size: 10,000 times the first one's at t = 100
 
 
 def sobol_proposal(history: History, rng: np.random.Generator) -> Proposal:
@@ -38,7 +36,12 @@ def _sobol_block(d: int, seed: int, size: int) -> Array:  # (size, d)
     return points
 
 
-def grid_points(c: int, growth: str | float, t: int) -> int:
-    """Points of the random grid at step t = 1, 2, ...: c t where it is "growing", c where "fixed", or c t^growth."""
-    power = {"growing": 1.0, "fixed": 0.0}[growth] if isinstance(growth, str) else growth
-    return math.ceil(c * math.pow(t, power))
+def scrambled_sobol(n: int, d: int, rng: np.random.Generator) -> Array:  # (n, d)
+    """The first n points of a freshly scrambled Sobol sequence."""
+    if d > LARGEST_DIMENSION:
+        return rng.random((n, d))
+    from scipy.stats import qmc
+
+    balanced = 1 << (n - 1).bit_length()  # a power of 2
+    points: Array = qmc.Sobol(d, rng=rng).random(balanced)[:n]
+    return points

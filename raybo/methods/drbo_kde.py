@@ -10,7 +10,6 @@ the number of contexts known, or what they are worth where older ones are forgot
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -18,49 +17,26 @@ from raybo.acquisition import ContextConfidence
 from raybo.context import Density, TotalVariation, cover, numeric
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
-from raybo.methods.context_model import (
-    SCREENED,
-    Learned,
-    Solver,
-    explain_over_contexts,
-    propose_over_contexts,
-    require_positive,
-)
-from raybo.methods.options import option
+from raybo.methods.context_model import SCREENED, DensityOptions, Learned, explain_over_contexts, propose_over_contexts
+from raybo.methods.options import option, require_counts
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrboKde:
+class DrboKde(DensityOptions):
     """The upper confidence bound averaged under the worst law within a total-variation ball around a density estimate.
 
     Huang, Song, Xue, Qian (2024), "Stochastic Bayesian Optimization with Unknown Continuous Context Distribution via
     Kernel Density Estimation", AAAI.
     """
 
-    needs_context: ClassVar[bool] = True
-
-    kappa: float = option(1.5, "standard deviations added to the mean")
     radius: float | None = option(None, "of the ball, in L1 distance (at most 2); none: t^(-2/(4 + numeric contexts))")
-    atoms: int = option(1024, "contexts drawn from the density")
     infimum: int = option(1024, "further contexts, spread over all, among which the worst is sought")
-    bandwidth: float = option(1.0, "multiplies the rule-of-thumb bandwidth; near 0 the atoms are the contexts met")
-    half_life: float | None = option(None, "a context counts half as much as one met so many contexts later")
-    initial: int | None = option(None, "points of the Sobol design; none: 10, at most a quarter of the trials")
-    solver: Solver = option(
-        "lbfgsb", "how the cube is searched, with few of the contexts; with all, what it finds is then improved"
-    )
 
     def __post_init__(self) -> None:
-        require_positive(
-            "drbo-kde",
-            atoms=self.atoms,
-            infimum=self.infimum,
-            bandwidth=self.bandwidth,
-            half_life=self.half_life,
-            initial=self.initial,
-        )
+        super().__post_init__()
+        require_counts(self, "infimum")
         if self.radius is not None and not 0.0 <= self.radius <= 2.0:
-            raise MethodError(f"drbo-kde: radius must lie in [0, 2], got {self.radius}")
+            raise MethodError(f"radius must lie in [0, 2], got {self.radius}")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the worst mean bound."""
@@ -72,20 +48,11 @@ class DrboKde:
             ball = TotalVariation(law, radius_of(known.density) if self.radius is None else self.radius)
             return ContextConfidence(known.joint.gp, np.vstack([C, anywhere]), ball, self.kappa)
 
-        return propose_over_contexts(
-            "drbo-kde",
-            history,
-            rng,
-            lambda known: (
-                worst(known, min(SCREENED, self.atoms), min(SCREENED // 2, self.infimum)),
-                worst(known, self.atoms, self.infimum),
-            ),
-            solver=self.solver,
-            kappa=self.kappa,
-            initial=self.initial,
-            half_life=self.half_life,
-            bandwidth=self.bandwidth,
-        )
+        def stages(known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
+            coarse = worst(known, min(SCREENED, self.atoms), min(SCREENED // 2, self.infimum))
+            return coarse, worst(known, self.atoms, self.infimum)
+
+        return propose_over_contexts(self, history, rng, stages)
 
     def explain(self, tags: Tags) -> str:
         """The design, or what is expected of the point over the contexts."""

@@ -11,15 +11,15 @@ only to imagine the contexts of pending trials.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from raybo.acquisition import ContextConfidence
 from raybo.context import MmdBall, grid, histogram, mmd_radius
 from raybo.history import History, Proposal, Tags
-from raybo.methods.context_model import Learned, Solver, explain_over_contexts, propose_over_contexts, require_positive
-from raybo.methods.options import option
+from raybo.methods.context_model import ContextOptions, Learned, explain_over_contexts, propose_over_contexts
+from raybo.methods.options import option, require_counts
 from raybo.space import Array
 
 SCREENED = 25  # points of the grid for the first stage
@@ -27,23 +27,17 @@ CANDIDATES = 128  # fewer than elsewhere: each worst case takes a millisecond
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrboMmd:
+class DrboMmd(ContextOptions):
     """The upper confidence bound averaged under the worst law in a ball of the maximum mean discrepancy.
 
     Kirschner, Bogunovic, Jegelka, Krause (2020), "Distributionally Robust Bayesian Optimization", AISTATS.
     """
 
-    needs_context: ClassVar[bool] = True
-
-    kappa: float = option(1.5, "standard deviations added to the mean")
     points: int = option(100, "of the grid of contexts, at least; as many an axis as this needs")
-    initial: int | None = option(None, "points of the Sobol design; none: 10, at most a quarter of the trials")
-    solver: Solver = option(
-        "lbfgsb", "how the cube is searched, with few of the contexts; with all, what it finds is then improved"
-    )
 
     def __post_init__(self) -> None:
-        require_positive("drbo-mmd", points=self.points, initial=self.initial)
+        super().__post_init__()
+        require_counts(self, "points")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the worst mean bound."""
@@ -53,17 +47,10 @@ class DrboMmd:
             reduction = MmdBall(ball.kernel, ball.p, ball.radius)
             return ContextConfidence(known.joint.gp, ball.atoms, reduction, self.kappa)
 
-        return propose_over_contexts(
-            "drbo-mmd",
-            history,
-            rng,
-            lambda known: (worst(known, min(SCREENED, self.points)), worst(known, self.points)),
-            solver=self.solver,
-            kappa=self.kappa,
-            initial=self.initial,
-            half_life=None,
-            candidates=CANDIDATES,
-        )
+        def stages(known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
+            return worst(known, min(SCREENED, self.points)), worst(known, self.points)
+
+        return propose_over_contexts(self, history, rng, stages, CANDIDATES)
 
     def explain(self, tags: Tags) -> str:
         """The design, or what is expected of the point over the contexts."""

@@ -9,40 +9,34 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
 from raybo.acquisition import ContextConfidence
 from raybo.context import MinimaxApproximation
 from raybo.history import History, Proposal, Tags
-from raybo.methods.context_model import Learned, Solver, explain_over_contexts, propose_over_contexts, require_positive
+from raybo.methods.context_model import ContextOptions, Learned, explain_over_contexts, propose_over_contexts
 from raybo.methods.drbo_mmd import Ball, mmd_ball
-from raybo.methods.options import option
+from raybo.methods.options import option, require_counts
 
 SCREENED = 100  # points of the grid for the first stage
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrboMmdMinimax:
+class DrboMmdMinimax(ContextOptions):
     """The upper confidence bound under an approximate worst law in a ball of the maximum mean discrepancy.
 
     Tay, Foo, Daisuke, Chen, Low (2022), "Efficient Distributionally Robust Bayesian Optimization with Worst-case
     Sensitivity", ICML.
     """
 
-    needs_context: ClassVar[bool] = True
-
-    kappa: float = option(1.5, "standard deviations added to the mean")
     points: int = option(1024, "of the grid of contexts, at least; as many an axis as this needs")
     sensitivity: Literal["fast", "exact"] = option("fast", "of the worst case at radius 0: exact inverts the kernel")
-    initial: int | None = option(None, "points of the Sobol design; none: 10, at most a quarter of the trials")
-    solver: Solver = option(
-        "lbfgsb", "how the cube is searched, with few of the contexts; with all, what it finds is then improved"
-    )
 
     def __post_init__(self) -> None:
-        require_positive("drbo-mmd-minimax", points=self.points, initial=self.initial)
+        super().__post_init__()
+        require_counts(self, "points")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the approximate worst mean bound."""
@@ -56,16 +50,7 @@ class DrboMmdMinimax:
             worst = MinimaxApproximation(ball.kernel, ball.p, ball.radius, self.sensitivity, stretch)
             return ContextConfidence(known.joint.gp, ball.atoms, worst, self.kappa)
 
-        return propose_over_contexts(
-            "drbo-mmd-minimax",
-            history,
-            rng,
-            stages,
-            solver=self.solver,
-            kappa=self.kappa,
-            initial=self.initial,
-            half_life=None,
-        )
+        return propose_over_contexts(self, history, rng, stages)
 
     def explain(self, tags: Tags) -> str:
         """The design, or what is expected of the point over the contexts."""

@@ -24,8 +24,8 @@ from raybo.history import History, Proposal, Tags
 from raybo.methods.design import sobol_proposal
 from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
 from raybo.methods.model import design_size, fitted, taken
-from raybo.methods.options import option
-from raybo.solvers import solve
+from raybo.methods.options import option, require_counts, require_positive
+from raybo.solvers import SolverName, solve
 from raybo.surrogate import GP, KernelName, standard_model
 
 
@@ -36,7 +36,7 @@ class Ei:
     Jones, Schonlau, Welch (1998), "Efficient global optimization of expensive black-box functions".
     """
 
-    solver: Literal["lbfgsb", "random-grid", "nelder-mead", "cg"] = option("lbfgsb", "how it is maximised")
+    solver: SolverName = option("lbfgsb", "how it is maximised")
     incumbent: Literal["value", "mean"] = option("value", "the best value seen, or the best posterior mean at a point")
     improvement: Literal["expected", "probability"] = option("expected", "its expectation, or its probability")
     nu: float = option(1.0, "multiplies the standard deviation; more explores more")
@@ -46,15 +46,13 @@ class Ei:
     hyperparameters: Hyperparameters = option("map", HYPERPARAMETERS_MEAN)
 
     def __post_init__(self) -> None:
-        fixed_values("ei", self.hyperparameters)
-        if not self.nu > 0.0:
-            raise MethodError(f"ei: nu must be above 0, got {self.nu}")
+        fixed_values(self.hyperparameters)
+        require_positive(self, "nu")
+        require_counts(self, "points", "initial")
         if self.improvement == "probability" and self.nu != 1.0:
             raise MethodError(
-                f"ei: nu rescales the expected improvement, not its probability; leave it at 1, got {self.nu}"
+                f"nu rescales the expected improvement, not its probability; leave it at 1, got {self.nu}"
             )
-        if self.points < 1:
-            raise MethodError(f"ei: points must be at least 1, got {self.points}")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the expected improvement."""

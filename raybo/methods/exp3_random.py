@@ -14,25 +14,15 @@ import numpy as np
 from raybo.history import History, Proposal, Tags
 from raybo.methods import unknown
 from raybo.methods.bandit import next_turn
-from raybo.methods.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exp3Random:
+class Exp3Random(unknown.AcquisitionOptions):
     """Random points dosed by EXP3, as in uhe, with the usual most likely hyperparameters.
 
     Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process Hyperparameter Estimation",
     arXiv:2306.06844, section 6 (Random+EXP3).
     """
-
-    solver: unknown.Solver = option("lbfgsb", unknown.SOLVER_MEANS)
-    acquisition: unknown.Acquisition = option("ucb", unknown.ACQUISITION_MEANS)
-    kappa: float = option(unknown.KAPPA, unknown.KAPPA_MEANS)
-    prior: tuple[float, ...] = option(unknown.PRIOR, unknown.PRIOR_MEANS)
-    initial: int | None = option(None, unknown.INITIAL_MEANS)
-
-    def __post_init__(self) -> None:
-        unknown.check_settings("exp3-random", self.kappa, self.prior, self.initial)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design; then Algorithm 1 with the standard loss."""
@@ -42,9 +32,7 @@ class Exp3Random:
         if turn.is_random:
             return Proposal(rng.random(history.d), turn.tags)
         fit = unknown.fit(history, rng, "map", self.prior)  # on the observations
-        x, tags = unknown.maximiser(
-            fit, history, rng, acquisition=self.acquisition, kappa=self.kappa, solver=self.solver
-        )
+        x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, {**turn.tags, **tags})
 
     def explain(self, tags: Tags) -> str:

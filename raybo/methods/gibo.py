@@ -2,7 +2,9 @@
 
 Mueller, von Rohr, Trimpe (2021), "Local policy search with Bayesian optimization", NeurIPS; as in the published code,
 exploration points are chosen one at a time and steps are normalised.
-Departures: centres stay in the cube. Categorical axes have no gradient and stay as they start.
+Departures: centres stay in the cube. The window's values are standardised unless standardise=false; the published code
+leaves them as they are. Weight decay draws towards the cube's centre, which stands for the published zero. Categorical
+axes have no gradient and stay as they start.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from raybo.methods.local import (
     prediction,
     surrogate,
 )
-from raybo.methods.options import option
+from raybo.methods.options import option, require_not_negative
 from raybo.space import Array
 from raybo.surrogate import GP, GradientAt
 
@@ -50,8 +52,7 @@ class Gibo(LocalOptions):
         super().__post_init__()
         if not self._rates or not all(rate > 0.0 for rate in self._rates):
             raise MethodError(f"learning_rate must be above 0, got {self.learning_rate}")
-        if self.weight_decay < 0.0:
-            raise MethodError(f"weight_decay must not be negative, got {self.weight_decay}")
+        require_not_negative(self, "weight_decay")
 
     @property
     def _rates(self) -> tuple[float, ...]:

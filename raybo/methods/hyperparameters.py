@@ -27,7 +27,7 @@ HYPERPARAMETERS_MEAN = "map, mcmc, slice, uhe, or values: lengthscale=0.3,noise_
 NAMES = ("lengthscale", "outputscale", "noise_variance")
 
 
-def fixed_values(method: str, hyperparameters: Hyperparameters) -> dict[str, tuple[float, ...]]:
+def fixed_values(hyperparameters: Hyperparameters) -> dict[str, tuple[float, ...]]:
     """The values that the option fixes; none where it names an estimate.
 
     Raises:
@@ -40,14 +40,14 @@ def fixed_values(method: str, hyperparameters: Hyperparameters) -> dict[str, tup
         name, is_given, text = (piece.strip() for piece in part.partition("="))
         if not is_given:
             raise MethodError(
-                f"{method}: hyperparameters must be {', '.join(ESTIMATES)} or values such as "
+                f"hyperparameters must be {', '.join(ESTIMATES)} or values such as "
                 f"lengthscale=0.3,noise_variance=1e-4, got {hyperparameters!r}"
             )
         if name not in NAMES:
-            raise MethodError(f"{method}: hyperparameters has no {name!r}{nearest(name, NAMES)}")
-        values[name] = tuple(_positive(method, name, number) for number in text.split("/"))
+            raise MethodError(f"hyperparameters has no {name!r}{nearest(name, NAMES)}")
+        values[name] = tuple(_positive(name, number) for number in text.split("/"))
         if name != "lengthscale" and len(values[name]) > 1:
-            raise MethodError(f"{method}: hyperparameters takes one {name}, got {text!r}")
+            raise MethodError(f"hyperparameters takes one {name}, got {text!r}")
     return values
 
 
@@ -66,11 +66,11 @@ def with_fixed(model: Model, values: dict[str, tuple[float, ...]], d: int) -> Mo
     return model
 
 
-def _positive(method: str, name: str, text: str) -> float:
+def _positive(name: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not 0.0 < value < math.inf:
-        raise MethodError(f"{method}: hyperparameters needs a positive number for {name}, got {text.strip()!r}")
+        raise MethodError(f"hyperparameters needs a positive number for {name}, got {text.strip()!r}")
     return value

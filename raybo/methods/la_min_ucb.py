@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from raybo.acquisition.look_ahead import FiniteLookAhead, OneShotLookAhead
-from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
+from raybo.methods.design import scrambled_sobol
 from raybo.methods.local import (
     Iteration,
     LocalOptions,
@@ -34,7 +34,7 @@ from raybo.methods.local import (
     within,
 )
 from raybo.methods.model import APART
-from raybo.methods.options import option
+from raybo.methods.options import option, require_counts, require_not_negative
 from raybo.solvers.box import Box
 from raybo.solvers.given import joint_ascent
 from raybo.space import Array
@@ -66,10 +66,8 @@ class LaMinUcb(LocalOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.beta >= 0.0:
-            raise MethodError(f"beta must not be negative, got {self.beta}")
-        if self.restarts < 1 or (self.samples is not None and self.samples < 1):
-            raise MethodError(f"restarts and samples must be at least 1, got {self.restarts} and {self.samples}")
+        require_not_negative(self, "beta")
+        require_counts(self, "restarts", "samples")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The iteration's next point, or the move that begins the next one."""
@@ -80,7 +78,7 @@ class LaMinUcb(LocalOptions):
             if len(history.y) == 0:  # all have failed
                 return first_centre(history, rng, "sobol", now.number + 1)
             gp = surrogate(history, self, last_theta(history, self))
-            found, _, _ = safest(gp, self.beta, history, now.centre, self.delta, rng)
+            found, _, _ = safest(gp, self.beta, history, now.centre, self.delta, rng)  # x_{t+1} = argmin UCB
             return now.moves_to(found.x, prediction(gp, found.x))
         chosen = chosen_before(now)
         if chosen is not None:
@@ -89,7 +87,7 @@ class LaMinUcb(LocalOptions):
         gp = surrogate(history, self, theta)
         if self.look_ahead == "finite":
             return now.explores(self._finite(gp, history, now, rng), tags)
-        batch, gain = self._one_shot(gp, history, now, rng)
+        batch, gain = self._one_shot(gp, history, now, rng)  # Z
         batch = set_apart(batch, history.X_pending, self._box(history, now), rng)
         return now.explores(batch[0], {"gain": gain, "batch": batch[1:].tolist(), **tags})
 
@@ -171,11 +169,7 @@ def set_apart(batch: Array, pending: Array, box: Box, rng: np.random.Generator) 
 
 def normal_vectors(count: int, dimension: int, rng: np.random.Generator) -> Array:  # (count, dimension)
     """Standard normal vectors from a scrambled Sobol sequence."""
-    from scipy.stats import qmc
-
-    size = 1 << (count - 1).bit_length()  # a balanced sequence is a power of 2 long
-    uniform = qmc.Sobol(dimension, rng=rng).random(size)[:count]
-    return np.asarray(ndtri(np.clip(uniform, 1e-10, 1.0 - 1e-10)))
+    return np.asarray(ndtri(np.clip(scrambled_sobol(count, dimension, rng), 1e-10, 1.0 - 1e-10)))
 
 
 def near(ends: Array, bounds: Array, share: float, shape: tuple[int, int, int], rng: np.random.Generator) -> Array:

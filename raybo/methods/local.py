@@ -16,6 +16,9 @@ feign safety. Exploration depends on points alone, so the points that workers ev
 would choose after the other. The iteration moves when as many of its own trials have ended as it has points (or the
 quorum of these); a worker that asks before explores on, so that nobody waits for a straggler. Late results join the
 window when they come. Failed trials end too, and count as the worst value of the window.
+
+Defaults that are ours: of a planned study at most a tenth explores in an iteration; the window holds 20 results at
+least; length-scales are fitted within [0.05, 2]. The published settings of each task are in `trials/papers/local.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from raybo.errors import MethodError
 from raybo.history import History, Proposal, Record, State, Tags
 from raybo.methods.design import sobol_proposal
 from raybo.methods.model import APART
-from raybo.methods.options import option
+from raybo.methods.options import option, require_counts, require_positive
 from raybo.solvers import Solution, solve
 from raybo.solvers.box import Box, Within
 from raybo.solvers.given import ascent_from
@@ -75,17 +78,12 @@ class LocalOptions:
     standardise: bool = option(True, "whether the window's values are standardised; false where scales are known")
 
     def __post_init__(self) -> None:
-        positive = {name: getattr(self, name) for name in ("delta", "noise_variance", "lengthscale_low")}
-        for name, value in positive.items():
-            if not value > 0.0:
-                raise MethodError(f"{name} must be above 0, got {value}")
+        require_positive(self, "delta", "noise_variance", "lengthscale_low")
+        require_counts(self, "batch", "window")
         if not self.lengthscale_high >= self.lengthscale_low:
             raise MethodError(f"lengthscale_high must not be below lengthscale_low, got {self.lengthscale_high}")
         if not 0.0 < self.quorum <= 1.0:
             raise MethodError(f"quorum must lie in (0, 1], got {self.quorum}")
-        for name in ("batch", "window"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise MethodError(f"{name} must be at least 1, got {getattr(self, name)}")
         self._model()  # refuses length-scales and variances that are not positive
 
     def batch_size(self, history: History) -> int:

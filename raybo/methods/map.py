@@ -14,34 +14,22 @@ import numpy as np
 
 from raybo.history import History, Proposal, Tags
 from raybo.methods import unknown
-from raybo.methods.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
-class Map:
+class Map(unknown.AcquisitionOptions):
     """Upper confidence bounds of a GP with its most likely hyperparameters.
 
     The baseline "MAP" of Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process
     Hyperparameter Estimation", arXiv:2306.06844.
     """
 
-    solver: unknown.Solver = option("lbfgsb", unknown.SOLVER_MEANS)
-    acquisition: unknown.Acquisition = option("ucb", unknown.ACQUISITION_MEANS)
-    kappa: float = option(unknown.KAPPA, unknown.KAPPA_MEANS)
-    prior: tuple[float, ...] = option(unknown.PRIOR, unknown.PRIOR_MEANS)
-    initial: int | None = option(None, unknown.INITIAL_MEANS)
-
-    def __post_init__(self) -> None:
-        unknown.check_settings("map", self.kappa, self.prior, self.initial)
-
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design; then the maximiser of the bound."""
-        if len(history) < unknown.points_of_design(history, self.initial) or len(history.y) == 0:
+        if unknown.is_in_design(history, self.initial):
             return unknown.uniform_point(history, rng)
         fit = unknown.fit(history, rng, "map", self.prior)
-        x, tags = unknown.maximiser(
-            fit, history, rng, acquisition=self.acquisition, kappa=self.kappa, solver=self.solver
-        )
+        x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, tags)
 
     def explain(self, tags: Tags) -> str:

@@ -21,31 +21,21 @@ from raybo.methods.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mcmc:
+class Mcmc(unknown.AcquisitionOptions):
     """Upper confidence bounds averaged over samples of the hyperparameters by Hamiltonian Monte Carlo.
 
     The baseline "MCMC" of Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process
     Hyperparameter Estimation", arXiv:2306.06844.
     """
 
-    solver: unknown.Solver = option("lbfgsb", unknown.SOLVER_MEANS)
-    acquisition: unknown.Acquisition = option("ucb", unknown.ACQUISITION_MEANS)
-    kappa: float = option(unknown.KAPPA, unknown.KAPPA_MEANS)
-    prior: tuple[float, ...] = option(unknown.PRIOR, unknown.PRIOR_MEANS)
-    initial: int | None = option(None, unknown.INITIAL_MEANS)
     tune: bool = option(False, "adapt the leapfrog step during the burn-in (ours)")
-
-    def __post_init__(self) -> None:
-        unknown.check_settings("mcmc", self.kappa, self.prior, self.initial)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design; then the maximiser of the mean bound."""
-        if len(history) < unknown.points_of_design(history, self.initial) or len(history.y) == 0:
+        if unknown.is_in_design(history, self.initial):
             return unknown.uniform_point(history, rng)
         fit = unknown.fit(history, rng, "mcmc", self.prior, tune=self.tune)
-        x, tags = unknown.maximiser(
-            fit, history, rng, acquisition=self.acquisition, kappa=self.kappa, solver=self.solver
-        )
+        x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, tags)
 
     def explain(self, tags: Tags) -> str:

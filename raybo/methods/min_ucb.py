@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.acquisition.gradient_information import TraceReduction
-from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
 from raybo.methods.local import (
     Iteration,
@@ -30,7 +29,7 @@ from raybo.methods.local import (
     safest,
     surrogate,
 )
-from raybo.methods.options import option
+from raybo.methods.options import option, require_counts, require_not_negative
 from raybo.surrogate import GradientAt
 
 
@@ -46,10 +45,8 @@ class MinUcb(LocalOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.beta >= 0.0:
-            raise MethodError(f"beta must not be negative, got {self.beta}")
-        if self.repeats < 1:
-            raise MethodError(f"repeats must be at least 1, got {self.repeats}")
+        require_not_negative(self, "beta")
+        require_counts(self, "repeats")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The iteration's next point, or the move that begins the next one."""

@@ -115,7 +115,7 @@ def fitted(
     X, y = observed(history)
     outputs = Standardised.of(history.y) if outputs is None else outputs
     observations = Observations.of(X, outputs.apply(y), history.cube.categorical)
-    model = with_fixed(model, fixed_values("the model", estimate), history.d)
+    model = with_fixed(model, fixed_values(estimate), history.d)
     ended = len(history) - history.count(State.PENDING)
     thetas = _kept(history, model, ended, tag)
     if thetas is None:
@@ -242,10 +242,11 @@ def taken(history: History) -> tuple[Array, Array]:  # (a, d), (a,)
 def design_size(history: History, published: int, given: int | None) -> int:
     """How many points to spread before there is a model: as given; else as published, but at most a quarter of all.
 
-    A design as long as the papers' would leave a user's short study without a single modelled point.
+    A design as long as the papers' would leave a user's short study without a single modelled point. A quarter may be
+    raised to d + 1, the fewest that show every axis, as long as that is at most a half.
     """
     if given is not None:
         return given
     if history.planned is None:
         return published
-    return max(min(published, history.planned // 4), min(history.d + 1, history.planned))
+    return max(1, min(published, history.planned // 4), min(history.d + 1, history.planned // 2))

@@ -31,7 +31,7 @@ from raybo.methods.local import (
     prediction,
     surrogate,
 )
-from raybo.methods.options import option
+from raybo.methods.options import option, require_positive
 from raybo.space import Array
 from raybo.surrogate import GP, GradientAt
 from raybo.surrogate.factor import solve
@@ -48,7 +48,7 @@ class Mpd(LocalOptions):
     Nguyen, Wu, Gardner, Garnett (2022), "Local Bayesian optimization via maximizing probability of descent", NeurIPS.
     """
 
-    variant: Literal["paper", "released"] = option("paper", "paper, or released for the published code's behaviour")
+    variant: Variant = option("paper", "paper, or released for the published code's behaviour")
     probability: float = option(0.65, "of ascent, below which the walk ends")
     stride: float = option(0.01, "length of a step of the walk, in sides of the cube")
 
@@ -56,8 +56,7 @@ class Mpd(LocalOptions):
         super().__post_init__()
         if not 0.5 < self.probability < 1.0:
             raise MethodError(f"probability must lie in (0.5, 1), got {self.probability}")
-        if not self.stride > 0.0:
-            raise MethodError(f"stride must be above 0, got {self.stride}")
+        require_positive(self, "stride")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The iteration's next point, or the end of the walk that begins the next one."""

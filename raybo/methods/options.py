@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import typing
 from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
@@ -15,6 +16,38 @@ from raybo.errors import MethodError
 def option(default: Any, meaning: str) -> Any:
     """A field of a method's dataclass: its default, and what it means (units, range, source)."""
     return dataclasses.field(default=default, metadata={"meaning": meaning})
+
+
+def require_positive(options: object, *names: str) -> None:
+    """MethodError where one of these options, if it is given, is not above 0 and finite."""
+    for name, value in _given(options, names):
+        if not 0.0 < value < math.inf:
+            raise MethodError(f"{name} must be above 0, got {value}")
+
+
+def require_not_negative(options: object, *names: str) -> None:
+    """MethodError where one of these options, if it is given, is not a finite number from 0."""
+    for name, value in _given(options, names):
+        if not 0.0 <= value < math.inf:
+            raise MethodError(f"{name} must be a number from 0, got {value}")
+
+
+def require_counts(options: object, *names: str) -> None:
+    """MethodError where one of these options, if it is given, is below 1."""
+    for name, value in _given(options, names):
+        if value < 1:
+            raise MethodError(f"{name} must be at least 1, got {value}")
+
+
+def require_probabilities(options: object, *names: str) -> None:
+    """MethodError where one of these options does not lie between 0 and 1, ends excluded."""
+    for name, value in _given(options, names):
+        if not 0.0 < value < 1.0:
+            raise MethodError(f"{name} must lie in (0, 1), got {value}")
+
+
+def _given(options: object, names: Sequence[str]) -> list[tuple[str, Any]]:
+    return [(name, getattr(options, name)) for name in names if getattr(options, name) is not None]
 
 
 def read(method: str, cls: type, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,26 +18,16 @@ from raybo.history import History, Proposal, State, Tags
 from raybo.methods import unknown
 from raybo.methods.bandit import ARMS, design_range, learning_rate, log_gain, probabilities, scaled
 from raybo.methods.model import Fitted
-from raybo.methods.options import option
 from raybo.space import Array
 
 
 @dataclass(frozen=True, kw_only=True)
-class Portfolio:
+class Portfolio(unknown.AcquisitionOptions):
     """Uniform points and upper confidence bounds, mixed by EXP3 that is rewarded with what the model says.
 
     Hoffman, Brochu, de Freitas (2011), "Portfolio Allocation for Bayesian Optimization", as compared with in Ha et al.,
     arXiv:2306.06844.
     """
-
-    solver: unknown.Solver = option("lbfgsb", unknown.SOLVER_MEANS)
-    acquisition: unknown.Acquisition = option("ucb", unknown.ACQUISITION_MEANS)
-    kappa: float = option(unknown.KAPPA, unknown.KAPPA_MEANS)
-    prior: tuple[float, ...] = option(unknown.PRIOR, unknown.PRIOR_MEANS)
-    initial: int | None = option(None, unknown.INITIAL_MEANS)
-
-    def __post_init__(self) -> None:
-        unknown.check_settings("portfolio", self.kappa, self.prior, self.initial)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design; then the arm that is drawn."""
@@ -56,9 +46,7 @@ class Portfolio:
             tags["range"] = [low, high]
         if arm == 1:
             return Proposal(rng.random(history.d), {**tags, **fit.tags})
-        x, more = unknown.maximiser(
-            fit, history, rng, acquisition=self.acquisition, kappa=self.kappa, solver=self.solver
-        )
+        x, more = self.maximiser(fit, history, rng)
         return Proposal(x, {**tags, **more})
 
     def explain(self, tags: Tags) -> str:

@@ -14,25 +14,15 @@ import numpy as np
 from raybo.history import History, Proposal, Tags
 from raybo.methods import unknown
 from raybo.methods.bandit import next_turn
-from raybo.methods.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
-class RaBo:
+class RaBo(unknown.AcquisitionOptions):
     """Random points and the acquisition's in turn, with uhe's consistent fit.
 
     Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process Hyperparameter Estimation",
     arXiv:2306.06844, section 6 (RA-BO).
     """
-
-    solver: unknown.Solver = option("lbfgsb", unknown.SOLVER_MEANS)
-    acquisition: unknown.Acquisition = option("ucb", unknown.ACQUISITION_MEANS)
-    kappa: float = option(unknown.KAPPA, unknown.KAPPA_MEANS)
-    prior: tuple[float, ...] = option(unknown.PRIOR, unknown.PRIOR_MEANS)
-    initial: int | None = option(None, unknown.INITIAL_MEANS)
-
-    def __post_init__(self) -> None:
-        unknown.check_settings("ra-bo", self.kappa, self.prior, self.initial)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design; then a random point at the odd t and the acquisition's at the even t."""
@@ -43,9 +33,7 @@ class RaBo:
         if turn.is_random:  # odd t
             return Proposal(rng.random(history.d), turn.tags)
         fit = unknown.fit(history, rng, "uhe", self.prior)  # even t, eq. (2)
-        x, tags = unknown.maximiser(
-            fit, history, rng, acquisition=self.acquisition, kappa=self.kappa, solver=self.solver
-        )
+        x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, {**turn.tags, **tags})
 
     def explain(self, tags: Tags) -> str:

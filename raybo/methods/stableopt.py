@@ -9,42 +9,28 @@ sbo-kde; the density serves only to imagine the contexts of pending trials.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from raybo.acquisition import ContextConfidence
 from raybo.context import Lowest, box
 from raybo.history import History, Proposal, Tags
-from raybo.methods.context_model import (
-    SCREENED,
-    Learned,
-    Solver,
-    explain_over_contexts,
-    propose_over_contexts,
-    require_positive,
-)
-from raybo.methods.options import option
+from raybo.methods.context_model import SCREENED, ContextOptions, Learned, explain_over_contexts, propose_over_contexts
+from raybo.methods.options import option, require_counts
 
 
 @dataclass(frozen=True, kw_only=True)
-class StableOpt:
+class StableOpt(ContextOptions):
     """The lowest upper confidence bound over contexts within a standard deviation of their mean.
 
     Bogunovic, Scarlett, Jegelka, Cevher (2018), "Adversarially Robust Optimization with Gaussian Processes", NeurIPS.
     """
 
-    needs_context: ClassVar[bool] = True
-
-    kappa: float = option(1.5, "standard deviations added to the mean")
     atoms: int = option(1024, "contexts in the box, among which the worst is sought")
-    initial: int | None = option(None, "points of the Sobol design; none: 10, at most a quarter of the trials")
-    solver: Solver = option(
-        "lbfgsb", "how the cube is searched, with few of the contexts; with all, what it finds is then improved"
-    )
 
     def __post_init__(self) -> None:
-        require_positive("stableopt", atoms=self.atoms, initial=self.initial)
+        super().__post_init__()
+        require_counts(self, "atoms")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the lowest bound."""
@@ -53,16 +39,10 @@ class StableOpt:
             atoms = box(known.contexts, known.density.cube, m, known.rng)
             return ContextConfidence(known.joint.gp, atoms, Lowest(), self.kappa)
 
-        return propose_over_contexts(
-            "stableopt",
-            history,
-            rng,
-            lambda known: (lowest(known, min(SCREENED, self.atoms)), lowest(known, self.atoms)),
-            solver=self.solver,
-            kappa=self.kappa,
-            initial=self.initial,
-            half_life=None,
-        )
+        def stages(known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
+            return lowest(known, min(SCREENED, self.atoms)), lowest(known, self.atoms)
+
+        return propose_over_contexts(self, history, rng, stages)
 
     def explain(self, tags: Tags) -> str:
         """The design, or what is expected of the point over the contexts."""

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Record, State, Tags
+from raybo.methods.design import scrambled_sobol
 from raybo.methods.local import ENDED, FAILURES
-from raybo.methods.model import design_size
-from raybo.methods.options import option
+from raybo.methods.model import REFIT_SHARE, design_size
+from raybo.methods.options import option, require_counts
 from raybo.space import Array
 from raybo.surrogate import GP, Observations, Standardised, fit_map, joint_draws, turbo_model
 
@@ -30,8 +31,6 @@ FIRST_LENGTH, LEAST_LENGTH, LARGEST_LENGTH = 0.8, 2.0**-7, 1.6  # of the region'
 SUCCESSES = 3  # in a row to double the side
 GAIN = 1e-3  # of the best value's size, which a success must exceed
 PERTURBED = 20  # axes that a candidate differs in on average, where there are more
-DRAWN_DIMENSIONS = 21_201  # of the published Sobol sequences; uniform candidates beyond
-REFIT_SHARE = 100  # a fit is kept until the run has grown by a hundredth
 
 
 @dataclass(frozen=True)
@@ -66,10 +65,7 @@ class Turbo:
     candidates: int | None = option(None, "among which a draw is maximised; none: 100 an axis, at most 2,000")
 
     def __post_init__(self) -> None:
-        for name in ("batch", "initial", "candidates"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise MethodError(f"{name} must be at least 1, got {value}")
+        require_counts(self, "batch", "initial", "candidates")
         if self.candidates is not None and self.candidates > 2_000:
             raise MethodError(f"candidates must be at most 2000, got {self.candidates}")
 
@@ -119,7 +115,7 @@ class Turbo:
         )
 
     def _model(self, history: History, own: list[Record]) -> tuple[GP, Tags]:
-        """The posterior given the run's trials, those in flight believed; and the fit where it was made anew."""
+        """The posterior given the run's trials, without those in flight; and the fit where it was made anew."""
         finished = np.array([record.y for record in own if record.y is not None])
         known = [record for record in own if record.y is not None or record.state in FAILURES]
         y = np.array([finished.min() if record.y is None else record.y for record in known])
@@ -147,7 +143,7 @@ class Turbo:
             side[numeric] = length * scale / math.exp(np.log(scale).mean())
         low, high = np.clip(centre - 0.5 * side, 0.0, 1.0), np.clip(centre + 0.5 * side, 0.0, 1.0)
         low[~numeric], high[~numeric] = 0.0, 1.0
-        X = history.cube.snap(low + (high - low) * spread(size, history.d, rng))
+        X = history.cube.snap(low + (high - low) * scrambled_sobol(size, history.d, rng))
         X = np.where(perturbed(size, history.d, rng), X, centre)
         proposed = history.points(State.PENDING, State.FINISHED, *FAILURES)
         new = X[~(X[:, None, :] == proposed[None, :, :]).all(axis=2).any(axis=1)]
@@ -178,15 +174,6 @@ def latin_hypercube(n: int, d: int, rng: np.random.Generator) -> Array:  # (n, d
     """Points of which each axis has one in each of n equal parts."""
     parts = np.stack([rng.permutation(n) for _ in range(d)], axis=1)
     return np.asarray((parts + rng.random((n, d))) / n)
-
-
-def spread(size: int, d: int, rng: np.random.Generator) -> Array:  # (size, d)
-    """Scrambled Sobol points."""
-    if d > DRAWN_DIMENSIONS:
-        return rng.random((size, d))
-    from scipy.stats import qmc
-
-    return np.asarray(qmc.Sobol(d, rng=rng).random(1 << (size - 1).bit_length())[:size], dtype=np.float64)
 
 
 def perturbed(size: int, d: int, rng: np.random.Generator) -> NDArray[np.bool_]:  # (size, d)

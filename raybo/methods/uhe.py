@@ -27,22 +27,14 @@ from raybo.methods.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uhe:
+class Uhe(unknown.AcquisitionOptions):
     """Bayesian optimisation with unknown hyperparameters: random points dosed by EXP3, and a consistent fit.
 
     Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process Hyperparameter Estimation",
     arXiv:2306.06844, Algorithm 1 (UHE-BO).
     """
 
-    solver: unknown.Solver = option("lbfgsb", unknown.SOLVER_MEANS)
-    acquisition: unknown.Acquisition = option("ucb", unknown.ACQUISITION_MEANS)
-    kappa: float = option(unknown.KAPPA, unknown.KAPPA_MEANS)
-    prior: tuple[float, ...] = option(unknown.PRIOR, unknown.PRIOR_MEANS)
-    initial: int | None = option(None, unknown.INITIAL_MEANS)
     refit_noise_on_real: bool = option(False, "fit the noise alone to the observations after the pseudo-data (ours)")
-
-    def __post_init__(self) -> None:
-        unknown.check_settings("uhe", self.kappa, self.prior, self.initial)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design; then Algorithm 1."""
@@ -53,9 +45,7 @@ class Uhe:
         if turn.is_random:  # arm 1, odd t
             return Proposal(rng.random(history.d), turn.tags)
         fit = unknown.fit(history, rng, "uhe", self.prior, refit_noise=self.refit_noise_on_real)  # theta_t, eq. (2)
-        x, tags = unknown.maximiser(
-            fit, history, rng, acquisition=self.acquisition, kappa=self.kappa, solver=self.solver
-        )
+        x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, {**turn.tags, **tags})
 
     def explain(self, tags: Tags) -> str:

@@ -9,6 +9,7 @@ points at first; observations standardised; 1,500 uniform candidates and 200 aro
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,32 +19,43 @@ from raybo.errors import MethodError
 from raybo.history import History, Proposal, State, Tags
 from raybo.methods.hyperparameters import Estimate
 from raybo.methods.model import Fitted, design_size, fitted, taken
-from raybo.solvers import solve
+from raybo.methods.options import option, require_counts, require_not_negative
+from raybo.solvers import SolverName, solve
 from raybo.space import Array
 from raybo.surrogate import Gamma, Model, uhe_model
 
-Solver: TypeAlias = Literal["lbfgsb", "random-grid", "nelder-mead", "cg"]
-Acquisition: TypeAlias = Literal["ucb", "ei"]
+AcquisitionName: TypeAlias = Literal["ucb", "ei"]
 
 UNPLANNED = 100  # T where no number of trials is planned
 KAPPA = 1.96
 PRIOR = (1e-3, 10.0)
 
-SOLVER_MEANS = "how the acquisition is maximised"
-ACQUISITION_MEANS = "upper confidence bound, or expected improvement over the best value"
-KAPPA_MEANS = "standard deviations added to the mean"
-PRIOR_MEANS = "shape and rate of every hyperparameter's Gamma prior"
-INITIAL_MEANS = "uniform points at first; none: 3 an axis, at most a quarter of the trials"
+
+@dataclass(frozen=True, kw_only=True)
+class UnknownOptions:
+    """The options that all of these methods share."""
+
+    solver: SolverName = option("lbfgsb", "how the acquisition is maximised")
+    kappa: float = option(KAPPA, "standard deviations added to the mean")
+    prior: tuple[float, ...] = option(PRIOR, "shape and rate of every hyperparameter's Gamma prior")
+    initial: int | None = option(None, "uniform points at first; none: 3 an axis, at most a quarter of the trials")
+
+    def __post_init__(self) -> None:
+        require_not_negative(self, "kappa")
+        require_counts(self, "initial")
+        if len(self.prior) != 2 or not all(0.0 < value < np.inf for value in self.prior):
+            raise MethodError(f"prior must be two positive numbers, shape and rate, got {self.prior}")
 
 
-def check_settings(name: str, kappa: float, prior: tuple[float, ...], initial: int | None) -> None:
-    """MethodError where an option that these methods share has a wrong value."""
-    if not 0.0 <= kappa < np.inf:
-        raise MethodError(f"{name}: kappa must be a number from 0, got {kappa}")
-    if len(prior) != 2 or not all(0.0 < value < np.inf for value in prior):
-        raise MethodError(f"{name}: prior must be two positive numbers, shape and rate, got {prior}")
-    if initial is not None and initial < 1:
-        raise MethodError(f"{name}: initial must be at least 1, got {initial}")
+@dataclass(frozen=True, kw_only=True)
+class AcquisitionOptions(UnknownOptions):
+    """The same, of the methods that work with either acquisition."""
+
+    acquisition: AcquisitionName = option("ucb", "upper confidence bound, or expected improvement over the best value")
+
+    def maximiser(self, fit: Fitted, history: History, rng: np.random.Generator) -> tuple[Array, Tags]:
+        """x_t = argmax of the acquisition, and what is expected there."""
+        return maximiser(fit, history, rng, acquisition=self.acquisition, kappa=self.kappa, solver=self.solver)
 
 
 def points_of_design(history: History, initial: int | None) -> int:
@@ -56,6 +68,11 @@ def evaluations_after_design(history: History, initial: int | None) -> int:
     if history.planned is None:
         return UNPLANNED
     return max(1, history.planned - points_of_design(history, initial))
+
+
+def is_in_design(history: History, initial: int | None) -> bool:
+    """Whether the next trial belongs to the design: fewer than n0 have been asked for, or none has a value yet."""
+    return len(history) < points_of_design(history, initial) or len(history.y) == 0
 
 
 def design_is_behind(history: History, initial: int | None) -> bool:
@@ -105,9 +122,9 @@ def maximiser(
     history: History,
     rng: np.random.Generator,
     *,
-    acquisition: Acquisition,
+    acquisition: AcquisitionName,
     kappa: float,
-    solver: Solver,
+    solver: SolverName,
 ) -> tuple[Array, Tags]:
     """x_t = argmax of the acquisition, averaged over the fit's members, and what is expected there."""
     if acquisition == "ucb":

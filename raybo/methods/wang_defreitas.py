@@ -34,9 +34,9 @@ from raybo.errors import MethodError
 from raybo.history import History, Proposal, State, Tags
 from raybo.methods import unknown
 from raybo.methods.model import Fitted, fitted, taken
-from raybo.methods.options import option
+from raybo.methods.options import option, require_positive, require_probabilities
 from raybo.methods.shorter import LARGEST, STEP, candidates, divided, observed_by, std_at_top, under
-from raybo.solvers import Solution, solve
+from raybo.solvers import Solution, SolverName, solve
 from raybo.space import Array
 from raybo.surrogate import GP, Hyperparameter, KernelName, Model, Standardised
 
@@ -44,7 +44,7 @@ PATIENCE = 5  # E at which the bounds are cut
 
 
 @dataclass(frozen=True, kw_only=True)
-class WangDeFreitas:
+class WangDeFreitas(unknown.UnknownOptions):
     """Expected improvement whose length-scales are cut when five steps in a row were all but certain of their values.
 
     Wang, de Freitas (2014), "Theoretical Analysis of Bayesian Optimisation with Unknown Gaussian Process
@@ -54,8 +54,6 @@ class WangDeFreitas:
     variant: Literal["bounds", "slice", "kappa"] = option(
         "bounds", "Algorithm 1; slice sampling without it; or the form that Ha et al. compare with"
     )
-    solver: unknown.Solver = option("lbfgsb", unknown.SOLVER_MEANS)
-    initial: int | None = option(None, unknown.INITIAL_MEANS)
     kernel: KernelName = option("matern52", "matern52, matern32 or rbf; not for kappa")
     lower: float | tuple[float, ...] = option(0.005, "least length-scale, or one an axis, in sides of the cube")
     upper: float | tuple[float, ...] = option(1.0, "largest length-scale at first, or one an axis")
@@ -68,26 +66,22 @@ class WangDeFreitas:
     delta: float = option(0.1, "probability that the theorem's bounds may fail, in xi")
     nu: Literal["one", "fitted"] = option("one", "nu before it is bounded: 1, or the most likely scale of the values")
     nu_rule: Literal["algorithm", "theorem"] = option("algorithm", "nu within [c1 xi, c2 xi], or nu^2")
-    kappa: float = option(unknown.KAPPA, "for kappa: " + unknown.KAPPA_MEANS)
+    kappa: float = option(unknown.KAPPA, "for kappa: standard deviations added to the mean")
     least_std: float = option(0.1, "for kappa: the standard deviation that the next point must have")
-    prior: tuple[float, ...] = option(unknown.PRIOR, "for kappa: " + unknown.PRIOR_MEANS)
+    prior: tuple[float, ...] = option(unknown.PRIOR, "for kappa: shape and rate of every Gamma prior")
 
     def __post_init__(self) -> None:
-        unknown.check_settings("wang-defreitas", self.kappa, self.prior, self.initial)
-        for name in ("noise_variance", "t_sigma", "c1", "least_std"):
-            if not 0.0 < getattr(self, name) < math.inf:
-                raise MethodError(f"wang-defreitas: {name} must be a positive number, got {getattr(self, name)}")
-        for name in ("p", "delta"):
-            if not 0.0 < getattr(self, name) < 1.0:
-                raise MethodError(f"wang-defreitas: {name} must lie in (0, 1), got {getattr(self, name)}")
+        super().__post_init__()
+        require_positive(self, "noise_variance", "t_sigma", "c1", "least_std")
+        require_probabilities(self, "p", "delta")
         if not self.c1 < self.c2 < math.inf:
-            raise MethodError(f"wang-defreitas: c2 must be a number above c1, got c1={self.c1}, c2={self.c2}")
+            raise MethodError(f"c2 must be a number above c1, got c1={self.c1}, c2={self.c2}")
         axes = max(np.size(self.lower), np.size(self.upper))
         self.box(axes)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design; then Algorithm 1, or a variant."""
-        if len(history) < unknown.points_of_design(history, self.initial) or len(history.y) == 0:
+        if unknown.is_in_design(history, self.initial):
             return unknown.uniform_point(history, rng)
         if self.variant == "kappa":
             return self._with_least_std(history, rng)
@@ -150,14 +144,10 @@ class WangDeFreitas:
         for name in ("lower", "upper"):
             given = np.asarray(getattr(self, name), dtype=np.float64)
             if given.size not in (1, d):
-                raise MethodError(
-                    f"wang-defreitas: {name} gives {given.size} length-scales for {d} axes; give 1 or {d}"
-                )
+                raise MethodError(f"{name} gives {given.size} length-scales for {d} axes; give 1 or {d}")
             ends.append(np.broadcast_to(given, (d,)).copy())
         if not ((ends[0] > 0.0) & (ends[0] <= ends[1]) & np.isfinite(ends[1])).all():
-            raise MethodError(
-                f"wang-defreitas: 0 < lower <= upper must hold, got lower={self.lower}, upper={self.upper}"
-            )
+            raise MethodError(f"0 < lower <= upper must hold, got lower={self.lower}, upper={self.upper}")
         return ends[0], ends[1]
 
     def explain(self, tags: Tags) -> str:
@@ -229,7 +219,7 @@ def cut(upper: Array, lower: Array, p: float) -> Array:  # (d,), (d,) -> (d,)
 
 
 def most_promising(
-    fit: Fitted, nu: float, history: History, rng: np.random.Generator, solver: unknown.Solver
+    fit: Fitted, nu: float, history: History, rng: np.random.Generator, solver: SolverName
 ) -> tuple[Array, float]:  # (d,)
     """argmax EI_nu, averaged over the members, and mu_plus, on average too."""
     tops = [highest_mean(gp, history, rng, solver) for gp in fit.members]
@@ -241,7 +231,7 @@ def most_promising(
     return found.x, float(np.mean([top.value for top in tops]))
 
 
-def highest_mean(gp: GP, history: History, rng: np.random.Generator, solver: unknown.Solver) -> Solution:
+def highest_mean(gp: GP, history: History, rng: np.random.Generator, solver: SolverName) -> Solution:
     """The posterior mean's maximum over the cube: where it is, and mu_plus."""
     order = np.argsort(-gp.posterior(history.X)[0], kind="stable")[:10]
     known, mean = history.X[order], UpperConfidence(gp, 0.0)
@@ -267,5 +257,7 @@ def bounded(nu: float, xi: float, c1: float, c2: float, rule: Literal["algorithm
 
 
 def likely_scale(gp: GP) -> float:
-    """sqrt(y' A^-1 y / n): the most likely nu, where it multiplies the kernel's and the noise's deviation alike."""
-    return math.sqrt(max(0.0, float(gp.y @ gp.alpha)) / gp.n)
+    """sqrt(y' A^-1 y / n) of the single values: the most likely nu, if it multiplied the noise's deviation too."""
+    o = gp.observations
+    fit = float(gp.y @ gp.alpha) + float(o.scatter.sum()) / gp.noise_variance  # repeats are kept as their means
+    return math.sqrt(max(0.0, fit) / float(o.counts.sum()))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from raybo.report.emulator import Emulator
 from raybo.report.importance import importance
-from raybo.report.model_figures import contours, importance_bars, parallel, slices
+from raybo.report.model_figures import contours, slices
 from raybo.report.panel import Panel
+from raybo.report.parameter_figures import importance_bars, parallel
 from raybo.report.run_figures import best_so_far, suggestions, timeline
 from raybo.report.story_figures import stories
 from raybo.study import Study

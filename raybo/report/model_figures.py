@@ -1,80 +1,24 @@
-"""Figures of what is known of the objective: what matters, slices and contours of its surrogate, and all parameters."""
+"""Figures of the surrogate through the best trial: along each parameter, and over pairs of them."""
 
 from __future__ import annotations
 
 import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from raybo.history import State
 from raybo.report.axes import Axis, axes_of, places_of
-from raybo.report.emulator import CONDITIONED, Emulator
-from raybo.report.importance import Importance
+from raybo.report.emulator import Emulator
 from raybo.report.panel import Panel
 from raybo.report.run_figures import hover, value_range
-from raybo.report.theme import (
-    BLUE,
-    LIGHT,
-    ORANGE,
-    RED,
-    SCALE,
-    axis_layout,
-    escaped,
-    escaped_all,
-    figure,
-    grid_of,
-    mark_size,
-    plotly,
-)
+from raybo.report.theme import BLUE, ORANGE, RED, SCALE, axis_layout, escaped, grid_of, mark_size, plotly
 from raybo.space import Array
 from raybo.study import Study
 
 SLICES, PAIRED, COLUMNS = 12, 4, 3  # parameters with a slice, parameters of the contours, plots in a row
 CURVE, MAP = 101, 41  # coordinates along a slice, and along each side of a contour map
-BRIEF = 10  # characters of a category beside its line among others
-BARS, LINES = 20, 14  # parameters in the figure of importance, and in that of all parameters
-
-
-def importance_bars(study: Study, emulator: Emulator, found: Importance) -> Panel | None:
-    """Main and total effects with their uncertainty; None where there is one parameter only."""
-    if study.space.d < 2:
-        return None
-    go = plotly()
-    axes = axes_of(study)
-    order = found.order[:BARS][::-1]
-    names = escaped_all([axes[i].name for i in order])
-    fig = figure(height=110 + 44 * len(order), barmode="group", bargap=0.3)
-    for name, index, colour in (("total", found.total, LIGHT), ("alone", found.main, BLUE)):
-        middle = index[1, order]
-        fig.add_trace(
-            go.Bar(
-                y=names,
-                x=middle,
-                orientation="h",
-                name=name,
-                marker={"color": colour},
-                error_x={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": index[2, order] - middle,
-                    "arrayminus": middle - index[0, order],
-                    "color": "#4a5058",
-                    "thickness": 1.2,
-                    "width": 3,
-                },
-                hovertemplate="%{y}: %{x:.2f}<extra>" + name + "</extra>",
-            )
-        )
-    fig.update_layout(legend_traceorder="reversed")
-    fig.update_xaxes(title="share of the objective's variance", range=[0, 1.05], tickformat=".0%")
-    fig.update_yaxes(automargin=True, showgrid=False)
-    caption = (
-        "How much of the objective's variance over the whole space a parameter explains alone, and with its "
-        "interactions (Sobol's main and total indices of the surrogate); whiskers hold nine in ten functions that "
-        f"the trials allow. {_trust(emulator)}"
-    )
-    return Panel("importance", "Which parameters matter", caption, fig)
 
 
 def slices(study: Study, emulator: Emulator, order: list[int]) -> Panel:
@@ -102,57 +46,9 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> Panel:
         u, at = axis.grid(CURVE)
         X = np.repeat(emulator.best[None, :], len(u), axis=0)
         X[:, axis.index] = u
-        middle, below, above = emulator.band(X)
         first = k == 0
-        if axis.is_stepped:
-            fig.add_trace(
-                go.Scatter(
-                    x=at,
-                    y=middle,
-                    mode="markers",
-                    name="model",
-                    legendgroup="model",
-                    showlegend=first,
-                    marker={"symbol": "line-ew-open", "size": 13, "color": ORANGE, "line": {"width": 2.5}},
-                    error_y={
-                        "type": "data",
-                        "symmetric": False,
-                        "array": above - middle,
-                        "arrayminus": middle - below,
-                        "color": ORANGE,
-                        "thickness": 1.2,
-                        "width": 0,
-                    },
-                    hovertemplate="%{y:.4g}<extra></extra>",
-                ),
-                **where,
-            )
-        else:
-            fig.add_trace(
-                go.Scatter(
-                    x=np.concatenate([at, at[::-1]]),
-                    y=np.concatenate([above, below[::-1]]),
-                    fill="toself",
-                    fillcolor="rgba(224,122,31,0.18)",
-                    line={"width": 0},
-                    hoverinfo="skip",
-                    showlegend=False,
-                ),
-                **where,
-            )
-            fig.add_trace(
-                go.Scatter(
-                    x=at,
-                    y=middle,
-                    mode="lines",
-                    name="model",
-                    legendgroup="model",
-                    showlegend=first,
-                    line={"color": ORANGE, "width": 2.2},
-                    hovertemplate="%{y:.4g}<extra></extra>",
-                ),
-                **where,
-            )
+        for trace in _along(axis, at, emulator.band(X), first):
+            fig.add_trace(trace, **where)
         fig.add_trace(
             go.Scatter(
                 x=_spread(axis, places[:, axis.index]),
@@ -261,64 +157,42 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
     return Panel("contours", "Two parameters at a time", caption, fig)
 
 
-def parallel(study: Study, order: list[int]) -> Panel | None:
-    """Every finished trial as a line over all parameters; None where there is one parameter or no result."""
-    done = [trial for trial in study.trials if trial.state is State.FINISHED]
-    if study.space.d < 2 or not done:
-        return None
+def _along(axis: Axis, at: Array, band: tuple[Array, Array, Array], is_first: bool) -> list[Any]:
+    """The model along an axis: a bar at each step, or a line in its band."""
     go = plotly()
-    axes = [axes_of(study)[i] for i in order[:LINES]]
-    values = np.array([trial.value for trial in done], dtype=np.float64)
-    # the best lines are drawn last, above the others
-    rank = np.argsort(values if study.mode == "max" else -values, kind="stable")
-    places = places_of(study, done)[rank]
-    low, high, is_log, _ = value_range(study, values)
-    shown = (np.log10(values) if is_log else values)[rank]
-    dimensions = [_dimension(axis, places[:, axis.index]) for axis in axes]
-    metric = escaped(study.description.metric)
-    shown = np.clip(shown, low, high)
-    dimensions.append({"label": f"log10 {metric}" if is_log else metric, "values": shown})
-    fig = figure(height=430)
-    fig.add_trace(
-        go.Parcoords(
-            line={
-                "color": shown,
-                "colorscale": SCALE,
-                "reversescale": study.mode == "min",
-            },
-            dimensions=dimensions,
-            labelangle=-18 if len(axes) > 6 else 0,
-            labelfont={"size": 13},
-            tickfont={"size": 11},
-            rangefont={"size": 1, "color": "rgba(0,0,0,0)"},
-        )
+    middle, below, above = band
+    named = {"name": "model", "legendgroup": "model", "showlegend": is_first}
+    if axis.is_stepped:
+        bars = {
+            "type": "data",
+            "symmetric": False,
+            "array": above - middle,
+            "arrayminus": middle - below,
+            "color": ORANGE,
+            "thickness": 1.2,
+            "width": 0,
+        }
+        mark = {"symbol": "line-ew-open", "size": 13, "color": ORANGE, "line": {"width": 2.5}}
+        told = "%{y:.4g}<extra></extra>"
+        return [go.Scatter(x=at, y=middle, mode="markers", marker=mark, error_y=bars, hovertemplate=told, **named)]
+    filled = go.Scatter(
+        x=np.concatenate([at, at[::-1]]),
+        y=np.concatenate([above, below[::-1]]),
+        fill="toself",
+        fillcolor="rgba(224,122,31,0.18)",
+        line={"width": 0},
+        hoverinfo="skip",
+        showlegend=False,
     )
-    fig.update_layout(margin={"l": 80, "r": 70, "t": 90 if len(axes) > 6 else 60, "b": 30})
-    caption = (
-        "Each line is a finished trial, darker is better; drag along an axis to keep only the lines that pass there, "
-        "click it to undo."
+    line = go.Scatter(
+        x=at,
+        y=middle,
+        mode="lines",
+        line={"color": ORANGE, "width": 2.2},
+        hovertemplate="%{y:.4g}<extra></extra>",
+        **named,
     )
-    return Panel("parallel", "All parameters at once", caption, fig)
-
-
-def _dimension(axis: Axis, at: Array) -> dict[str, object]:
-    low, high = axis.range
-    if axis.is_categorical:
-        names = [text if len(text) <= BRIEF else text[: BRIEF - 2] + ".." for text in axis.labels]
-        ticks = {"tickvals": list(range(len(names))), "ticktext": escaped_all(names)}
-        return {"label": escaped(axis.name), "values": at, "range": [low, high], **ticks}
-    if not axis.is_log:
-        return {"label": escaped(axis.name), "values": at, "range": [low, high]}
-    ends = math.log10(low), math.log10(high)
-    whole = list(range(math.ceil(ends[0] - 1e-9), math.floor(ends[1] + 1e-9) + 1))
-    tickvals: list[float] = [float(t) for t in whole] if len(whole) > 1 else [*np.linspace(*ends, 4)]
-    return {
-        "label": escaped(axis.name),
-        "values": np.log10(at),
-        "range": list(ends),
-        "tickvals": tickvals,
-        "ticktext": [f"{10.0**t:.3g}" for t in tickvals],
-    }
+    return [filled, line]
 
 
 def _map(emulator: Emulator, a: Axis, b: Axis) -> tuple[Array, Array, Array]:  # (p,), (q,), (q, p)
@@ -333,10 +207,3 @@ def _spread(axis: Axis, at: Array) -> Array:
     if not axis.is_categorical:
         return at
     return np.asarray(at + 0.5 * (np.arange(len(at)) * 0.6180339887 % 1.0 - 0.5))
-
-
-def _trust(emulator: Emulator) -> str:
-    explained = max(0.0, emulator.explained)
-    judged = "" if explained >= 0.5 else ", so take it with care"
-    of = "" if len(emulator.history.y) <= CONDITIONED else f" (made of {emulator.gp.n} of the trials)"
-    return f"Left out one at a time, trials are predicted to {100.0 * explained:.0f} % of their variance{of}{judged}."

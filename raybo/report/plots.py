@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from raybo.errors import TrialError
-from raybo.report import model_figures, run_figures
+from raybo.report import model_figures, parameter_figures, run_figures
 from raybo.report.emulator import LEAST_TRIALS, Emulator
 from raybo.report.importance import Importance, importance
 from raybo.report.panel import Panel
@@ -34,7 +34,7 @@ class Plots:
 
     def importance(self) -> go.Figure:
         """Main and total effects of each parameter, with their uncertainty."""
-        made = model_figures.importance_bars(self._study, self._emulator, self._importance)
+        made = parameter_figures.importance_bars(self._study, self._emulator, self._importance)
         return _figure(made, "the study has one parameter only")
 
     def slices(self) -> go.Figure:
@@ -48,7 +48,7 @@ class Plots:
 
     def parallel(self) -> go.Figure:
         """Every finished trial as a line over all parameters."""
-        made = model_figures.parallel(self._study, list(range(self._study.space.d)))
+        made = parameter_figures.parallel(self._study, list(range(self._study.space.d)))
         return _figure(made, "no trial has finished, or there is one parameter only")
 
     def timeline(self) -> go.Figure:

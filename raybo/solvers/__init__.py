@@ -13,7 +13,7 @@ All maximise, return points that can be run, and treat discrete axes as such: th
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
@@ -31,6 +31,7 @@ __all__ = [
     "Domain",
     "Function",
     "Solution",
+    "SolverName",
     "conjugate_gradients",
     "grid_size",
     "multistart_ascent",
@@ -40,11 +41,12 @@ __all__ = [
     "solve",
 ]
 
-SOLVERS = ("random-grid", "lbfgsb", "nelder-mead", "cg")
+SolverName: TypeAlias = Literal["random-grid", "lbfgsb", "nelder-mead", "cg"]
+SOLVERS: tuple[SolverName, ...] = get_args(SolverName)
 
 
 def solve(
-    name: str,
+    name: SolverName,
     function: Function,
     domain: Domain,
     rng: np.random.Generator,
@@ -59,7 +61,7 @@ def solve(
     """Maximise by the named solver.
 
     Args:
-        name: one of SOLVERS.
+        name: how.
         function: what to maximise; the random grid and Nelder-Mead use its values only.
         domain: the cube.
         rng: a stream for this search alone.

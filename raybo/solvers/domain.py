@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[np.float64]
 Axes: TypeAlias = NDArray[np.bool_]
 
+LISTED = 24  # levels of an axis that are all tried; of more, as many
+
 
 class Domain(Protocol):
     """[0,1]^d with the points of it that can be run; `raybo.space.Cube` is one."""
@@ -70,10 +72,8 @@ def all_points(domain: Domain) -> Array:  # (count_points, d)
     return np.stack([grid.ravel() for grid in grids], axis=1)
 
 
-def one_axis_moves(
-    domain: Domain, X: Array, rng: np.random.Generator, listed: int = 24
-) -> Array:  # (k, d) -> (k, r, d)
-    """Every row of X with one discrete axis changed: to each of its levels where they are at most `listed`, else to its
+def one_axis_moves(domain: Domain, X: Array, rng: np.random.Generator) -> Array:  # (k, d) -> (k, r, d)
+    """Every row of X with one discrete axis changed: to each of its levels where they are at most LISTED, else to its
     nearest levels on both sides and to some at random.
 
     A row's present level may be among them, so r is the same for all rows; r is 0 without discrete axes.
@@ -82,10 +82,10 @@ def one_axis_moves(
     for axis, (levels, categorical) in enumerate(zip(domain.levels, domain.categorical, strict=True)):
         if levels is None or len(levels) == 1:
             continue
-        if len(levels) <= listed:
+        if len(levels) <= LISTED:
             values = np.broadcast_to(levels, (len(X), len(levels)))
         else:
-            values = levels[_some_levels(levels, categorical, X[:, axis], rng, listed)]
+            values = levels[_some_levels(levels, categorical, X[:, axis], rng)]
         moved = np.repeat(X[:, None, :], values.shape[1], axis=1)
         moved[:, :, axis] = values
         moves.append(moved)
@@ -93,9 +93,9 @@ def one_axis_moves(
 
 
 def _some_levels(
-    levels: Array, categorical: bool, present: Array, rng: np.random.Generator, listed: int
-) -> NDArray[np.int64]:  # (k, listed)
-    random = rng.integers(len(levels), size=(len(present), listed))
+    levels: Array, categorical: bool, present: Array, rng: np.random.Generator
+) -> NDArray[np.int64]:  # (k, LISTED)
+    random = rng.integers(len(levels), size=(len(present), LISTED))
     if not categorical:
         near = np.array([-4, -3, -2, -1, 1, 2, 3, 4])
         here = np.searchsorted(levels, present)

@@ -12,15 +12,12 @@ from raybo.solvers.domain import Array, Domain, climbable, continuous
 from raybo.solvers.mixed import is_small, polish, try_all
 from raybo.solvers.solution import Differentiable, Search, Solution
 
+ROUNDS, TOLERANCE = 100, 1e-5  # of `ascent_from`: more of both than a multi-start's climbs have
+ITERATIONS = 200  # of `joint_ascent`
+
 
 def ascent_from(
-    starts: Array,
-    function: Differentiable,
-    domain: Domain,
-    rng: np.random.Generator,
-    *,
-    rounds: int = 100,
-    tolerance: float = 1e-5,
+    starts: Array, function: Differentiable, domain: Domain, rng: np.random.Generator
 ) -> tuple[Solution, Array]:
     """The best point that climbs from the starts (k, d) reach, never worse than a start; and where each ended, (k, d).
 
@@ -33,12 +30,12 @@ def ascent_from(
         return search.solution(rng), points
     axes, converged = climbable(domain), 0
     if axes.any():
-        climbs = ascend(search, points, axes, rounds=rounds, tolerance=tolerance)
+        climbs = ascend(search, points, axes, rounds=ROUNDS, tolerance=TOLERANCE)
         points, values = search.settle(climbs.X, climbs.values)
         converged = int(climbs.converged.sum())
     if not continuous(domain).all():
         top = [int(np.argmax(values))]
-        polish(search, points[top], values[top], rng, tolerance=tolerance)
+        polish(search, points[top], values[top], rng, tolerance=TOLERANCE)
     return search.solution(rng, climbs=len(starts), converged=converged), points
 
 
@@ -50,14 +47,11 @@ class Copies(Protocol):
         ...
 
 
-def joint_ascent(
-    function: Copies, starts: Array, low: Array, high: Array, iterations: int = 200
-) -> tuple[Array, Array]:
+def joint_ascent(function: Copies, starts: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """Climb from r starts at once, as one L-BFGS-B run on the sum of their values: one batched call a step.
 
     Args:
         function: maximised. starts: (r, k). low, high: (k,), bounds.
-        iterations: of the run, at most.
     Returns:
         The ends (r, k) and their values (r,); where a copy ended below its start, the start.
     Source: Balandat et al. (2020), "BoTorch", whose restarts are optimised so.
@@ -70,7 +64,7 @@ def joint_ascent(
         return -float(values.sum()), -gradients.reshape(-1)
 
     bounds = np.tile(np.stack([low, high], axis=1), (shape[0], 1))
-    options = {"maxiter": iterations, "maxfun": 2 * iterations, "ftol": 1e-7, "gtol": 1e-6}
+    options = {"maxiter": ITERATIONS, "maxfun": 2 * ITERATIONS, "ftol": 1e-7, "gtol": 1e-6}
     found = minimize(loss, starts.reshape(-1), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     ends = np.asarray(found.x, dtype=np.float64).reshape(shape)
     values, _ = function(ends)

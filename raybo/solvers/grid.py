@@ -30,7 +30,6 @@ def random_grid(
     rng: np.random.Generator,
     *,
     size: int = 1000,
-    extra: Array | None = None,
     avoid: Array | None = None,
     apart: float | Array = 0.0,
     chunk: int = ROWS_AT_ONCE,
@@ -42,15 +41,11 @@ def random_grid(
         domain: the cube.
         rng: a stream of this grid's own, so that grids are independent.
         size: how many points, at least 1; see `grid_size`.
-        extra: (k, d), further candidates.
         avoid, apart: points not to be returned, and the distance to keep from them (see `Search`).
         chunk: rows evaluated in one call, which does not change the answer.
     """
     if size < 1:
         raise ValueError(f"a grid needs at least one point, got size={size}")
     search = Search(function, domain, avoid, apart)
-    points = rng.random((size, domain.d))
-    if extra is not None:
-        points = np.concatenate([points, extra])
-    search.try_points(points, chunk)
+    search.try_points(rng.random((size, domain.d)), chunk)
     return search.solution(rng, aside=False)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +23,7 @@ from raybo.solvers.mixed import is_small, search_axes, try_all
 from raybo.solvers.runs import BOX, run
 from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Gradient, Search, Solution
 
+POLISHED = 5  # of the reference's best points, from which scipy's L-BFGS-B climbs to tight tolerances
 TIGHT = {"ftol": 1e-13, "gtol": 1e-9, "maxiter": 1000}
 
 
@@ -100,7 +100,6 @@ def measure(
     *,
     fixed_shift: float = 0.0,
     points: int = 8192,
-    polished: int = 5,
     gradient: Gradient = "analytic",
 ) -> Inexactness:
     """Compare a solution with the best of a scrambled Sobol set whose best points, and the solution, are polished.
@@ -113,7 +112,6 @@ def measure(
         solution: what the solver returned.
         fixed_shift: see `Inexactness`.
         points: size of the set, a power of 2.
-        polished: how many of its best points scipy's L-BFGS-B climbs from, to tight tolerances.
         gradient: "analytic" or "fd".
     """
     from scipy.stats import qmc  # takes a third of a second to import, and few runs measure
@@ -125,7 +123,7 @@ def measure(
         values = try_all(search)
     else:
         X, values = search.try_points(qmc.Sobol(domain.d, rng=rng).random(points), ROWS_AT_ONCE)
-        starts = np.concatenate([solution.x[None], X[np.argsort(-values, kind="stable")[:polished]]])
+        starts = np.concatenate([solution.x[None], X[np.argsort(-values, kind="stable")[:POLISHED]]])
         axes = np.flatnonzero(climbable(domain))
         if len(axes) > 0:
             starts = np.stack([run(search, x, axes, "L-BFGS-B", BOX, TIGHT, gradient).best for x in starts])
@@ -140,20 +138,3 @@ def measure(
         solver_seconds=solution.seconds,
         seconds=time.perf_counter() - started,
     )
-
-
-def running_sum(steps: Sequence[int], amounts: Sequence[float], total: int) -> Array:  # (total,)
-    """Sums of an amount over steps 1, ..., t for t = 1, ..., total: of 1 - eta the accumulated inaccuracy M_t, of gap
-    G_t.
-
-    Args:
-        steps: the steps that were measured, ascending, from 1.
-        amounts: what was measured at them.
-        total: the last step. Steps that were not measured are interpolated linearly, and before the first and after the
-            last measured one taken as equal to it; never as exact.
-    Raises:
-        ValueError: nothing was measured, or the numbers differ.
-    """
-    if len(steps) == 0 or len(steps) != len(amounts):
-        raise ValueError(f"one amount a measured step is needed, got {len(steps)} steps and {len(amounts)} amounts")
-    return np.cumsum(np.interp(np.arange(1, total + 1), steps, amounts))

@@ -28,7 +28,6 @@ def multistart_ascent(
     size: int = 512,
     near: Array | None = None,
     perturbations: int = 50,
-    spread: float = 0.05,
     starts: int = 4,
     rounds: int = 40,
     tolerance: float = 1e-4,
@@ -44,7 +43,7 @@ def multistart_ascent(
         rng: the stream that candidates are drawn from.
         size: uniform candidates.
         near: (k, d), good points already known, such as incumbents, best first; they and `perturbations` Gaussian
-            moves of them, with standard deviation `spread` an axis, are candidates too.
+            moves of them are candidates too.
         starts: how many climbs.
         rounds: evaluations of a climb, at most; all climbs share them.
         tolerance: relative gain below which a climb ends (see `ascend`).
@@ -57,7 +56,7 @@ def multistart_ascent(
     if is_small(domain):
         try_all(search)
         return search.solution(rng)
-    candidates, values = search.try_points(raw_candidates(domain, rng, size, near, perturbations, spread), ROWS_AT_ONCE)
+    candidates, values = search.try_points(raw_candidates(domain, rng, size, near, perturbations), ROWS_AT_ONCE)
     chosen = choose_starts(candidates, values, starts)
     ends, reached, converged = candidates[chosen], values[chosen], 0
     axes = climbable(domain)

@@ -6,6 +6,8 @@ import numpy as np
 
 from raybo.solvers.domain import Array, Domain
 
+SPREAD = 0.05  # standard deviation of a move, in sides of the cube
+
 
 def raw_candidates(
     domain: Domain,
@@ -13,7 +15,6 @@ def raw_candidates(
     size: int,
     near: Array | None = None,
     perturbations: int = 50,
-    spread: float = 0.05,
 ) -> Array:  # (m, d)
     """Uniform points; then, if there are points to stay near, these and Gaussian moves of each in turn.
 
@@ -23,7 +24,7 @@ def raw_candidates(
     if near is None or len(near) == 0:
         return uniform
     moved = np.resize(near, (perturbations, domain.d))
-    moved = moved + spread * rng.standard_normal(moved.shape)
+    moved = moved + SPREAD * rng.standard_normal(moved.shape)
     categorical = np.array(domain.categorical)
     if categorical.any():
         redrawn = rng.random(moved.shape) * domain.d < 1.0

@@ -16,8 +16,6 @@ import numpy as np
 
 from raybo.surrogate.factor import cholesky, grown, half_solve, solve
 from raybo.surrogate.kernels import BLOCK, Array, Kernel
-from raybo.surrogate.likelihood import LOG_2PI, repeats
-from raybo.surrogate.mixture import Mixture
 from raybo.surrogate.model import Model
 from raybo.surrogate.observations import Observations
 
@@ -102,11 +100,6 @@ class GP:
         return len(self.observations.categorical)
 
     @property
-    def hyperparameters(self) -> tuple[Array, float, float]:
-        """Length-scales (d,), outputscale, noise variance."""
-        return self.lengthscale, self.outputscale, self.noise_variance
-
-    @property
     def lengthscale(self) -> Array:  # (d,)
         """Length-scales, in sides of the cube."""
         return self.kernel.lengthscale
@@ -120,13 +113,6 @@ class GP:
     def noise_variance(self) -> float:
         """Variance of the noise on a single value."""
         return math.exp(self.theta[-1])
-
-    @cached_property
-    def log_marginal_likelihood(self) -> float:
-        """Of what it is conditioned on, repeats one by one."""
-        logdet = 2.0 * float(np.log(np.diagonal(self.L)).sum())
-        value = -0.5 * (float((self.y - self.prior_mean) @ self.alpha) + logdet + self.n * LOG_2PI)
-        return value + repeats(self.observations, self.observations.single_noise(self.noise_variance))
 
     @cached_property
     def information_gain(self) -> float:
@@ -166,39 +152,11 @@ class GP:
         cov = self.kernel.matrix(X, X) - V.T @ V
         return mean, 0.5 * (cov + cov.T)
 
-    def covariance(self, A: Array, B: Array) -> Array:  # (m, d), (k, d) -> (m, k)
-        """Posterior covariance of f between the rows of A and those of B."""
-        VA = half_solve(self.L, self.kernel.matrix(A, self.X).T, overwrite=True)
-        VB = half_solve(self.L, self.kernel.matrix(B, self.X).T, overwrite=True)
-        return np.asarray(self.kernel.matrix(A, B) - VA.T @ VB)
-
-    def covariance_gradient(self, A: Array, B: Array) -> Array:  # (m, d), (k, d) -> (m, k, d)
-        """Gradient of `covariance(A, B)` in the rows of A."""
-        _, slope = self.kernel.matrix_and_slope(A, B)
-        _, slope_data = self.kernel.matrix_and_slope(A, self.X)
-        weights = solve(self.L, self.kernel.matrix(B, self.X).T)  # (n, k)
-        # sum over n of slope (a - x_n) weights, for each k: the part in a is a matrix product, and so is that in x_n
-        in_data = A[:, None, :] * (slope_data @ weights)[:, :, None] - np.einsum(
-            "mn,nk,nd->mkd", slope_data, weights, self.X, optimize=True
-        )
-        between = slope[:, :, None] * (A[:, None, :] - B[None, :, :])
-        return np.asarray(2.0 * self.kernel.metric * (between - in_data))
-
-    def append(self, X: Array, y: Array, counts: Array | None = None) -> GP:  # (m, d), (m,), (m,)
-        """Conditioned on m more observations under the same theta, in O(n^2 m); a constant mean is estimated again.
-
-        The factor is grown, or made anew where growing it was inaccurate (see `factor.grown`). Points that repeat
-        others are not merged with them.
-        """
-        if len(X) == 0:
-            return self
-        more, L = self._grown(X, y, counts)
-        if L is None:
-            return GP.of(more, self.model, self.theta)
-        return GP._with(more, self.model, self.theta, self.kernel, self.jitter, L)
-
     def believing(self, X: Array) -> GP:  # (m, d)
         """Conditioned on pending points at their posterior mean: the mean stays, the variance shrinks around them.
+
+        The factor is grown in O(n^2 m), or made anew where growing it was inaccurate (see `factor.grown`). Points that
+        repeat others are not merged with them.
 
         Source: Desautels, Krause, Burdick (2014), "Parallelizing Exploration-Exploitation Tradeoffs in Gaussian
         Process Bandit Optimization" (GP-BUCB).
@@ -206,32 +164,12 @@ class GP:
         if len(X) == 0:
             return self
         y = self.prior_mean + self.kernel.matrix(X, self.X) @ self.alpha
-        more, L = self._grown(X, y, None)
+        more = self.observations.with_more(X, y)
+        L = self._grown_factor(more, self.n)
         if L is None:
             return GP.of(more, self.model, self.theta)
         alpha = np.concatenate([self.alpha, np.zeros(len(X))])  # values as expected change no weight
         return GP(self.model, self.theta, more, self.kernel, self.prior_mean, self.jitter, L, alpha)
-
-    def fantasising(self, X: Array, Y: Array) -> Mixture:  # (m, d), (s, m)
-        """The mixture of s GPs, each conditioned on one row of values of Y at pending points X; they share one factor.
-
-        Y is drawn by the caller, with `paths.joint_draws` for instance.
-        """
-        _, L = self._grown(X, Y[0], None)
-        if L is None:
-            return Mixture(tuple(self.append(X, y) for y in Y))
-        known = np.repeat((self.y - self.prior_mean)[:, None], len(Y), axis=1)
-        alphas = solve(L, np.concatenate([known, Y.T - self.prior_mean]))
-        members = []
-        for y, alpha in zip(Y, alphas.T, strict=True):
-            values = self.observations.with_more(X, y)
-            members.append(GP(self.model, self.theta, values, self.kernel, self.prior_mean, self.jitter, L, alpha))
-        return Mixture(tuple(members))
-
-    def _grown(self, X: Array, y: Array, counts: Array | None) -> tuple[Observations, Array | None]:
-        """The observations with more of them, and the factor grown to match; None where that is inaccurate."""
-        more = self.observations.with_more(X, y, counts)
-        return more, self._grown_factor(more, self.n)
 
     def _grown_factor(self, observations: Observations, kept: int) -> Array | None:
         """The factor for observations of which the first `kept` are this one's; None where that is inaccurate."""

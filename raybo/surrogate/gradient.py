@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from raybo.surrogate.factor import half_solve, solve
+from raybo.surrogate.factor import half_solve
 from raybo.surrogate.gp import GP
 from raybo.surrogate.kernels import Array, curvature, profile_and_slope
 
@@ -44,14 +44,16 @@ class GradientAt:
     @classmethod
     def of(cls, gp: GP, x: Array) -> GradientAt:  # (d,)
         """The gradient at x; O(n^2 d)."""
-        V = half_solve(gp.L, _slopes(gp, x[None, :])[0].T)
+        slope = gp.kernel.matrix_and_slope(x[None, :], gp.X)[1][0]
+        V = half_solve(gp.L, slope[:, None] * (2.0 * gp.kernel.metric * (x - gp.X)))
         return cls(gp, x, V, half_solve(gp.L, V, transposed=True))
 
     @cached_property
     def mean(self) -> Array:  # (d,)
         """Its mean, standardised values per side of the cube."""
         x = self.x[None, :]
-        return np.asarray(self.gp.kernel.contract(x, self.gp.X, _weighted_slopes(self.gp, x))[0])
+        slope = self.gp.kernel.matrix_and_slope(x, self.gp.X)[1]
+        return np.asarray(self.gp.kernel.contract(x, self.gp.X, slope * self.gp.alpha)[0])
 
     @cached_property
     def cov(self) -> Array:  # (d, d)
@@ -104,49 +106,3 @@ class GradientAt:
         c = 2.0 * gp.kernel.metric * (self.x - Z) * slope_near[:, None] - K @ self.B
         V = half_solve(gp.L, K.T, overwrite=True)
         return c, np.maximum(gp.outputscale - np.einsum("nm,nm->m", V, V), 0.0), V
-
-
-def gradient_posterior(gp: GP, X: Array) -> tuple[Array, Array]:  # (m, d), (m, d, d)
-    """Mean and covariance of the gradient of f at each row of X (m, d), standardised values per side of the cube."""
-    m, d = X.shape
-    G = _slopes(gp, X)  # (m, d, n)
-    V = half_solve(gp.L, G.reshape(m * d, gp.n).T, overwrite=True).T.reshape(m, d, gp.n)
-    prior = np.diag(-2.0 * gp.kernel.slope_at_zero * gp.kernel.metric)
-    return gp.kernel.contract(X, gp.X, _weighted_slopes(gp, X)), prior - V @ V.transpose(0, 2, 1)
-
-
-def gradient_value_covariance(gp: GP, x: Array, Z: Array) -> Array:  # (d,), (m, d) -> (m, d)
-    """Posterior covariance of the gradient of f at x with f at each row of Z."""
-    G = _slopes(gp, x[None, :])[0]  # (d, n)
-    return np.asarray(_slopes(gp, x[None, :], Z)[0].T - gp.kernel.matrix(Z, gp.X) @ solve(gp.L, G.T))
-
-
-def gradient_value_covariance_and_jacobian(
-    gp: GP, x: Array, Z: Array
-) -> tuple[Array, Array]:  # (d,), (m, d) -> (m, d), (m, d, d)
-    """`gradient_value_covariance`, and its derivative in z: [., i, j] is that of component i along axis j of z."""
-    B = solve(gp.L, _slopes(gp, x[None, :])[0].T)  # (n, d): A^-1 G'
-    K, slope = gp.kernel.matrix_and_slope(Z, gp.X)
-    value = _slopes(gp, x[None, :], Z)[0].T - K @ B
-    # of k(z, X) B in z: contract() for each column of B
-    weights = slope[:, None, :] * B.T  # (m, d, n)
-    in_data = 2.0 * gp.kernel.metric * (Z[:, None, :] * weights.sum(axis=2)[:, :, None] - weights @ gp.X)
-    q = gp.kernel.squared_distances(x[None, :], Z)[0]
-    _, slope_at = gp.kernel.matrix_and_slope(x[None, :], Z)
-    scaled = gp.kernel.metric * (x - Z)  # (m, d)
-    bend = 4.0 * gp.outputscale * curvature(gp.kernel.name, q)
-    prior = -bend[:, None, None] * scaled[:, :, None] * scaled[:, None, :]
-    prior -= 2.0 * slope_at[0][:, None, None] * np.diag(gp.kernel.metric)
-    return value, prior - in_data
-
-
-def _slopes(gp: GP, X: Array, Z: Array | None = None) -> Array:  # (m, d, n)
-    """dk(x, z)/dx for each row of X and of Z, the data unless given."""
-    points = gp.X if Z is None else Z
-    _, slope = gp.kernel.matrix_and_slope(X, points)
-    scaled = 2.0 * gp.kernel.metric[:, None] * (X[:, :, None] - points.T)
-    return scaled * slope[:, None, :]
-
-
-def _weighted_slopes(gp: GP, X: Array) -> Array:  # (m, n)
-    return gp.kernel.matrix_and_slope(X, gp.X)[1] * gp.alpha

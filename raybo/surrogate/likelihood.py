@@ -79,16 +79,13 @@ class Likelihood:
         gradient = np.empty_like(theta)
         # each pair stands for two entries, which takes the half away; D is 0 on the diagonal
         gradient[:k] = -2.0 * outputscale * np.exp(-2.0 * theta[:k]) * (self._D @ G)
-        single = self.observations.single_noise(noise_variance)
-        halves = 0.5 * diagonal / self.observations.counts
-        gradient[k + 1] = noise_variance * float(halves.sum())
+        o = self.observations
+        gradient[k + 1] = noise_variance * float((0.5 * diagonal / o.counts).sum())
         # K = A - N, so that tr((alpha alpha' - A^-1) K) = r' alpha - n - tr((alpha alpha' - A^-1) N); jitter is K's
-        gradient[k] = 0.5 * (float(residual @ alpha) - n) - float(halves @ single)
+        gradient[k] = 0.5 * (float(residual @ alpha) - n - float(diagonal @ o.noise(noise_variance)))
         if self._repeated:
-            o = self.observations
-            value += repeats(o, single)
-            slope = -0.5 * (o.counts - 1.0) / single + 0.5 * o.scatter / single**2
-            gradient[k + 1] += noise_variance * float(slope.sum())
+            value += _repeats(o, noise_variance)
+            gradient[k + 1] += 0.5 * float((o.scatter / noise_variance - (o.counts - 1.0)).sum())
         return value, gradient
 
     def log_density(self, theta: Array) -> float:
@@ -98,7 +95,7 @@ class Likelihood:
             return -math.inf
         value = self._value(*factorised)
         if self._repeated:
-            value += repeats(self.observations, self.observations.single_noise(math.exp(theta[-1])))
+            value += _repeats(self.observations, math.exp(theta[-1]))
         return float(value + self.model.log_prior(theta)[0])
 
     def _factorise(self, theta: Array) -> tuple[Array, Array, Array] | None:
@@ -133,10 +130,10 @@ class Likelihood:
         return -0.5 * (float(residual @ alpha) + logdet + self.n * LOG_2PI)
 
 
-def repeats(observations: Observations, single: Array) -> float:
-    """What repeated values add to the log likelihood of their means; `single` (n,) is the noise of a single value."""
+def _repeats(observations: Observations, noise_variance: float) -> float:
+    """What repeated values add to the log likelihood of their means."""
     o = observations
-    terms = (o.counts - 1.0) * (np.log(single) + LOG_2PI) + np.log(o.counts) + o.scatter / single
+    terms = (o.counts - 1.0) * (math.log(noise_variance) + LOG_2PI) + np.log(o.counts) + o.scatter / noise_variance
     return -0.5 * float(terms.sum())
 
 

@@ -23,8 +23,6 @@ class Observations:
         counts: (n,), how many values each y is the mean of.
         scatter: (n,), the squared deviations of those values from it, summed.
         categorical: per axis, whether only equality counts.
-        known_noise: (n,), variance of a single value beside the model's noise variance (a measured standard error,
-            say), in the units of y squared; None where there is none.
     """
 
     X: Array
@@ -32,45 +30,32 @@ class Observations:
     counts: Array
     scatter: Array
     categorical: tuple[bool, ...]
-    known_noise: Array | None = None
 
     @classmethod
-    def of(
-        cls, X: Array, y: Array, categorical: Sequence[bool] | None = None, known_noise: Array | None = None
-    ) -> Observations:
-        """Merge equal rows of X (n, d) with values y (n,); rows of different known noise stay apart."""
+    def of(cls, X: Array, y: Array, categorical: Sequence[bool] | None = None) -> Observations:
+        """Merge equal rows of X (n, d) with values y (n,)."""
         flags = (False,) * X.shape[1] if categorical is None else tuple(categorical)
-        rows = X if known_noise is None else np.column_stack([X, known_noise])
-        first, group = merged(rows)
+        first, group = merged(X)
         if len(first) == len(X):
-            return cls(X, y, np.ones(len(X)), np.zeros(len(X)), flags, known_noise)
+            return cls(X, y, np.ones(len(X)), np.zeros(len(X)), flags)
         counts = np.bincount(group).astype(np.float64)
         means = np.asarray(np.bincount(group, weights=y) / counts, dtype=np.float64)
         scatter = np.asarray(np.bincount(group, weights=np.square(y - means[group])), dtype=np.float64)
-        return cls(X[first], means, counts, scatter, flags, None if known_noise is None else known_noise[first])
+        return cls(X[first], means, counts, scatter, flags)
 
     def noise(self, noise_variance: float) -> Array:  # (n,)
         """Variance of the noise on each y."""
-        return self.single_noise(noise_variance) / self.counts
+        return noise_variance / self.counts
 
-    def single_noise(self, noise_variance: float) -> Array:  # (n,)
-        """Variance of the noise on each of the values that y is the mean of."""
-        if self.known_noise is None:
-            return np.full(len(self.X), noise_variance)
-        return noise_variance + self.known_noise
-
-    def with_more(self, X: Array, y: Array, counts: Array | None = None) -> Observations:  # (m, d), (m,), (m,)
-        """These and m more, which are not merged, without known noise of their own."""
+    def with_more(self, X: Array, y: Array) -> Observations:  # (m, d), (m,)
+        """These and m more, which are not merged."""
         m = len(X)
-        added = np.ones(m) if counts is None else counts
-        known = None if self.known_noise is None else np.concatenate([self.known_noise, np.zeros(m)])
         return Observations(
             np.concatenate([self.X, X]),
             np.concatenate([self.y, y]),
-            np.concatenate([self.counts, added]),
+            np.concatenate([self.counts, np.ones(m)]),
             np.concatenate([self.scatter, np.zeros(m)]),
             self.categorical,
-            known,
         )
 
     def first(self, n: int) -> Observations:
@@ -94,7 +79,6 @@ class Observations:
             y=self.y[keep],
             counts=self.counts[keep],
             scatter=self.scatter[keep],
-            known_noise=None if self.known_noise is None else self.known_noise[keep],
         )
 
 

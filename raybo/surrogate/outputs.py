@@ -17,6 +17,7 @@ from raybo.surrogate.kernels import Array
 LARGEST = float(np.finfo(np.float64).max)
 SMALLEST = float(np.finfo(np.float64).tiny)
 ROBUST_SD = 1.4826  # of a normal sample, in median absolute deviations
+POWERS = (-2.0, 4.0)  # among which the most likely is sought
 FARTHEST = 1e9  # where an inverse that has left the transform's range is stopped, in standard deviations
 
 
@@ -75,7 +76,7 @@ class Clipped:
     floor: float
 
     @classmethod
-    def of(cls, y: Array, sds: float = 4.0) -> Clipped:
+    def of(cls, y: Array, sds: float) -> Clipped:
         """The floor at median - sds robust standard deviations of y (n,); no floor where half of y is equal."""
         if len(y) == 0:
             return cls(-math.inf)
@@ -106,15 +107,15 @@ class YeoJohnson:
     power: float
 
     @classmethod
-    def of(cls, y: Array, low: float = -2.0, high: float = 4.0) -> YeoJohnson:
-        """The power in [low, high] of the highest likelihood if transformed y (n,) are normal; 1 where n < 3."""
+    def of(cls, y: Array) -> YeoJohnson:
+        """The power in [-2, 4] of the highest likelihood if transformed y (n,) are normal; 1 where n < 3."""
         if len(y) < 3 or float(np.ptp(y)) == 0.0:
             return cls(1.0)
-        step = (high - low) / 24.0
-        powers = np.linspace(low, high, 25)
+        step = (POWERS[1] - POWERS[0]) / 24.0
+        powers = np.linspace(*POWERS, 25)
         for _ in range(3):  # each time a tenth as wide: 1e-2 of the first step is beyond what any sample can tell
             best = float(powers[np.argmax(_log_likelihoods(y, powers))])
-            powers = np.clip(best + step * np.linspace(-1.0, 1.0, 21), low, high)
+            powers = np.clip(best + step * np.linspace(-1.0, 1.0, 21), *POWERS)
             step /= 10.0
         return cls(best)
 
@@ -147,19 +148,16 @@ class Tamed:
     steps: tuple[Outputs, ...]
 
     @classmethod
-    def of(cls, y: Array, *, clip: float | None = 4.0, warp: bool = True) -> Tamed:
+    def of(cls, y: Array, *, clip: float | None = 4.0) -> Tamed:
         """The transform that suits y (n,).
 
         Args:
             y: finite values, maximised.
             clip: robust standard deviations below the median; what is worse is all the same. None to leave it.
-            warp: whether to apply the power transform.
         """
         clipped = Clipped.of(y, math.inf if clip is None else clip)
         y = clipped.apply(y)
         standardised = Standardised.of(y)
-        if not warp:
-            return cls((clipped, standardised))
         z = standardised.apply(y)
         power = YeoJohnson.of(z)
         return cls((clipped, standardised, power, Standardised.of(power.apply(z))))

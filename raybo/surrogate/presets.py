@@ -12,12 +12,12 @@ def standard_model(kernel: KernelName = "matern52") -> Model:
 
     Short length-scales, whatever the dimension, did better than those that grow with it on functions of 2 to 40 axes.
     """
-    return _log_normal(kernel, LogNormal(-1.0, 1.0), LogNormal(-9.0, 2.0))
-
-
-def dimension_scaled_model(d: int) -> Model:
-    """As `standard_model`, with length-scales that are expected to grow with the dimension."""
-    return _log_normal("matern52", LogNormal.dimension_scaled(d), LogNormal(-9.0, 2.0))
+    return Model(
+        kernel=kernel,
+        lengthscale=Hyperparameter(LogNormal(-1.0, 1.0), low=5e-3, high=20.0, start=0.4),
+        outputscale=Hyperparameter(LogNormal(0.0, 1.5), low=1e-2, high=1e2, start=1.0),
+        noise_variance=Hyperparameter(LogNormal(-9.0, 2.0), low=1e-6, high=1.0, start=1e-3),
+    )
 
 
 def random_grid_model(start: float = 1.0) -> Model:
@@ -72,13 +72,4 @@ def turbo_model() -> Model:
         outputscale=Hyperparameter(Flat(), low=0.05, high=20.0, start=1.0),
         noise_variance=Hyperparameter(Flat(), low=5e-4, high=0.2, start=5e-3),
         mean="constant",
-    )
-
-
-def _log_normal(kernel: KernelName, lengthscale: LogNormal, noise_variance: LogNormal) -> Model:
-    return Model(
-        kernel=kernel,
-        lengthscale=Hyperparameter(lengthscale, low=5e-3, high=20.0, start=0.4),
-        outputscale=Hyperparameter(LogNormal(0.0, 1.5), low=1e-2, high=1e2, start=1.0),
-        noise_variance=Hyperparameter(noise_variance, low=1e-6, high=1.0, start=1e-3),
     )

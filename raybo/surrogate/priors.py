@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -17,14 +16,6 @@ class LogNormal:
 
     log_median: float
     log_sd: float
-
-    @classmethod
-    def dimension_scaled(cls, d: int) -> LogNormal:
-        """For length-scales that grow with the dimension like distances do: medians sqrt(d) e^sqrt(2), log-sd sqrt(3).
-
-        Source: Hvarfner, Hellsten, Nardi (2024), "Vanilla Bayesian Optimization Performs Great in High Dimensions".
-        """
-        return cls(math.sqrt(2.0) + 0.5 * math.log(d), math.sqrt(3.0))
 
     def log_density(self, u: Array) -> tuple[Array, Array]:
         """Log density of u, and its derivative."""
@@ -41,11 +32,6 @@ class Gamma:
 
     shape: float
     rate: float
-
-    @classmethod
-    def of_mean_and_variance(cls, mean: float, variance: float) -> Gamma:
-        """The one with this mean and variance."""
-        return cls(mean * mean / variance, mean / variance)
 
     def log_density(self, u: Array) -> tuple[Array, Array]:
         """Log density of u, and its derivative."""

@@ -72,6 +72,17 @@ def posterior(kernel):
     return GP.of(Observations.of(X, -F), Model(kernel=kernel), THETA)
 
 
+def observing(gp, X, y):
+    """The GP conditioned on further observations, from scratch."""
+    return GP.of(gp.observations.with_more(X, y), gp.model, gp.theta)
+
+
+def covariance(gp, A, B):
+    """Posterior covariance of f between the rows of A and those of B."""
+    K = [gp.kernel.matrix(points, gp.X) for points in (A, B)]
+    return gp.kernel.matrix(A, B) - K[0] @ np.linalg.solve(gp.L @ gp.L.T, K[1].T)
+
+
 def prior(kernel, lengthscale, noise_variance, d=1):
     """A GP with unit outputscale and no data."""
     theta = np.log([*np.broadcast_to(lengthscale, d), 1.0, noise_variance])

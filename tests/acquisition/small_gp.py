@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from raybo.acquisition import LogExpectedImprovement, LogProbabilityOfImprovement
+
 
 class SmallGP:
     """A zero-mean GP with a Matern kernel (nu 1.5 or 2.5), conditioned on n observations."""
@@ -75,3 +77,27 @@ def gradient_error(acquisition, X, step=6e-6):
     shifts = step * np.eye(X.shape[1])
     numeric = np.stack([(acquisition.value(X + s) - acquisition.value(X - s)) / (2.0 * step) for s in shifts], axis=1)
     return np.abs(numeric - gradient).max() / np.abs(gradient).max()
+
+
+class Exponential:
+    """exp of an acquisition that is a logarithm."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def value(self, X):
+        return np.exp(self.log.value(X))
+
+    def value_and_gradient(self, X):
+        value, gradient = self.log.value_and_gradient(X)
+        return np.exp(value), np.exp(value)[:, None] * gradient
+
+
+def expected_improvement(gp, incumbent, nu=1.0):
+    """Expected improvement itself."""
+    return Exponential(LogExpectedImprovement(gp, incumbent, nu))
+
+
+def probability_of_improvement(gp, incumbent):
+    """Probability of improvement itself."""
+    return Exponential(LogProbabilityOfImprovement(gp, incumbent))

@@ -5,12 +5,11 @@ import pytest
 
 from raybo.acquisition import (
     Average,
-    ExpectedImprovement,
     LogAverage,
     LogExpectedImprovement,
     UpperConfidence,
 )
-from tests.acquisition.small_gp import gradient_error, random_gp
+from tests.acquisition.small_gp import expected_improvement, gradient_error, random_gp
 
 SCALES = (0.15, 0.3, 0.6, 1.2)
 
@@ -34,7 +33,7 @@ def test_log_average_is_the_log_of_the_mean_expected_improvement(samples):
     gps, incumbent = samples
     X = np.random.default_rng(1).random((50, 2))
     logs = LogAverage([LogExpectedImprovement(gp, incumbent) for gp in gps])
-    plain = Average([ExpectedImprovement(gp, incumbent) for gp in gps])
+    plain = Average([expected_improvement(gp, incumbent) for gp in gps])
     np.testing.assert_allclose(logs.value(X), np.log(plain.value(X)), rtol=1e-10)
     assert gradient_error(logs, X) < 1e-6
     assert gradient_error(plain, X) < 1e-6

@@ -58,11 +58,8 @@ def test_gradient_is_finite_where_f_is_known():
     np.testing.assert_array_equal(gradient, 0.5)
 
 
-def test_beta_is_kappa_squared():
+def test_without_exploration_it_is_the_mean():
     gp, X, _ = random_gp(2)
-    np.testing.assert_allclose(
-        UpperConfidence.from_beta(gp, 1.96).value(X), UpperConfidence(gp, 1.4).value(X), rtol=1e-12
-    )
     np.testing.assert_array_equal(UpperConfidence(gp, 0.0).value(X), gp.posterior(X)[0])
 
 

@@ -14,8 +14,8 @@ from scipy.stats import chi2
 from raybo.acquisition.gradient_information import DirectionCertainty, TraceReduction
 from raybo.solvers import solve
 from raybo.space import Float, Space
-from raybo.surrogate import GP, GradientAt, Model, Observations, gradient_posterior, joint_draws
-from tests.acquisition.oracles import PUBLISHED, X0, mixed_gp, mixed_points, posterior, prior
+from raybo.surrogate import GP, GradientAt, Model, Observations, joint_draws
+from tests.acquisition.oracles import PUBLISHED, X0, mixed_gp, mixed_points, observing, posterior, prior
 from tests.acquisition.small_gp import gradient_error
 
 KINDS = (TraceReduction, DirectionCertainty)
@@ -72,7 +72,7 @@ def test_the_reduction_is_what_conditioning_on_the_point_takes_away(z, seed):
     x = mixed_points(np.random.default_rng(seed), 1)[0]
     z = np.array([[z[0], 0.5, z[1]]])
     at = GradientAt.of(gp, x)
-    after = np.trace(gradient_posterior(gp.believing(z), x[None])[1][0])
+    after = GradientAt.of(gp.believing(z), x).trace
     reduction = TraceReduction(at).value(z)[0]
     assert reduction >= 0.0
     assert at.trace - reduction == pytest.approx(after, rel=1e-7, abs=1e-9)
@@ -86,8 +86,8 @@ def test_the_certainty_is_the_mean_over_outcomes_of_what_they_would_leave(kernel
     total = 0.0
     for node, weight in zip(nodes, weights / weights.sum(), strict=True):
         y = mean + math.sqrt(var[0] + 0.01) * node
-        mu, S = gradient_posterior(gp.append(z, y), X0[None])
-        total += weight * float(mu[0] @ np.linalg.solve(S[0], mu[0]))
+        after = GradientAt.of(observing(gp, z, y), X0)
+        total += weight * float(after.mean @ np.linalg.solve(after.cov, after.mean))
     assert DirectionCertainty(GradientAt.of(gp, X0)).value(z)[0] == pytest.approx(total, rel=1e-9)
 
 
@@ -151,10 +151,10 @@ def test_the_gradients_error_is_bounded_by_the_trace_as_often_as_theory_says():
     Exact draws of the gradient; 4,000 of them; false alarms below 1e-3 even if the bound held with equality.
     """
     gp, delta = posterior("rbf"), 0.2
-    _, cov = gradient_posterior(gp, X0[None])
+    cov = GradientAt.of(gp, X0).cov
     rng = np.random.default_rng(0)
-    errors = rng.multivariate_normal(np.zeros(2), cov[0], size=4_000)
-    share = np.mean((errors**2).sum(axis=1) <= 2.0 * math.log(1.0 / delta) * np.trace(cov[0]))
+    errors = rng.multivariate_normal(np.zeros(2), cov, size=4_000)
+    share = np.mean((errors**2).sum(axis=1) <= 2.0 * math.log(1.0 / delta) * np.trace(cov))
     assert share >= 1.0 - delta - 3.1 * math.sqrt(delta * (1.0 - delta) / 4_000)
     assert chi2.cdf(2.0 * math.log(1.0 / delta), 1) >= 1.0 - delta  # the worst case: all variance along one direction
 

@@ -8,17 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raybo.acquisition import (
-    ExpectedImprovement,
     LogExpectedImprovement,
     LogProbabilityOfImprovement,
-    ProbabilityOfImprovement,
     best_posterior_mean,
 )
 from raybo.acquisition.improvement import SERIES_FROM, log_tau
-from tests.acquisition.small_gp import FixedPosterior, gradient_error, random_gp
+from tests.acquisition.small_gp import (
+    FixedPosterior,
+    expected_improvement,
+    gradient_error,
+    probability_of_improvement,
+    random_gp,
+)
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803")
-ALL = [ExpectedImprovement, LogExpectedImprovement, ProbabilityOfImprovement, LogProbabilityOfImprovement]
+ALL = [expected_improvement, LogExpectedImprovement, probability_of_improvement, LogProbabilityOfImprovement]
 ROW = np.zeros((1, 1))  # a fixed posterior does not look at it
 
 
@@ -86,13 +90,13 @@ def test_log_tau_has_no_seam():
 def test_published_rescaled_values(u, std, nu, expected):
     """Wang & de Freitas (2014), eq. (8): u = (mean - incumbent) / std."""
     gp = FixedPosterior([u * std], [std])
-    assert ExpectedImprovement(gp, 0.0, nu).value(ROW)[0] == pytest.approx(expected, rel=1e-7)
+    assert expected_improvement(gp, 0.0, nu).value(ROW)[0] == pytest.approx(expected, rel=1e-7)
     assert LogExpectedImprovement(gp, 0.0, nu).value(ROW)[0] == pytest.approx(np.log(expected), rel=1e-7)
 
 
 def test_published_small_value():
     gp = FixedPosterior([-0.5], [0.5])
-    assert ExpectedImprovement(gp, 0.0, 0.1).value(ROW)[0] == pytest.approx(3.74e-26, rel=2e-3)
+    assert expected_improvement(gp, 0.0, 0.1).value(ROW)[0] == pytest.approx(3.74e-26, rel=2e-3)
 
 
 @given(mean=st.floats(-3, 3), std=st.floats(0.05, 3), incumbent=st.floats(-3, 3), nu=st.floats(0.3, 3))
@@ -109,20 +113,20 @@ def test_against_integration(mean, std, incumbent, nu):
         return 0.5 * width * np.sum(weights * function(f) * density)
 
     improvement = expectation(lambda f: f - incumbent, s)
-    assert ExpectedImprovement(gp, incumbent, nu).value(ROW)[0] == pytest.approx(improvement, rel=1e-8, abs=1e-200)
+    assert expected_improvement(gp, incumbent, nu).value(ROW)[0] == pytest.approx(improvement, rel=1e-8, abs=1e-200)
     probability = expectation(np.ones_like, std)
-    assert ProbabilityOfImprovement(gp, incumbent).value(ROW)[0] == pytest.approx(probability, rel=1e-8, abs=1e-200)
+    assert probability_of_improvement(gp, incumbent).value(ROW)[0] == pytest.approx(probability, rel=1e-8, abs=1e-200)
 
 
 @given(mean=st.floats(-30, 3), std=st.floats(1e-3, 3), incumbent=st.floats(-3, 3), nu=st.floats(0.1, 10))
 def test_logarithms_are_logarithms(mean, std, incumbent, nu):
     gp = FixedPosterior([mean], [std])
-    value = ExpectedImprovement(gp, incumbent, nu).value(ROW)[0]
+    value = expected_improvement(gp, incumbent, nu).value(ROW)[0]
     if value > 1e-290:
         assert LogExpectedImprovement(gp, incumbent, nu).value(ROW)[0] == pytest.approx(
             np.log(value), rel=1e-10, abs=1e-10
         )
-    probability = ProbabilityOfImprovement(gp, incumbent).value(ROW)[0]
+    probability = probability_of_improvement(gp, incumbent).value(ROW)[0]
     if probability > 1e-290:
         log_probability = LogProbabilityOfImprovement(gp, incumbent).value(ROW)[0]
         assert log_probability == pytest.approx(np.log(probability), rel=1e-10, abs=1e-10)
@@ -135,7 +139,7 @@ def test_gradient(acquisition, incumbent):
     assert gradient_error(acquisition(gp, incumbent), np.random.default_rng(1).random((60, 3))) < 1e-6
 
 
-@pytest.mark.parametrize("acquisition", [ExpectedImprovement, LogExpectedImprovement])
+@pytest.mark.parametrize("acquisition", [expected_improvement, LogExpectedImprovement])
 @pytest.mark.parametrize("nu", [0.2, 4.0])
 def test_gradient_when_rescaled(acquisition, nu):
     gp, _, y = random_gp(8, n=30, d=3)
@@ -163,14 +167,14 @@ def test_finite_where_f_is_known(acquisition):
         assert np.isfinite(values).all()
         assert np.isfinite(gradient).all()
     known = FixedPosterior([-0.5, 0.0, 0.5], [0.0, 0.0, 0.0])
-    np.testing.assert_allclose(ExpectedImprovement(known, 0.0).value(ROW), [0.0, 0.0, 0.5], atol=1e-11)
+    np.testing.assert_allclose(expected_improvement(known, 0.0).value(ROW), [0.0, 0.0, 0.5], atol=1e-11)
 
 
 def test_same_maximiser_as_the_logarithm():
     gp, _, y = random_gp(5, n=12)
     X = np.random.default_rng(0).random((500, 2))
     incumbent = float(y.max())
-    assert np.argmax(ExpectedImprovement(gp, incumbent).value(X)) == np.argmax(
+    assert np.argmax(expected_improvement(gp, incumbent).value(X)) == np.argmax(
         LogExpectedImprovement(gp, incumbent).value(X)
     )
 
@@ -194,7 +198,7 @@ def test_bounds_of_lemma_9():
     mean = f + ph * std * rng.uniform(-1.0, 1.0, m)
     ei = np.array(
         [
-            ExpectedImprovement(FixedPosterior([a], [s]), b, c).value(ROW)[0]
+            expected_improvement(FixedPosterior([a], [s]), b, c).value(ROW)[0]
             for a, s, b, c in zip(mean, std, top, nu, strict=True)
         ]
     )

@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from raybo.acquisition.look_ahead import FiniteLookAhead, OneShotLookAhead
-from tests.acquisition.oracles import BASE, BETA, FINITE, INNER, PUBLISHED, Z, mixed_gp, mixed_points, posterior
+from tests.acquisition.oracles import (
+    BASE,
+    BETA,
+    FINITE,
+    INNER,
+    PUBLISHED,
+    Z,
+    covariance,
+    mixed_gp,
+    mixed_points,
+    observing,
+    posterior,
+)
 from tests.acquisition.small_gp import gradient_error
 
 NOTHING = np.empty((0, 2))
@@ -33,20 +45,20 @@ def outcomes(gp, Z, base):
     """The posteriors after each imagined outcome, conditioned on in full."""
     mean, cov = gp.joint(Z)
     L = np.linalg.cholesky(cov + gp.noise_variance * np.eye(len(Z)))
-    return [gp.append(Z, mean + L @ e) for e in base]
+    return [observing(gp, Z, mean + L @ e) for e in base]
 
 
 # ---- one-shot
 
 
 def test_published_value_and_gradients(kernel):
-    told = PUBLISHED[kernel]
+    published = PUBLISHED[kernel]
     value, dZ, dX = one_shot(posterior(kernel), -BASE).value_and_gradient(Z[None], INNER[None])
-    assert -value[0] == pytest.approx(told["J"], rel=1e-9)
-    np.testing.assert_allclose(-dZ[0], told["dJ/dZ"], rtol=1e-8)
-    np.testing.assert_allclose(-dX[0, 0], told["dJ/dx1"], rtol=1e-9)
+    assert -value[0] == pytest.approx(published["J"], rel=1e-9)
+    np.testing.assert_allclose(-dZ[0], published["dJ/dZ"], rtol=1e-8)
+    np.testing.assert_allclose(-dX[0, 0], published["dJ/dx1"], rtol=1e-9)
     single, _, _ = one_shot(posterior(kernel), -BASE[:, :1]).value_and_gradient(Z[None, :1], INNER[None])
-    assert -single[0] == pytest.approx(told["J of one"], rel=1e-9)
+    assert -single[0] == pytest.approx(published["J of one"], rel=1e-9)
 
 
 def test_it_is_what_conditioning_on_each_outcome_gives(kernel):
@@ -122,26 +134,26 @@ def test_no_choice_of_inner_points_beats_the_best_one_for_each_outcome(kernel):
 
 
 def test_published_envelope_and_its_order(kernel):
-    gp, told = posterior(kernel), PUBLISHED[kernel]
+    gp, published = posterior(kernel), PUBLISHED[kernel]
     value = FiniteLookAhead(gp, BETA, FINITE).value(Z[:1])[0]
-    assert -value == pytest.approx(told["envelope"], rel=1e-9)
+    assert -value == pytest.approx(published["envelope"], rel=1e-9)
     after = lower_bound(gp.believing(Z[:1]), FINITE).max()
-    assert -after == pytest.approx(told["least"], abs=1e-6)
+    assert -after == pytest.approx(published["least"], abs=1e-6)
     assert value >= after  # and what is known now is no better than that
     assert after >= lower_bound(gp, FINITE).max()
 
 
 def test_published_nested_value_bounds_the_finite_one(kernel):
     """The inner maximum over the whole square, here a grid of it, at 16 Gauss-Hermite nodes."""
-    gp, told = posterior(kernel), PUBLISHED[kernel]
+    gp, published = posterior(kernel), PUBLISHED[kernel]
     nodes, weights = np.polynomial.hermite_e.hermegauss(16)
     grid = np.stack(np.meshgrid(np.linspace(0, 1, 201), np.linspace(0, 1, 201)), axis=-1).reshape(-1, 2)
     after = gp.believing(Z[:1])
     std = np.sqrt(after.posterior(grid)[1])
-    slopes = gp.covariance(grid, Z[:1])[:, 0] / np.sqrt(gp.posterior(Z[:1])[1][0] + 0.01)
+    slopes = covariance(gp, grid, Z[:1])[:, 0] / np.sqrt(gp.posterior(Z[:1])[1][0] + 0.01)
     level = gp.posterior(grid)[0] - BETA * std
     nested = sum(w * (level + slopes * x).max() for x, w in zip(nodes, weights / weights.sum(), strict=True))
-    assert -nested == pytest.approx(told["nested"], abs=2e-4)
+    assert -nested == pytest.approx(published["nested"], abs=2e-4)
     assert nested >= FiniteLookAhead(gp, BETA, FINITE).value(Z[:1])[0]
 
 
@@ -153,7 +165,7 @@ def test_the_envelope_is_the_integral_over_outcomes(seed):
     inner[3] = inner[1]  # equal lines
     after = gp.believing(z)
     level = gp.posterior(inner)[0] - BETA * np.sqrt(after.posterior(inner)[1])
-    slopes = gp.covariance(inner, z)[:, 0] / np.sqrt(gp.posterior(z)[1][0] + 0.01)
+    slopes = covariance(gp, inner, z)[:, 0] / np.sqrt(gp.posterior(z)[1][0] + 0.01)
     edges = np.linspace(-9.0, 9.0, 20_001)
     middle, mass = 0.5 * (edges[1:] + edges[:-1]), np.diff(ndtr(edges))
     numeric = float((level[:, None] + slopes[:, None] * middle).max(axis=0) @ mass)

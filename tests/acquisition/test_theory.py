@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from raybo.acquisition import LogExpectedImprovement, UpperConfidence, practical_kappa
-from raybo.solvers import SOLVERS, grid_size, multistart_ascent, random_grid, solve
-from raybo.solvers.inexactness import measure, running_sum
+from raybo.solvers import SOLVERS, Solution, grid_size, multistart_ascent, random_grid, solve
+from raybo.solvers.inexactness import measure
 from raybo.space import Float, Space
 from tests.acquisition.small_gp import SmallGP, random_gp
 
@@ -50,6 +50,11 @@ class Recorded:
         return self.function.value(X)
 
 
+def known(function, x):
+    """A solution that ends at x."""
+    return Solution(x=x, value=float(function.value(x[None])[0]), evaluations=1, seconds=0.0)
+
+
 @pytest.mark.parametrize("d", [1, 2])
 def test_regret_is_bounded_step_by_step_for_any_solver(d):
     """Noise-free f of known norm B, kappa = B: f* - f(x) <= (highest - acquisition(x)) + 2 B std(x), at every step."""
@@ -61,8 +66,8 @@ def test_regret_is_bounded_step_by_step_for_any_solver(d):
             gp = f.posterior(X)
             upper = UpperConfidence(gp, f.B)
             x = solve(solver, upper, cube, rng, size=5 * t).x[None]
-            start = random_grid(upper, cube, rng, size=1, extra=np.vstack([x, f.maximiser]))
-            highest = measure(upper, cube, rng, start, points=256).highest
+            both = np.vstack([x, f.maximiser])
+            highest = max(measure(upper, cube, rng, known(upper, z), points=256).highest for z in both)
             std = math.sqrt(gp.posterior(x)[1][0])
             regret = f.maximum - f(x)[0]
             assert regret <= highest - upper.value(x)[0] + 2.0 * f.B * std + 1e-9, (solver, t)
@@ -83,10 +88,8 @@ def test_cumulative_regret_is_bounded_by_gaps_and_deviations():
         deviations.append(math.sqrt(gp.posterior(found.x[None])[1][0]))
         regrets.append(f.maximum - f(found.x[None])[0])
         X = np.vstack([X, found.x])
-    steps = range(1, 31)
-    bound = running_sum(steps, gaps, 30) + 2.0 * f.B * np.cumsum(deviations)
-    assert np.all(np.cumsum(regrets) <= bound + 1e-9)
-    assert np.all(np.diff(running_sum(steps, gaps, 30)) >= 0.0)
+    assert np.all(np.cumsum(regrets) <= np.cumsum(gaps) + 2.0 * f.B * np.cumsum(deviations) + 1e-9)
+    assert min(gaps) >= 0.0
 
 
 def test_random_grid_against_its_point_nearest_to_the_maximiser():
@@ -108,9 +111,9 @@ def test_published_inexactness():
     """The best of the grid 0, 0.5, ..., 4 against the exact maximum, in the numerical example for Kim et al. (2025)."""
     gp = SmallGP(np.array([[0.0], [0.25], [0.625]]), np.array([0.2, -0.4, 0.7]), 0.25, nu=1.5)
     upper, cube, rng = UpperConfidence(gp, practical_kappa(2)), box(1), np.random.default_rng(0)
-    found = random_grid(upper, cube, rng, size=1, extra=np.arange(0.0, 4.5, 0.5)[:, None] / 4.0)
-    if found.x[0] != 0.875:  # the one random point was better than the grid
-        pytest.fail("choose another seed")
+    grid = np.arange(0.0, 4.5, 0.5)[:, None] / 4.0
+    found = known(upper, grid[np.argmax(upper.value(grid))])
+    assert found.x[0] == 0.875
     result = measure(upper, cube, rng, found, fixed_shift=1.0)
     assert result.highest == pytest.approx(1.306373690874, abs=1e-11)
     assert result.gap == pytest.approx(0.008276059662, abs=1e-11)

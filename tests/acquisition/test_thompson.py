@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.acquisition import Inflated, JointDraw, UpperConfidence, inexact_inflation
+from raybo.acquisition import Inflated, JointDraw, UpperConfidence
 from raybo.errors import NumericalError
 from raybo.solvers import random_grid
 from raybo.space import Float, Space
@@ -100,11 +100,8 @@ def test_inflated_function_draw():
     np.testing.assert_allclose(Inflated(gp, Plane(), 2.0).value(X), 2.0 * Plane().value(X) - mean.value(X), rtol=1e-12)
     np.testing.assert_allclose(Inflated(gp, Plane(), 1.0).value(X), Plane().value(X), rtol=1e-12)
     assert gradient_error(Inflated(gp, Plane(), 2.0), X) < 1e-6
-
-
-def test_inexact_inflation():
-    assert inexact_inflation(1.0, 5.0) == 0.0
-    assert inexact_inflation(0.8, 2.0) == pytest.approx(0.5)
-    for eta in (0.0, -0.1, 1.1):
-        with pytest.raises(ValueError, match="eta"):
-            inexact_inflation(eta)
+    wide = Inflated(gp, Plane(), 2.0, inflation=0.3)
+    std = np.sqrt(gp.posterior(X)[1])
+    xi = (Plane().value(X) - mean.value(X)) / std
+    np.testing.assert_allclose(wide.value(X), mean.value(X) + (2.0 * std + 0.3) * xi, rtol=1e-10)
+    assert gradient_error(wide, X) < 1e-6

@@ -7,20 +7,18 @@ import pytest
 
 from raybo.acquisition import (
     Average,
-    ExpectedImprovement,
     Inflated,
     JointDraw,
     LogAverage,
     LogExpectedImprovement,
     LogProbabilityOfImprovement,
-    ProbabilityOfImprovement,
     UpperConfidence,
 )
 from raybo.solvers import SOLVERS, solve
 from raybo.solvers.inexactness import measure
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.surrogate import GP, Model, Observations, draw_function
-from tests.acquisition.small_gp import SmallGP, gradient_error
+from tests.acquisition.small_gp import SmallGP, expected_improvement, gradient_error, probability_of_improvement
 
 CUBE = Space(
     {
@@ -44,9 +42,9 @@ def surrogate(lengthscale=0.5, n=25, cube=CUBE):
 
 MAKERS = {
     "ucb": lambda gp, top: UpperConfidence(gp, 2.0),
-    "ei": lambda gp, top: ExpectedImprovement(gp, top),
+    "ei": lambda gp, top: expected_improvement(gp, top),
     "log-ei": lambda gp, top: LogExpectedImprovement(gp, top, 1.7),
-    "pi": lambda gp, top: ProbabilityOfImprovement(gp, top),
+    "pi": lambda gp, top: probability_of_improvement(gp, top),
     "log-pi": lambda gp, top: LogProbabilityOfImprovement(gp, top),
     "mean of ucb": lambda gp, top: Average([UpperConfidence(g, 2.0) for g in (gp, surrogate(0.2))]),
     "log mean of ei": lambda gp, top: LogAverage([LogExpectedImprovement(g, top) for g in (gp, surrogate(0.2))]),

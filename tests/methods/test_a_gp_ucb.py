@@ -77,6 +77,18 @@ def test_length_scales_are_divided_and_all_else_is_kept():
     assert std_at_top(divided(fit, 50.0, history), KAPPA, points) > std_at_top(fit, KAPPA, points)
 
 
+@pytest.mark.parametrize("wanted", [0.0, 1.0, 2.5, 100.0])
+def test_of_all_divisors_it_takes_the_one_whose_bound_comes_nearest(wanted):
+    rng = np.random.default_rng(0)
+    X = rng.random((7, 2))
+    history = history_at(X[0], X, [hill(x) for x in X])
+    fit = fitted(history, uhe_model(), rng, estimate="lengthscale=0.4/0.8")
+    grown = methods.make("a-gp-ucb")._grown(fit, 1.21, wanted, history, np.random.default_rng(3))
+    points, grid = candidates(fit, history, np.random.default_rng(3)), 1.21 * 1.1 ** np.arange(41)
+    misses = [abs(wanted - 2 * KAPPA * std_at_top(divided(fit, h, history), KAPPA, points)) for h in grid]
+    assert grown == pytest.approx(grid[np.argmin(misses)], rel=1e-12)
+
+
 def test_it_explains_itself():
     method = methods.make("a-gp-ucb")
     tags = {"acquisition": "ucb", "mean": 0.5, "std": 0.1, "h": 1.0, "S": 12.0, "reference": 7.9}

@@ -7,7 +7,9 @@ import pytest
 
 import raybo
 from raybo.history import State
-from raybo.methods.model import APART
+from raybo.methods import make
+from raybo.methods.model import APART, fitted
+from raybo.surrogate import standard_model
 from tests.surrogate.conftest import naive_kernel
 
 GP_METHODS = ["gp-ucb", "gp-ts", "ei", "auto"]
@@ -73,6 +75,34 @@ def test_other_explorations(kappa):
         assert searcher.trials[4].tags["kappa"] == 2.5
 
 
+@pytest.mark.parametrize(
+    ("method", "solver", "c"),
+    [("gp-ucb", "lbfgsb", 1), ("gp-ucb", "random-grid", 2), ("gp-ts", "lbfgsb", 2), ("gp-ts", "random-grid", 3)],
+)
+def test_the_theorems_exploration_is_that_of_the_method_and_its_solver(method, solver, c):
+    """Kim, Liu, Chen (2025), Theorems 3, 7 and 8 and Algorithm 2 differ in the constant c alone."""
+    fixed = "lengthscale=0.3,outputscale=1,noise_variance=0.01"
+    options = {"kappa": "theory", "B": 0.5, "R": 0.2, "delta": 0.05, "hyperparameters": fixed}
+    searcher = run(method, 6, initial=5, solver=solver, **options)
+    X, kappa = searcher.history.X, searcher.ask().tags["kappa"]
+    K = np.array([[naive_kernel("matern52", a, b, [0.3, 0.3], [False, False]) for b in X] for a in X])
+    gain = 0.5 * np.linalg.slogdet(np.eye(6) + K / 0.01)[1]
+    assert kappa == pytest.approx(0.5 + 0.2 * np.sqrt(2.0 * (gain + 1.0 + np.log(c / 0.05))), rel=1e-9)
+
+
+@pytest.mark.parametrize("options", [{}, {"points_per_round": 2_500}, {"solver": "lbfgsb"}, {"solver": "nelder-mead"}])
+def test_inflation_widens_every_kind_of_draw(options):
+    """Joint on a small grid, of random features on a large one and under a climber: Theorem 4 knows no difference."""
+    history = run("gp-ts", 6, initial=5).history
+    plain, wide = (
+        make("gp-ts", initial=5, inflation=inflation, **options)
+        .propose(history, np.random.default_rng(4))
+        .tags["drawn"]
+        for inflation in (0.0, 20.0)
+    )
+    assert wide > plain + 5.0
+
+
 def test_inexactness_is_measured_when_asked_for():
     searcher = run("gp-ucb", 8, initial=4, diagnostics=2)
     measured = [trial.tags.get("inexactness") for trial in searcher.trials]
@@ -110,6 +140,22 @@ def test_sixty_four_points_in_flight_keep_apart(method):
     X = searcher.history.X_pending
     distance = np.sqrt(((X[:, None] - X[None]) ** 2).mean(axis=2))
     assert distance[np.triu_indices(64, 1)].min() >= APART
+
+
+@pytest.mark.parametrize("estimate", ["map", "uhe", "slice", "lengthscale=0.4"])
+def test_what_is_in_flight_takes_variance_away_and_leaves_the_mean(estimate):
+    searcher = run("ei", 9, initial=8, hyperparameters=estimate)
+    searcher.ask()
+    before = fitted(searcher.history, standard_model(), np.random.default_rng(0), estimate=estimate)
+    for _ in range(2):
+        searcher.ask()
+    after = fitted(searcher.history, standard_model(), np.random.default_rng(0), estimate=estimate)
+    newest, Z = searcher.history.X_pending[1:], np.random.default_rng(1).random((50, 2))
+    assert len(before.members) == len(after.members) == (10 if estimate == "slice" else 1)
+    for one, other in zip(before.members, after.members, strict=True):
+        assert other.n == one.n + 2
+        np.testing.assert_allclose(other.posterior(Z)[0], one.posterior(Z)[0], rtol=1e-8, atol=1e-9)
+        assert (other.posterior(newest)[1] < one.posterior(newest)[1]).all()
 
 
 @pytest.mark.parametrize("method", GP_METHODS)

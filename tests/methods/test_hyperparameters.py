@@ -63,7 +63,7 @@ def test_lengthscales_must_be_one_or_one_an_axis():
 
 
 def test_estimates_fix_nothing():
-    assert all(fixed_values("ei", name) == {} for name in ("map", "mcmc", "slice", "uhe"))
+    assert all(fixed_values(name) == {} for name in ("map", "mcmc", "slice", "uhe"))
 
 
 @pytest.mark.parametrize("method", ["gp-ucb", "gp-ts"])

@@ -16,7 +16,7 @@ from raybo.methods import make
 from raybo.methods.local import safest, window
 from raybo.methods.mpd import most_probable_ascent, walk
 from raybo.space import Categorical, Float, Space
-from raybo.surrogate import GP, GradientAt, Observations, gradient_posterior
+from raybo.surrogate import GP, GradientAt, Model, Observations
 from tests.acquisition.oracles import BETA, PUBLISHED, THETA, X0, F, X, posterior
 from tests.methods.studies import centres, coordinates, floats, hill, history_at, run, told
 
@@ -69,9 +69,9 @@ def test_the_direction_of_most_probable_ascent_is_the_published_one(kernel):
     direction, p = most_probable_ascent(gp, X0)
     np.testing.assert_allclose(direction, numbers["direction"], rtol=1e-8)
     assert p == pytest.approx(numbers["p"], rel=1e-9)
-    mean, cov = gradient_posterior(gp, X0[None])
-    uphill = mean[0] / np.linalg.norm(mean[0])
-    along = ndtr(uphill @ mean[0] / math.sqrt(uphill @ cov[0] @ uphill))
+    at = GradientAt.of(gp, X0)
+    uphill = at.mean / np.linalg.norm(at.mean)
+    along = ndtr(uphill @ at.mean / math.sqrt(uphill @ at.cov @ uphill))
     assert along == pytest.approx(numbers["p of the negative gradient"], rel=1e-9)
     assert along < p
 
@@ -92,14 +92,32 @@ def test_the_released_code_takes_the_normalised_direction_for_its_probability(ke
 
 def test_no_direction_ascends_more_probably():
     gp = posterior("rbf")
-    mean, cov = gradient_posterior(gp, X0[None])
+    at = GradientAt.of(gp, X0)
 
     def improbable(angle):
         v = np.array([math.cos(angle[0]), math.sin(angle[0])])
-        return -(v @ mean[0]) / math.sqrt(v @ cov[0] @ v)
+        return -(v @ at.mean) / math.sqrt(v @ at.cov @ v)
 
     best = min((minimize(improbable, [a]) for a in (0.0, 2.0, 4.0)), key=lambda r: r.fun).x[0]
     np.testing.assert_allclose(most_probable_ascent(gp, X0)[0], [math.cos(best), math.sin(best)], atol=1e-4)
+
+
+def test_the_walk_goes_on_exactly_while_ascent_is_probable_enough():
+    X, start = np.random.default_rng(0).random((30, 2)), np.array([0.2, 0.3])
+    gp = GP.of(Observations.of(X, -10.0 * ((X - 0.5) ** 2).sum(axis=1)), Model("rbf"), np.log([0.5, 0.5, 1.0, 2.0]))
+    lengths = []
+    for probability in (0.65, 0.9):
+        end, steps = walk(gp, start, probability, 0.01, "paper")
+        x = start
+        for _ in range(steps):
+            direction, p = most_probable_ascent(gp, x)
+            assert p >= probability
+            x = x + 0.01 * direction
+        np.testing.assert_allclose(end, x, rtol=1e-9)
+        assert ((end > 0.0) & (end < 1.0)).all()
+        assert most_probable_ascent(gp, end)[1] < probability
+        lengths.append(steps)
+    assert lengths[0] > lengths[1] > 5
 
 
 def test_the_walk_stops_where_ascent_is_no_longer_probable_and_stays_in_the_cube():
@@ -176,6 +194,21 @@ def test_the_window_holds_the_newest_results_and_failures_at_their_worst():
     assert (y[2:4] == y[:2].min()).all()
     np.testing.assert_array_equal(points[-1], coordinates(trial))
     assert window(History(floats(2).cube), 3)[0].shape == (0, 2)
+
+
+def test_what_looking_ahead_gains_does_not_depend_on_the_level_of_the_values():
+    options = {"batch": 2, "samples": 8, "lengthscale": 0.4, "outputscale": 1.0, "standardise": False}
+    gains = [
+        [
+            t.tags["gain"]
+            for t in run("la-min-ucb", 2, 7, lambda x, c=c: hill(x) + c, **options).trials
+            if "gain" in t.tags
+        ]
+        for c in (0.0, 100.0)
+    ]
+    assert len(gains[0]) == 2
+    np.testing.assert_allclose(gains[1], gains[0], atol=1e-3)
+    assert min(gains[0]) > 0.0
 
 
 @pytest.mark.parametrize("method", [*LOCAL, "ars"])

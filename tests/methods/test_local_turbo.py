@@ -9,7 +9,7 @@ import pytest
 
 from raybo.errors import MethodError
 from raybo.history import Record, State
-from raybo.methods import make
+from raybo.methods import make, turbo
 from raybo.methods.turbo import LEAST_LENGTH, Region, Turbo, latin_hypercube, perturbed
 from tests.methods.studies import coordinates, hill, run, run_workers
 
@@ -33,6 +33,40 @@ def test_a_run_begins_with_its_design_and_keeps_it():
     np.testing.assert_array_equal(np.sort(np.floor(6 * X), axis=0), np.repeat(np.arange(6)[:, None], 3, axis=1))
     assert all("fit" not in t.tags for t in searcher.trials[:6])
     assert "fit" in searcher.trials[6].tags
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The surrogate and the candidates of every draw, as a list that grows."""
+    seen, plain = [], turbo.joint_draws
+    monkeypatch.setattr(turbo, "joint_draws", lambda gp, X, rng: seen.append((gp, X)) or plain(gp, X, rng))
+    return seen
+
+
+def test_the_regions_sides_have_the_length_scales_ratios_and_its_own_volume(drawn):
+    """f changes along the first axis mostly: side_i = L l_i / geometric mean of l, about the best point."""
+    searcher = run("turbo", 2, 15, lambda x: -np.sin(9.0 * x[0]) - 0.3 * (x[1] - 0.5) ** 2, initial=12, seed=2)
+    region = Region(**searcher.trials[-1].tags["region"])
+    gp, X = drawn[-1]
+    side = region.length * gp.lengthscale / np.sqrt(np.prod(gp.lengthscale))
+    centre = gp.X[np.argmax(gp.posterior(gp.X)[0])]
+    expected = np.clip([centre - side / 2, centre + side / 2], 0.0, 1.0)
+    assert np.ptp(side) > 0.2  # else a cube would do as well
+    np.testing.assert_allclose([X.min(axis=0), X.max(axis=0)], expected, atol=0.03)
+
+
+def test_values_are_centred_by_their_median_and_divided_by_their_deviation(drawn):
+    searcher = run("turbo", 2, 9, lambda x: float(np.exp(5.0 * x[0])), initial=8)
+    y = np.array([trial.value for trial in searcher.trials[:8]])
+    assert abs(np.median(y) - y.mean()) > 0.1 * y.std()
+    np.testing.assert_allclose(np.sort(drawn[0][0].y), np.sort((y - np.median(y)) / y.std()), rtol=1e-9)
+
+
+def test_what_is_in_flight_is_believed_by_the_draw(drawn):
+    searcher = run("turbo", 2, 9, initial=8)
+    for _ in range(3):
+        searcher.ask()
+    assert [gp.n for gp, _ in drawn[-3:]] == [9, 10, 11]
 
 
 def test_three_successes_double_the_side_and_failures_halve_it():

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.history import State
-from raybo.methods import make
+from raybo.acquisition.look_ahead import OneShotLookAhead
+from raybo.history import Event, Kind, State
+from raybo.methods import la_min_ucb, make
 from raybo.methods.local import Iteration
 from raybo.searcher import Searcher
 from raybo.surrogate import GP, GradientAt, Observations
@@ -111,6 +112,22 @@ def test_exploration_looks_away_from_what_is_in_flight():
     searcher.tell(searcher.ask(), 0.0)
     x = sorted(float(coordinates(searcher.ask())[0]) for _ in range(2))
     assert x == pytest.approx([0.3, 0.7])  # the faces of the cube about the centre, one each
+
+
+@pytest.mark.parametrize("in_flight", [0, 2])
+def test_la_min_ucb_climbs_one_fixed_objective_with_those_in_flight_in_it(monkeypatch, in_flight):
+    """Imagined outcomes drawn anew at every evaluation would be noise to the climb."""
+    made = []
+    monkeypatch.setattr(la_min_ucb, "OneShotLookAhead", lambda *args: made.append(OneShotLookAhead(*args)) or made[-1])
+    searcher = Searcher(floats(2), "la-min-ucb", "max", 0, None, batch=2, samples=8, **KNOWN)
+    searcher.tell(searcher.ask(), 0.3)
+    history = searcher.history
+    for number in range(1, 1 + in_flight):
+        history.apply(Event(Kind.ASKED, number, {"x": [0.1 * number, 0.4], "tags": {}}))
+    make("la-min-ucb", batch=2, samples=8, **KNOWN).propose(history, np.random.default_rng(1))
+    (objective,) = made
+    assert objective.base.shape == (8, 2 + in_flight)
+    np.testing.assert_array_equal(objective.pending, history.X_pending)
 
 
 def test_what_la_min_ucb_has_in_flight_is_integrated_over():

@@ -96,6 +96,14 @@ def test_the_most_likely_scale_of_values_that_are_a_multiple_of_others():
     assert scales[1] == pytest.approx(7.0 * scales[0], rel=1e-9)
 
 
+def test_the_most_likely_scale_counts_repeated_values_one_by_one():
+    X, y = np.array([[0.1], [0.5], [0.1], [0.9], [0.1]]), np.array([0.3, -1.0, 0.5, 0.4, -0.2])
+    gp = GP.of(Observations.of(X, y), Model(), np.log([0.3, 1.0, 0.1]))
+    assert gp.n == 3
+    A = gp.kernel.matrix(X, X) + 0.1 * np.eye(5)
+    assert likely_scale(gp) == pytest.approx(math.sqrt(y @ np.linalg.solve(A, y) / 5), rel=1e-9)
+
+
 # ---- the counter, whatever comes
 
 
@@ -265,7 +273,7 @@ def test_it_explains_itself():
         ({"p": 1.0}, r"p must lie in \(0, 1\)"),
         ({"delta": 0.0}, r"delta must lie in \(0, 1\)"),
         ({"c1": 2.0}, "c2 must be a number above c1"),
-        ({"noise_variance": 0.0}, "noise_variance must be a positive number"),
+        ({"noise_variance": 0.0}, "noise_variance must be above 0"),
         ({"lower": 0.5, "upper": 0.1}, "0 < lower <= upper"),
         ({"lower": (0.1, 0.2), "upper": (1.0, 1.0, 1.0)}, "lower gives 2 length-scales for 3 axes"),
         ({"upper": math.inf}, "0 < lower <= upper"),

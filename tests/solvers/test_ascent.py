@@ -195,3 +195,12 @@ def test_differences_climb_as_high_as_gradients():
     assert climbs.values.max() == pytest.approx(climb(function, X, tolerance=1e-8, rounds=100).values.max(), abs=1e-4)
     assert search.evaluations == counted.rows
     assert counted.rows >= 11 * counted.calls
+
+
+def test_differences_are_the_gradient_inside_the_cube_and_one_sided_at_its_faces():
+    function, X = Waves(box(4)), np.random.default_rng(5).random((6, 4))
+    X[4], X[5, :2] = 0.0, 1.0
+    for rows, tolerance in ((slice(0, 4), 1e-7), (slice(4, 6), 1e-2)):
+        values, gradient = Search(function, box(4), gradient="fd").value_and_gradient(X[rows])
+        np.testing.assert_array_equal(values, function.value(X[rows]))
+        np.testing.assert_allclose(gradient, function.value_and_gradient(X[rows])[1], rtol=0, atol=tolerance)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raybo.solvers import grid_size, random_grid
-from tests.solvers.problems import DOMAINS, Counted, Hill, Waves, box
+from tests.solvers.problems import DOMAINS, Hill, Waves, box
 
 
 class Recorded:
@@ -85,16 +85,6 @@ def test_levels_are_drawn_uniformly():
     counts = np.unique(np.vstack(function.calls)[:, 1], return_counts=True)[1]
     assert len(counts) == 12
     assert ((counts - 1000.0) ** 2 / 1000.0).sum() < 48.9
-
-
-def test_extra_candidates_compete():
-    domain = DOMAINS["box"]
-    hill = Counted(Hill(domain))
-    found = random_grid(
-        hill, domain, np.random.default_rng(0), size=5, extra=np.vstack([hill.function.top, np.zeros(4)])
-    )
-    np.testing.assert_array_equal(found.x, hill.function.top)
-    assert found.evaluations == 7
 
 
 def test_sizes():

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raybo.solvers import SOLVERS, solve
-from raybo.solvers.inexactness import Inexactness, accuracy, measure, running_sum
+from raybo.solvers import SOLVERS, Solution, solve
+from raybo.solvers.inexactness import Inexactness, accuracy, measure
 from tests.solvers.problems import DOMAINS, Broken, Flat, Hill, Narrow, Nothing, Waves, every_point
 
 
@@ -48,7 +48,8 @@ def test_the_reference_finds_the_maximum():
 def test_the_solution_itself_is_polished():
     """Its hill is too narrow for the reference set."""
     domain = DOMAINS["box"]
-    found = solve("random-grid", Narrow(), domain, np.random.default_rng(0), size=1, extra=np.full((1, 4), 0.82))
+    x = np.full(4, 0.82)
+    found = Solution(x=x, value=float(Narrow().value(x[None])[0]), evaluations=1, seconds=0.0)
     result = measure(Narrow(), domain, np.random.default_rng(0), found, points=64)
     assert found.value > 0.0
     assert result.highest == pytest.approx(1.0, abs=1e-9)
@@ -100,12 +101,3 @@ def test_accuracy_is_a_share(value, gain, shift):
         assert eta == 1.0
     if value + shift > 0.0:
         assert eta == pytest.approx((value + shift) / (value + gain + shift))
-
-
-def test_running_sums_interpolate_between_measured_steps():
-    np.testing.assert_allclose(running_sum([10, 20], [0.1, 0.3], 25)[[0, 9, 14, 19, 24]], [0.1, 1.0, 1.8, 3.1, 4.6])
-    np.testing.assert_allclose(running_sum([1, 2, 3], [0.5, 0.0, 0.25], 3), [0.5, 0.5, 0.75])
-    np.testing.assert_allclose(running_sum([30], [0.2], 50)[-1], 10.0)  # never counted as exact
-    for steps, amounts in (([], []), ([1, 2], [0.1])):
-        with pytest.raises(ValueError, match="one amount a measured step"):
-            running_sum(steps, amounts, 5)

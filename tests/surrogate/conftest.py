@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.surrogate import GP, KERNELS, Flat, Gamma, Hyperparameter, LogNormal, Model, Observations, random_grid_model
+from raybo.surrogate import (
+    GP,
+    KERNELS,
+    Flat,
+    Gamma,
+    GradientAt,
+    Hyperparameter,
+    LogNormal,
+    Model,
+    Observations,
+    random_grid_model,
+)
 
 STEP = 6e-6  # of central differences: the error of f's own rounding and of the third derivative meet here
 PAPER = random_grid_model()
@@ -54,6 +65,24 @@ def naive_posterior(gp, X):
     A = naive_matrix(gp, gp.X, gp.X) + np.diag(gp.observations.noise(gp.noise_variance))
     K = naive_matrix(gp, X, gp.X)
     return K @ np.linalg.solve(A, gp.y), naive_matrix(gp, X, X) - K @ np.linalg.solve(A, K.T)
+
+
+def naive_log_marginal(gp):
+    """The log marginal likelihood of a GP's observations, one by one, by a dense solve."""
+    A = naive_matrix(gp, gp.X, gp.X) + np.diag(gp.observations.noise(gp.noise_variance))
+    r = gp.y - gp.prior_mean
+    return -0.5 * (r @ np.linalg.solve(A, r) + np.linalg.slogdet(A)[1] + len(r) * np.log(2 * np.pi))
+
+
+def told(gp, X, y):
+    """The GP conditioned on further observations, from scratch."""
+    return GP.of(gp.observations.with_more(X, y), gp.model, gp.theta)
+
+
+def gradient_posterior(gp, x):
+    """Mean (d,) and covariance (d, d) of the gradient of f at x."""
+    at = GradientAt.of(gp, x)
+    return at.mean, at.cov
 
 
 def points(rng, m):

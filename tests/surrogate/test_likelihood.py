@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 
 from raybo.surrogate import GP, Hyperparameter, Likelihood, Observations, uhe_model
 from raybo.surrogate.likelihood import packed_places
-from tests.surrogate.conftest import PAPER, STEP, flat, model, naive_matrix
+from tests.surrogate.conftest import PAPER, STEP, flat, model, naive_log_marginal, naive_matrix
 
 THETA = np.log([0.4, 0.9, 0.7, 1.3, 0.01])
 
@@ -32,7 +32,6 @@ def test_the_value_is_the_density_of_a_normal(kernel, mixed):
     likelihood = Likelihood(mixed, flat(kernel))
     assert likelihood.log_posterior(THETA)[0] == pytest.approx(expected, rel=1e-11)
     assert likelihood.log_density(THETA) == pytest.approx(expected, rel=1e-11)
-    assert gp.log_marginal_likelihood == pytest.approx(expected, rel=1e-11)
 
 
 def test_published_value_of_the_random_grid_model():
@@ -56,11 +55,9 @@ def test_published_values_of_the_uhe_model():
 
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("mean", ["zero", "constant"])
-@pytest.mark.parametrize("known", [False, True])
-def test_the_gradient_is_that_of_central_differences(kernel, mixed, shared, mean, known):
+def test_the_gradient_is_that_of_central_differences(kernel, mixed, shared, mean):
     X, y = np.vstack([mixed.X, mixed.X[:4]]), np.append(mixed.y, [0.1, 0.2, 0.3, 0.4])
-    noise = np.resize([0.02, 0.3, 0.1], 13) if known else None
-    repeated = Observations.of(X, y, mixed.categorical, noise)
+    repeated = Observations.of(X, y, mixed.categorical)
     likelihood = Likelihood(repeated, model(kernel, shared_lengthscale=shared, mean=mean))
     theta = np.log([0.5, 1.3, 0.02]) if shared else np.log([0.4, 0.9, 0.7, 1.3, 0.02])
     assert gradient_error(likelihood, theta) < 1e-6
@@ -74,14 +71,12 @@ def test_any_number_of_points_will_do(n):
 
 
 @pytest.mark.parametrize("mean", ["zero", "constant"])
-@pytest.mark.parametrize("known", [False, True])
-def test_merging_repeats_leaves_the_likelihood_as_it_was(kernel, mean, known):
+def test_merging_repeats_leaves_the_likelihood_as_it_was(kernel, mean):
     rng = np.random.default_rng(0)
     X = np.repeat(rng.random((5, 2)), [1, 4, 2, 1, 3], axis=0)
     y = rng.standard_normal(11)
-    noise = np.repeat([0.1, 0.2, 0.0, 0.1, 0.5], [1, 4, 2, 1, 3]) if known else None
-    merged = Observations.of(X, y, known_noise=noise)
-    single = Observations(X, y, np.ones(11), np.zeros(11), (False, False), noise)
+    merged = Observations.of(X, y)
+    single = Observations(X, y, np.ones(11), np.zeros(11), (False, False))
     assert len(merged.X) == 5
     m = flat(kernel, mean=mean)
     for theta in np.log([[0.3, 0.5, 1.1, 0.05], [0.1, 2.0, 0.4, 0.3], [1.0, 0.2, 3.0, 0.01]]):
@@ -89,7 +84,6 @@ def test_merging_repeats_leaves_the_likelihood_as_it_was(kernel, mean, known):
         assert a[0] == pytest.approx(b[0], rel=1e-10)
         np.testing.assert_allclose(a[1], b[1], rtol=1e-8, atol=1e-9)
         gps = [GP.of(o, m, theta) for o in (merged, single)]
-        assert gps[0].log_marginal_likelihood == pytest.approx(gps[1].log_marginal_likelihood, rel=1e-10)
         assert gps[0].information_gain == pytest.approx(gps[1].information_gain, rel=1e-10)
 
 
@@ -104,7 +98,7 @@ def test_the_constant_mean_is_the_most_likely_one(kernel, mixed):
     assert value == pytest.approx(max(others), abs=1e-5)
     gp = GP.of(shifted, flat(kernel, mean="constant"), THETA)
     assert gp.prior_mean == pytest.approx(shifts[np.argmax(others)], abs=1e-3)
-    assert gp.log_marginal_likelihood == pytest.approx(value, rel=1e-11)
+    assert naive_log_marginal(gp) == pytest.approx(value, rel=1e-11)
 
 
 def test_a_matrix_that_needs_jitter_still_has_a_likelihood():

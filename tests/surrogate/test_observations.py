@@ -24,19 +24,10 @@ def test_points_one_ulp_apart_are_different_and_zeros_of_either_sign_are_not():
     assert len(Observations.of(X, np.arange(4.0)).X) == 3
 
 
-def test_points_of_different_known_noise_stay_apart():
-    X = np.array([[0.5], [0.5], [0.5]])
-    o = Observations.of(X, np.array([1.0, 2.0, 3.0]), known_noise=np.array([0.1, 0.4, 0.1]))
-    np.testing.assert_allclose(o.y, [2.0, 2.0])
-    np.testing.assert_allclose(o.noise(0.1), [0.1, 0.5])
-    np.testing.assert_allclose(o.single_noise(0.1), [0.2, 0.5])
-
-
 def test_the_first_points_are_those():
-    o = Observations.of(np.array([[0.5], [0.1], [0.5]]), np.array([1.0, 2.0, 3.0]), known_noise=np.full(3, 0.1))
+    o = Observations.of(np.array([[0.5], [0.1], [0.5]]), np.array([1.0, 2.0, 3.0]))
     first = o.first(1)
     np.testing.assert_array_equal([first.X[0, 0], first.y[0], first.counts[0], first.scatter[0]], [0.5, 2.0, 2.0, 2.0])
-    assert len(first.known_noise) == 1
     np.testing.assert_array_equal(o.first(9).X, o.X)
 
 
@@ -59,7 +50,7 @@ def test_merging_keeps_totals(rows):
 
 def test_thinning_keeps_the_best_and_spreads_over_the_rest_in_order():
     rng = np.random.default_rng(4)
-    o = Observations.of(rng.random((1_500, 2)), rng.standard_normal(1_500), known_noise=np.full(1_500, 0.1))
+    o = Observations.of(rng.random((1_500, 2)), rng.standard_normal(1_500))
     kept = o.thinned(300)
     assert kept.X.shape == (300, 2)
     place = np.array([np.flatnonzero((o.X == x).all(axis=1))[0] for x in kept.X])
@@ -67,4 +58,3 @@ def test_thinning_keeps_the_best_and_spreads_over_the_rest_in_order():
     assert set(np.argsort(-o.y)[:60]) <= set(place)
     assert np.diff(place).max() < 20
     np.testing.assert_array_equal(kept.y, o.y[place])
-    assert len(kept.known_noise) == 300

@@ -16,7 +16,6 @@ from raybo.surrogate import (
     LogNormal,
     Model,
     Normal,
-    dimension_scaled_model,
     gibo_model,
     random_grid_model,
     standard_model,
@@ -49,15 +48,6 @@ def test_published_gamma_densities():
     value, _ = Gamma(1e-3, 10.0).log_density(np.log([0.1, 0.5, 1.0]))
     expected = np.array([-7.9071789, -11.9055695, -16.9048763])
     np.testing.assert_allclose(value - value[0], expected - expected[0], atol=2e-7)
-
-
-def test_a_gamma_of_given_mean_and_variance():
-    assert Gamma.of_mean_and_variance(1e-3, 10.0) == Gamma(pytest.approx(1e-7), pytest.approx(1e-4))
-
-
-def test_the_dimension_scaled_prior_grows_like_distances():
-    assert LogNormal.dimension_scaled(1) == LogNormal(math.sqrt(2.0), math.sqrt(3.0))
-    assert LogNormal.dimension_scaled(16).log_median == pytest.approx(math.sqrt(2.0) + math.log(4.0))
 
 
 def test_fixed_hyperparameters_have_no_prior_and_no_freedom():
@@ -102,4 +92,3 @@ def test_the_presets_are_the_published_ones():
     assert gibo.mean == turbo_model().mean == "constant"
     assert standard_model("rbf").kernel == "rbf"
     assert standard_model().lengthscale.prior == LogNormal(-1.0, 1.0)
-    assert dimension_scaled_model(9).lengthscale.prior == LogNormal.dimension_scaled(9)
