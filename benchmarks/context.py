@@ -1,29 +1,33 @@
-"""Time of the methods over contexts, side by side in one run on one thread.
+"""Methods over contexts: time side by side in one run on one thread, and regret beside the published code's.
 
-python -m benchmarks.context [--evaluations 100] [--seeds 1] [--methods gp-ucb,sbo-kde,...] [--ask 100]
-
-First the whole studies of the published runtime comparison: 100 evaluations of Ackley's function in two numbers and one
-context, 10 of them the design. Then where the time of one suggestion of sbo-kde goes, with 1,024 atoms.
+First whole studies of the published runtime comparison: 100 evaluations of Ackley's function in two numbers and one
+context, 10 of them the design, in seconds of the processor. Then one suggestion of sbo-kde with 1,024 atoms, and where
+its time goes. Then the cumulative regret of the expectation on Ackley and Newsvendor, as in the experiments
+context-fig1 and context-fig1-newsvendor; the targets are what the published code reaches, on Ackley its range's end.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from raybo import methods
+from benchmarks.figures import Figure, Figures, at_most, command
+from benchmarks.searches import processes, published
+from raybo import Searcher, methods
 from raybo.acquisition import ContextConfidence
 from raybo.context import Density, Expectation, best_expected, fit_joint
-from raybo.history import Event, History, Kind
-from raybo.space import Array, Float, Space
+from raybo.experiments import Entry, Problem
+from raybo.history import History
 from raybo.threads import limit_threads
+from trials.context import ackley
+from trials.papers.unknown_context import ACKLEY, DRBO, FIRST_SEED, NEWSVENDOR, OPTIONS, SBO
 
-METHODS = "gp-ucb,sbo-kde,drbo-kde,stableopt,drbo-mmd-minimax,drbo-mmd"
-PUBLISHED = {  # seconds for 100 evaluations, Huang et al. (2024), table 1
+QUICK = {"seeds": 2, "names": "sbo-kde,drbo-kde"}
+PUBLISHED = {  # seconds for 100 evaluations, table 1
     "gp-ucb": 11.35,
     "sbo-kde": 30.57,
     "drbo-kde": 180.61,
@@ -31,91 +35,90 @@ PUBLISHED = {  # seconds for 100 evaluations, Huang et al. (2024), table 1
     "drbo-mmd-minimax": 119.04,
     "drbo-mmd": 5254.65,
 }
-DECISIONS, CONTEXTS = Space({"x1": Float(0, 1), "x2": Float(0, 1)}), Space({"c": Float(0, 1)})
+TARGETS = {"drbo-kde": 3.0, "drbo-mmd": 20.0}  # times sbo-kde's
+assert ackley.context is not None
+DECISIONS, CONTEXTS = ackley.space, ackley.context
+REGRETS = [  # and the highest that is as good as the published code
+    (ACKLEY, SBO, 258.0),
+    (ACKLEY, DRBO, 258.0),
+    (NEWSVENDOR, SBO, 13.4),
+    (NEWSVENDOR, DRBO, 13.8),
+]
 
 
-def ackley(x: Array, c: Array) -> float:
-    """On [0, 1]^3, maximised; 0 at the middle."""
-    z = 65.536 * np.concatenate([x, c]) - 32.768
-    return float(20.0 * np.exp(-0.2 * np.sqrt(np.mean(z * z))) + np.exp(np.mean(np.cos(2.0 * np.pi * z))) - 20.0 - np.e)
-
-
-def study(name: str, evaluations: int, seed: int) -> tuple[History, float]:
-    """A whole study's history, and the seconds that its proposals took."""
-    history, environment = History(DECISIONS.cube, 1.0, CONTEXTS.cube), np.random.default_rng(seed)
-    method, seconds = methods.make(name, kappa=1.5, initial=10), 0.0
-    for number in range(evaluations):
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
+def study(name: str, evaluations: int) -> tuple[History, float]:
+    """A whole study's history on Ackley, and the processor's seconds that its proposals took."""
+    searcher = Searcher(DECISIONS, name, "max", 0, evaluations, CONTEXTS, **OPTIONS)
+    seconds = 0.0
+    for _ in range(evaluations):
         begun = time.process_time()
-        proposal = method.propose(history, rng)
+        trial = searcher.ask()
         seconds += time.process_time() - begun
-        c = np.clip(environment.normal(0.5, 0.15, 1), 0.0, 1.0)
-        history.apply(Event(Kind.ASKED, number, {"x": proposal.x.tolist(), "tags": proposal.tags}))
-        history.apply(Event(Kind.TOLD, number, {"value": ackley(proposal.x, c), "c": c.tolist()}))
-    return history, seconds
+        result = ackley(trial.config)
+        searcher.tell(trial, result[ackley.metric], {name: result[name] for name in CONTEXTS.names})
+    return searcher.history, seconds
 
 
-def median_seconds(action: Callable[[], object], repeats: int = 7) -> float:
-    """Of several calls of a function without arguments."""
+def median_milliseconds(action: Callable[[], object], repeats: int = 7) -> float:
+    """Of several calls of a function without arguments, by the processor's clock."""
     seconds = []
     for _ in range(repeats):
         begun = time.process_time()
         action()
         seconds.append(time.process_time() - begun)
-    return statistics.median(seconds)
+    return 1e3 * statistics.median(seconds)
 
 
-def where_it_goes(n: int) -> None:
-    """The parts of one suggestion of sbo-kde with n finished trials."""
-    history, _ = study("sbo-kde", n, 0)
-    rng = np.random.default_rng(0)
-    density = Density.of(history.contexts, CONTEXTS.cube)
+def parts(history: History) -> dict[str, Callable[[], object]]:
+    """The parts of one suggestion of sbo-kde."""
+    rng, cube = np.random.default_rng(0), CONTEXTS.cube
+    density = Density.of(history.contexts, cube)
     joint = fit_joint(history, density, rng)
     acquisitions = {}
     for m in (64, 1024):
         atoms, p = density.atoms(m, rng)
-        acquisitions[m] = ContextConfidence(joint.gp, atoms, Expectation(p), 1.5)
+        acquisitions[m] = ContextConfidence(joint.gp, atoms, Expectation(p), OPTIONS["kappa"])
     some, one = rng.random((512, 2)), rng.random((1, 2))
-    method = methods.make("sbo-kde", kappa=1.5, initial=10)
-    parts = {
-        "the whole suggestion": lambda: method.propose(history, np.random.default_rng(1)),
-        "density and 1,024 atoms": lambda: Density.of(history.contexts, CONTEXTS.cube).atoms(1024, rng),
+    return {
+        "density and 1,024 atoms": lambda: Density.of(history.contexts, cube).atoms(1024, rng),
         "fit from nothing": lambda: fit_joint(history, density, rng),
         "512 candidates, 64 atoms": lambda: acquisitions[64].value(some),
         "one gradient, 1,024 atoms": lambda: acquisitions[1024].value_and_gradient(one),
         "the recommendation": lambda: best_expected(history),
     }
-    for part, action in parts.items():
-        print(f"  {part:26s} {1e3 * median_seconds(action):8.1f} ms")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--evaluations", type=int, default=100)
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--methods", default=METHODS)
-    parser.add_argument("--ask", type=int, default=100, help="finished trials of the suggestion that is taken apart")
-    arguments = parser.parse_args()
+def cumulative_regret(problem: Problem, entry: Entry, seed: int) -> float:
+    """Of the expectation over contexts, the design included."""
+    assert problem.optimum is not None
+    found = published(problem, entry, FIRST_SEED + seed)
+    return float(np.sum(problem.optimum - found.metric("expected")))
+
+
+def figures(names: str = ",".join(PUBLISHED), evaluations: int = 100, seeds: int = 5) -> Figures:
+    """Times, one suggestion taken apart, regrets."""
     with limit_threads(1):
-        study("sbo-kde", 12, 0)  # loads what is loaded once
-        print(f"{arguments.evaluations} evaluations of Ackley 2+1, seconds of one processor (published: 100)")
-        print(f"{'method':18s} {'seconds':>8s} {'/ sbo-kde':>10s} {'published':>10s} {'/ sbo-kde':>10s}")
-        names = arguments.methods.split(",")
-        rounds: dict[str, list[float]] = {name: [] for name in names}
-        for seed in range(arguments.seeds):
-            for name in names:
-                rounds[name].append(study(name, arguments.evaluations, seed)[1])
-        seconds = {name: statistics.median(values) for name, values in rounds.items()}
-        base = seconds.get("sbo-kde", float("nan"))
-        for name in names:
-            published = PUBLISHED.get(name, float("nan"))
-            print(
-                f"{name:18s} {seconds[name]:8.2f} {seconds[name] / base:10.2f} {published:10.2f} "
-                f"{published / PUBLISHED['sbo-kde']:10.2f}"
-            )
-        print(f"sbo-kde with {arguments.ask} finished trials")
-        where_it_goes(arguments.ask)
+        study("sbo-kde", 12)  # loads what is loaded once
+        history, base = study("sbo-kde", evaluations)
+        for name in names.split(","):
+            seconds = base if name == "sbo-kde" else study(name, evaluations)[1]
+            published = PUBLISHED[name] / PUBLISHED["sbo-kde"]
+            note = f"{seconds:.1f} s; published {published:.1f} times, {PUBLISHED[name]:.0f} s"
+            what = f"{evaluations} suggestions of {name} over sbo-kde's"
+            found = at_most(TARGETS.get(name, np.inf), seconds / base, what, note=note)
+            yield found if name in TARGETS else Figure(what, found.measured)
+        method = methods.make("sbo-kde", **OPTIONS)
+        taken = median_milliseconds(lambda: method.propose(history, np.random.default_rng(1)))
+        yield at_most(250, taken, f"one suggestion of sbo-kde, n = {evaluations}, 1,024 atoms", "ms")
+        detail = ", ".join(f"{part} {median_milliseconds(action):.1f}" for part, action in parts(history).items())
+        yield Figure("its parts, in ms", detail)
+    if seeds:
+        with processes() as pool:
+            for problem, entry, target in REGRETS:
+                regrets = list(pool.map(partial(cumulative_regret, problem, entry), range(seeds)))
+                what = f"cumulative regret, {problem.name}, {entry.name}, mean of {seeds}"
+                yield at_most(target, statistics.mean(regrets), what, unit="")
 
 
 if __name__ == "__main__":
-    main()
+    command(figures)

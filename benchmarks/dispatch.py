@@ -1,21 +1,29 @@
-"""Trials per second through a whole study, journal included, beside a bare loop over the same number of Ray tasks.
+"""Trials per second through a whole study, journal included, beside a bare loop over Ray tasks and beside Ray Tune.
 
-python -m benchmarks.dispatch [--trials 1000] [--workers 2] [--rounds 3]
+The trials do nothing and the method is `random`. The rounds of the study and of the bare loop, `ray.wait` over as many
+tasks, take turns on one Ray. Ray Tune runs the same function from the same space by its random search on the same Ray,
+fewer of them as it is slow: as it comes, and with reuse_actors, without which every trial starts a process.
 """
 
 from __future__ import annotations
 
-import argparse
+import contextlib
+import io
 import statistics
 import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import raybo
+from benchmarks.figures import Figure, Figures, at_least, command, missing
+from benchmarks.searches import unit_space
 from raybo.engine.connection import ray_for_study
 
-SPACE = raybo.Space({f"x{i}": raybo.Float(0, 1) for i in range(5)})
+QUICK = {"trials": 500, "rounds": 1, "tune_trials": 10}
+SPACE = unit_space(5)
+TUNES_DEFAULTS = "study over Ray Tune as it comes"
 
 
 @raybo.objective(space=SPACE, metric="value", mode="max")
@@ -25,9 +33,9 @@ def no_op(config: dict[str, float]) -> float:
 
 
 def bare_loop(ray: Any, trials: int, workers: int) -> float:
-    """Seconds for the same number of no-op tasks, as many in flight, with `ray.wait`."""
+    """Trials a second of the same number of no-op tasks, as many in flight, with `ray.wait`."""
     task = ray.remote(num_cpus=1, max_retries=0)(lambda config: 0.0)
-    config = {name: 0.5 for name in SPACE.names}
+    config = dict.fromkeys(SPACE.names, 0.5)
     ray.get([task.remote(config) for _ in range(workers)])
     begun = time.perf_counter()
     running = [task.remote(config) for _ in range(workers)]
@@ -38,42 +46,60 @@ def bare_loop(ray: Any, trials: int, workers: int) -> float:
         if submitted < trials:
             running.append(task.remote(config))
             submitted += 1
-    return time.perf_counter() - begun
+    return trials / (time.perf_counter() - begun)
 
 
 def study(trials: int, workers: int) -> float:
-    """Seconds from the first proposal to the last result of a study with `random`, by its journal's clock."""
+    """Trials a second of a study, from the first proposal to the last result by its journal's clock."""
     with tempfile.TemporaryDirectory() as directory:
-        found = raybo.tune(
-            no_op, trials=trials, method="random", seed=0, workers=workers, storage=Path(directory, "study.db")
-        )
-    asked = [event for event in found.events if event.trial is not None]
-    return seconds_between(asked[0].at, asked[-1].at)
+        storage = Path(directory, "study.db")
+        found = raybo.tune(no_op, trials=trials, method="random", seed=0, workers=workers, storage=storage)
+    at = [datetime.fromisoformat(event.at) for event in found.events if event.trial is not None]
+    return trials / (at[-1] - at[0]).total_seconds()
 
 
-def seconds_between(begin: str, end: str) -> float:
-    """Seconds between two instants in ISO 8601."""
-    from datetime import datetime
+def ray_tune(trials: int, workers: int, reuse_actors: bool) -> float:
+    """Trials a second of Ray Tune's function API, from `fit` to its end, after a short run that loads it."""
+    from ray import tune
 
-    return (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
+    def run(trials: int) -> float:
+        with tempfile.TemporaryDirectory() as directory, contextlib.redirect_stdout(io.StringIO()):
+            tuner = tune.Tuner(
+                lambda config: {"value": 0.0},
+                param_space={name: tune.uniform(0, 1) for name in SPACE.names},
+                tune_config=tune.TuneConfig(num_samples=trials, reuse_actors=reuse_actors),
+                run_config=tune.RunConfig(storage_path=directory, verbose=0),
+            )
+            begun = time.perf_counter()
+            results = tuner.fit()
+        assert not results.errors
+        return trials / (time.perf_counter() - begun)
+
+    run(workers)
+    return run(trials)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=1000)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
-    arguments = parser.parse_args()
-    rows = []
-    with ray_for_study(None, arguments.workers) as ray:
-        study(50, arguments.workers)
-        for _ in range(arguments.rounds):
-            bare = arguments.trials / bare_loop(ray, arguments.trials, arguments.workers)
-            ours = arguments.trials / study(arguments.trials, arguments.workers)
-            rows.append((bare, ours, ours / bare))
-            print(f"bare loop {bare:7.0f} /s    study {ours:7.0f} /s    ratio {ours / bare:.2f}", flush=True)
-    print(f"median ratio {statistics.median(row[2] for row in rows):.2f} over {arguments.rounds} rounds")
+def figures(trials: int = 1_000, workers: int = 2, rounds: int = 3, tune_trials: int = 40) -> Figures:
+    """The study over the bare loop, and over Ray Tune."""
+    with ray_for_study(None, workers) as ray:
+        study(50, workers)
+        bare, ours = [], []
+        for _ in range(rounds):
+            bare.append(bare_loop(ray, trials, workers))
+            ours.append(study(trials, workers))
+        rate = statistics.median(ours)
+        ratio = statistics.median(a / b for a, b in zip(ours, bare, strict=True))
+        note = f"{rate:.0f} and {statistics.median(bare):.0f} trials a second, median of {rounds} rounds"
+        yield at_least(0.6, ratio, "study over a bare loop of Ray tasks", note=note)
+        try:
+            slow, fast = (ray_tune(tune_trials, workers, reuse_actors) for reuse_actors in (False, True))
+        except ImportError:
+            yield missing(TUNES_DEFAULTS, "ray[tune]")
+            return
+        yield at_least(30, rate / slow, TUNES_DEFAULTS, note=f"it runs {slow:.2g} trials a second")
+        note = f"{rate / fast:.3g} times (it runs {fast:.2g} trials a second)"
+        yield Figure("study over Ray Tune with reuse_actors", note)
 
 
 if __name__ == "__main__":
-    main()
+    command(figures)

@@ -1,34 +1,37 @@
-"""Local methods: one step with many axes beside the same step made of BoTorch's parts, and a study of la-min-ucb.
-
-python -m benchmarks.local [--dimensions 100] [--results 500] [--batch 20] [--rounds 3] [--evaluations 300]
+"""Local methods: one step with many axes beside the same step made of BoTorch's parts, and studies of la-min-ucb.
 
 A step is what min-ucb does in an iteration: a fit of all hyperparameters to the results, `batch` exploration points
 chosen one after the other (64 raw points and 5 climbs each), and the move to the highest lower bound. Both sides do it
 on the same results, on one thread, from the same start of the hyperparameters. BoTorch's side uses its standard parts:
 fit_gpytorch_mll, optimize_acqf, and the trace criterion in torch, whose solves with the data's covariance are made once
-a point. Where torch and botorch are missing, its lines are left out. All seconds are the processor's, so that what else
-the machine does hardly matters; a study's are those of its asks.
+a point. All seconds are the processor's, so that what else the machine does hardly matters; a study's are those of its
+asks. CartPole is one episode an evaluation, as in the experiment local-fig3-cartpole.
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
+import contextlib
+import importlib.util
 import time
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import raybo
+from benchmarks.figures import Figure, Figures, at_least, at_most, command, missing
+from benchmarks.searches import processes, published
 from raybo.history import Event, History, Kind
 from raybo.methods import min_ucb  # so that scipy's threads are there to be limited
 from raybo.threads import limit_threads
+from trials.papers.local import EXPERIMENTS, OURS
 
+QUICK = {"rounds": 1, "seeds": 2}
 DELTA, NOISE, BETA, LOW, HIGH = 0.2, 0.01, 3.0, 0.05, 2.0
 
 
-def results(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def points(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Points around the cube's centre, as local search leaves them, and noisy values of a smooth function there."""
     rng = np.random.default_rng(seed)
     X = 0.5 + 2.0 * DELTA * (rng.random((n, d)) - 0.5)
@@ -158,38 +161,52 @@ def study(evaluations: int, d: int, form: str) -> tuple[float, float, float]:
     return sum(seconds), max(seconds), best
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--dimensions", type=int, default=100)
-    parser.add_argument("--results", type=int, default=500)
-    parser.add_argument("--batch", type=int, default=20)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--evaluations", type=int, default=300)
-    arguments = parser.parse_args()
-    n, d, batch = arguments.results, arguments.dimensions, arguments.batch
+def cart_pole(evaluations: int, seed: int) -> float:
+    """The best return that la-min-ucb sees on CartPole, as in the experiment local-fig3-cartpole."""
+    experiment = next(experiment for experiment in EXPERIMENTS if experiment.name == "local-fig3-cartpole")
+    entry = next(entry for entry in experiment.entries if entry.name == OURS)
+    return float(published(experiment.problems[0], entry, seed, evaluations).metric("return").max())
+
+
+def figures(
+    dimensions: int = 100, results: int = 500, batch: int = 20, rounds: int = 3, evaluations: int = 300, seeds: int = 5
+) -> Figures:
+    """The step beside BoTorch's, studies of la-min-ucb, and CartPole."""
     with limit_threads(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # BoTorch's, about inputs that are not standardised and the like
-        print(f"one step, d = {d}, n = {n}, {batch} exploration points; seconds of fit, exploration, move, and in all")
-        totals: dict[str, list[float]] = {"raybo": [], "BoTorch": []}
-        for seed in range(arguments.rounds):
-            X, y = results(n, d, seed)
-            for name, step in (("raybo", raybo_step), ("BoTorch", botorch_step)):
-                try:
-                    parts = step(X, y, batch)
-                except ImportError as missing:
-                    print(f"  {name:8} left out: {missing}")
-                    continue
-                totals[name].append(sum(parts))
-                print(f"  {name:8}" + "".join(f" {part:8.2f}" for part in (*parts, sum(parts))), flush=True)
-        if totals["BoTorch"]:
-            ratio = statistics.median(totals["BoTorch"]) / statistics.median(totals["raybo"])
-            print(f"  median ratio of the whole step: {ratio:.1f}")
-        if arguments.evaluations:
-            print(f"la-min-ucb, d = 25, {arguments.evaluations} evaluations: seconds in all, longest ask, best centre")
-            for form in ("one-shot", "finite"):
-                total, longest, best = study(arguments.evaluations, 25, form)
-                print(f"  {form:8} {total:8.1f} {longest:8.2f} {best:8.3f}", flush=True)
+        yield from steps(dimensions, results, batch, rounds)
+        for form in ("one-shot", "finite"):
+            total, longest, best = study(evaluations, 25, form)
+            what = f"la-min-ucb, {form}, {evaluations} evaluations, d = 25"
+            yield at_most(60, total, what, "s", f"longest ask {longest:.2f} s, best centre {best:.3f}")
+    what, target = f"CartPole, seeds of {seeds} that reach 500 within 50 evaluations", f"at least {seeds // 2 + 1}"
+    if importlib.util.find_spec("gymnasium") is None or importlib.util.find_spec("mujoco") is None:
+        yield missing(what, "gymnasium[mujoco]", target)
+        return
+    with processes() as pool:
+        best_returns = list(pool.map(partial(cart_pole, 50), range(seeds)))
+    reached = sum(value >= 500 for value in best_returns)
+    yield Figure(what, str(reached), target, reached > seeds // 2)
+
+
+def steps(d: int, n: int, batch: int, rounds: int) -> Figures:
+    """BoTorch's step over ours."""
+    ours, theirs = [], []
+    what = f"BoTorch's step over min-ucb's, d = {d}, n = {n}, {batch} points"
+    for seed in range(rounds):
+        X, y = points(n, d, seed)
+        ours.append(raybo_step(X, y, batch))
+        with contextlib.suppress(ImportError):
+            theirs.append(botorch_step(X, y, batch))
+    median = np.median([sum(parts) for parts in ours])
+    fit, explore, move = np.median(ours, axis=0)
+    if theirs:
+        other = np.median([sum(parts) for parts in theirs])
+        yield at_least(5, other / median, what, note=f"{other:.1f} and {median:.2f} s, median of {rounds}")
+    else:
+        yield missing(what, "botorch", "at least 5 times")
+    yield Figure("min-ucb's step: fit, exploration, move", f"{fit:.2f}, {explore:.2f} and {move:.2f} s")
 
 
 if __name__ == "__main__":
-    main()
+    command(figures)

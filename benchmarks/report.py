@@ -1,9 +1,11 @@
-"""Seconds and size of the report of a study: `python -m benchmarks.report [TRIALS]`."""
+"""Seconds and size of the report and the pictures of a study of 1,000 trials of eight parameters.
+
+Among the parameters are integers and a category; one trial in twenty has failed.
+"""
 
 from __future__ import annotations
 
 import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -11,15 +13,18 @@ from pathlib import Path
 import numpy as np
 
 import raybo
+from benchmarks.figures import Figure, Figures, command, missing
 from raybo.history import Event, Kind
 from raybo.journal import Description
 from raybo.report import draw
 from raybo.searcher import Searcher
 from raybo.study import Study
 
+QUICK: dict[str, object] = {}
+
 
 def study_of(trials: int) -> Study:
-    """A study of eight parameters, among them integers and categories, with one failure in twenty."""
+    """The study, made without running anything."""
     space = raybo.Space(
         {
             **{f"rate{i}": raybo.Float(1e-4, 1.0, log=True) for i in range(3)},
@@ -42,21 +47,23 @@ def study_of(trials: int) -> Study:
     return Study(Description("benchmark", "accuracy", "max", space.to_json(), "random", 0), events)
 
 
-def main() -> None:
-    """Print a row a form."""
-    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
+def figures(trials: int = 1_000) -> Figures:
+    """A figure a form."""
     study = study_of(trials)
-    print(f"{trials} trials of {study.space.d} parameters")
     with tempfile.TemporaryDirectory() as folder:
         for name in ("report.html", "picture.png", "picture.svg"):
-            path = Path(folder, name)
+            path, what = Path(folder, name), f"{name}, {trials:,} trials"
             wall, processor = time.perf_counter(), time.process_time()
-            draw(study, path)
+            try:
+                draw(study, path)
+            except raybo.MissingExtra:
+                yield missing(what, "matplotlib")
+                continue
             seconds = time.perf_counter() - wall, time.process_time() - processor
             megabytes = path.stat().st_size / 1e6
-            print(f"{name:12s} {seconds[0]:.1f} s ({seconds[1]:.1f} s of processor), {megabytes:.2f} MB")
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+            yield Figure(what, f"{seconds[0]:.1f} s ({seconds[1]:.1f} of processor), {megabytes:.1f} MB")
+    yield Figure("peak memory", f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 
 
 if __name__ == "__main__":
-    main()
+    command(figures)

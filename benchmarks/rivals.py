@@ -1,31 +1,33 @@
 """One suggestion of raybo beside one of BoTorch and of Optuna's GPSampler: time, and regret after equal evaluations.
 
-pip install 'raybo[benchmarks]' && python -m benchmarks.rivals [--seeds 10] [--trials 60] [--methods auto,ei]
-
-Time: median over the asks around n = 100 in 6 dimensions, on one thread, each told in turn, in one run. BoTorch:
-SingleTaskGP, log EI, `optimize_acqf` with 10 restarts and 512 raw samples. Optuna: GPSampler as it comes. Quality:
-simple regret on four functions after `--trials` evaluations, median and quartiles over the seeds, ten Sobol points
-first for BoTorch and raybo, Optuna's own start-up for Optuna.
+pip install 'raybo[benchmarks]' for both of them. Time: median over the asks around n = 100 in 6 dimensions, on one
+thread, each told in turn, in one run. BoTorch: SingleTaskGP, log EI, `optimize_acqf` with 10 restarts and 512 raw
+samples. Optuna: GPSampler as it comes. Quality: simple regret on four functions after `--trials` evaluations, median
+and quartiles over the seeds, ten Sobol points first for BoTorch and raybo, Optuna's own start-up for Optuna.
+`--seeds 0` leaves the quality out, `--asks 0` the time.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import raybo
+from benchmarks.figures import Figure, Figures, at_least, command, missing
+from benchmarks.searches import processes
 from raybo.threads import limit_threads
 from trials.synthetic import PROBLEMS
 
-FUNCTIONS = ("branin", "hartmann6", "ackley", "rosenbrock")
+QUICK = {"seeds": 1, "asks": 6, "problems": "branin,hartmann6"}
+N = 100  # observations around which an ask is timed
 Ask = Callable[[], dict[str, float]]
-Tell = Callable[[dict[str, float], float], None]
+Tell = Callable[[dict[str, float], float], object]
 
 
 def raybo_rival(space: raybo.Space, method: str, seed: int, trials: int) -> tuple[Ask, Tell]:
@@ -37,7 +39,7 @@ def raybo_rival(space: raybo.Space, method: str, seed: int, trials: int) -> tupl
         asked.append(searcher.ask())
         return dict(asked[-1].config)
 
-    return ask, lambda config, value: searcher.tell(asked[-1], value) and None
+    return ask, lambda config, value: searcher.tell(asked[-1], value)
 
 
 def botorch_rival(space: raybo.Space, seed: int, initial: int = 10) -> tuple[Ask, Tell]:
@@ -81,9 +83,10 @@ def optuna_rival(space: raybo.Space, seed: int) -> tuple[Ask, Tell]:
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(sampler=optuna.samplers.GPSampler(seed=seed), direction="minimize")
-    distributions = {
-        name: optuna.distributions.FloatDistribution(p.low, p.high)
-        for name, p in zip(space.names, space.parameters.values(), strict=True)
+    distributions: dict[str, Any] = {
+        name: optuna.distributions.FloatDistribution(parameter.low, parameter.high)
+        for name, parameter in zip(space.names, space.parameters.values(), strict=True)
+        if isinstance(parameter, raybo.Float)
     }
     asked: list[Any] = []
 
@@ -91,13 +94,18 @@ def optuna_rival(space: raybo.Space, seed: int) -> tuple[Ask, Tell]:
         asked.append(study.ask(distributions))
         return dict(asked[-1].params)
 
-    return ask, lambda config, value: study.tell(asked[-1], value) and None
+    return ask, lambda config, value: study.tell(asked[-1], value)
 
 
-def rivals(methods: list[str], space: raybo.Space, seed: int, trials: int) -> dict[str, tuple[Ask, Tell]]:
-    """Everybody, fresh."""
-    ours = {f"raybo {method}": raybo_rival(space, method, seed, trials) for method in methods}
-    return {**ours, "BoTorch": botorch_rival(space, seed), "Optuna GPSampler": optuna_rival(space, seed)}
+RIVALS: dict[str, tuple[str, float, Callable[[raybo.Space, int], tuple[Ask, Tell]]]] = {  # package, target, who
+    "BoTorch": ("botorch", 10.0, botorch_rival),
+    "Optuna's GPSampler": ("optuna, or the torch that it needs,", 5.0, optuna_rival),
+}
+
+
+def rival(name: str, space: raybo.Space, seed: int, trials: int) -> tuple[Ask, Tell]:
+    """A rival by its name, or raybo with a method's; ImportError where it is missing."""
+    return RIVALS[name][2](space, seed) if name in RIVALS else raybo_rival(space, name, seed, trials)
 
 
 def signed(name: str, config: dict[str, float]) -> float:
@@ -108,61 +116,92 @@ def signed(name: str, config: dict[str, float]) -> float:
     return float(value if known.mode == "min" else -value)
 
 
-def time_table(methods: list[str], n: int, asks: int) -> None:
-    """Milliseconds of a suggestion around n observations of Hartmann-6."""
-    space = PROBLEMS["hartmann6"].objective.space
-    print(f"one suggestion around n = {n}, d = {space.d}, one thread: median over {asks} asks")
-    medians = {}
-    for name, (ask, tell) in rivals(methods, space, 0, n + asks).items():
-        seconds = []
-        for i in range(n + asks // 2):
+def ask_seconds(name: str, asks: int) -> float | None:
+    """Median seconds of the asks around N observations of Hartmann-6; None where it, or what it needs, is missing."""
+    seconds: list[float] = []
+    try:
+        searched("hartmann6", N + asks // 2, name, 0, seconds)
+    except ImportError:
+        return None
+    return statistics.median(seconds[-asks:])
+
+
+def regret(problem: str, trials: int, name: str, seed: int) -> float:
+    """Simple regret of one search; NaN where the rival, or what it needs, is missing."""
+    known = PROBLEMS[problem]
+    try:
+        lowest = searched(problem, trials, name, seed, [])
+    except ImportError:
+        return float("nan")
+    return lowest - (known.optimum if known.mode == "min" else -known.optimum)
+
+
+def searched(problem: str, trials: int, name: str, seed: int, seconds: list[float]) -> float:
+    """The lowest value of one search on one thread; the seconds of each ask are added to the list."""
+    ask, tell = rival(name, PROBLEMS[problem].objective.space, seed, trials)
+    lowest = np.inf
+    with limit_threads(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the rivals' experimental features
+        for _ in range(trials):
             begun = time.perf_counter()
             config = ask()
-            if i >= n - asks // 2:
-                seconds.append(time.perf_counter() - begun)
-            tell(config, signed("hartmann6", config))
-        medians[name] = statistics.median(seconds)
-    for name, median in medians.items():
-        ratios = "  ".join(f"{medians[m] / median:6.1f} x {m}" for m in ("BoTorch", "Optuna GPSampler"))
-        print(f"  {name:18s} {1e3 * median:8.1f} ms   time of the others over it: {ratios}", flush=True)
+            seconds.append(time.perf_counter() - begun)
+            value = signed(problem, config)
+            tell(config, value)
+            lowest = min(lowest, value)
+    return lowest
 
 
-def quality_table(methods: list[str], seeds: int, trials: int) -> None:
-    """Simple regret after the same number of evaluations."""
-    print(f"simple regret after {trials} evaluations: median [quartiles] over {seeds} seeds")
-    for problem in FUNCTIONS:
-        space, optimum = PROBLEMS[problem].objective.space, PROBLEMS[problem].optimum
-        best: dict[str, list[float]] = {}
-        for seed in range(seeds):
-            for name, (ask, tell) in rivals(methods, space, seed, trials).items():
-                lowest = np.inf
-                for _ in range(trials):
-                    config = ask()
-                    value = signed(problem, config)
-                    tell(config, value)
-                    lowest = min(lowest, value)
-                best.setdefault(name, []).append(lowest - optimum)
-        for name, regrets in best.items():
-            low, median, high = np.quantile(regrets, [0.25, 0.5, 0.75])
-            print(f"  {problem:12s} {name:18s} {median:9.2e} [{low:.2e}, {high:.2e}]", flush=True)
+def times(methods: list[str], asks: int) -> Figures:
+    """Each rival's suggestion over ours."""
+    theirs = {name: ask_seconds(name, asks) for name in RIVALS}
+    for method in methods:
+        ours = ask_seconds(method, asks)
+        assert ours is not None
+        for name, seconds in theirs.items():
+            package, target, _ = RIVALS[name]
+            what = f"{name}'s suggestion over {method}'s, n = {N}, d = 6"
+            if seconds is None:
+                yield missing(what, package, f"at least {target:g} times")
+            else:
+                yield at_least(target, seconds / ours, what, note=f"{1e3 * seconds:.0f} and {1e3 * ours:.1f} ms")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--methods", default="auto,ei")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--trials", type=int, default=60)
-    parser.add_argument("--asks", type=int, default=20)
-    parser.add_argument("--only", choices=["time", "quality"])
-    arguments = parser.parse_args()
-    methods = arguments.methods.split(",")
-    warnings.simplefilter("ignore")  # of the rivals' experimental features
-    with limit_threads(1):
-        if arguments.only != "quality":
-            time_table(methods, 100, arguments.asks)
-        if arguments.only != "time":
-            quality_table(methods, arguments.seeds, arguments.trials)
+def qualities(methods: list[str], problems: list[str], seeds: int, trials: int) -> Figures:
+    """Our median regret on each problem, which should be no higher than each rival's."""
+    with processes() as pool:
+        for problem in problems:
+            found = {
+                name: np.quantile(
+                    list(pool.map(partial(regret, problem, trials, name), range(seeds))), [0.25, 0.5, 0.75]
+                )
+                for name in (*methods, *RIVALS)
+            }
+            theirs = [found[name][1] for name in RIVALS if not np.isnan(found[name][1])]
+            for name, (low, median, high) in found.items():
+                what = f"{problem}, {name}, regret after {trials} evaluations, median of {seeds}"
+                text = f"{median:.2g} [{low:.2g}, {high:.2g}]"
+                if np.isnan(median):
+                    yield missing(what, RIVALS[name][0])
+                elif name in RIVALS or not theirs:
+                    yield Figure(what, text)
+                else:
+                    yield Figure(what, text, f"at most {min(theirs):.2g}", bool(median <= min(theirs)))
+
+
+def figures(
+    methods: str = "auto",
+    seeds: int = 10,
+    trials: int = 60,
+    asks: int = 20,
+    problems: str = "branin,hartmann6,ackley,rosenbrock",
+) -> Figures:
+    """Times, and then qualities."""
+    if asks:
+        yield from times(methods.split(","), asks)
+    if seeds:
+        yield from qualities(methods.split(","), problems.split(","), seeds, trials)
 
 
 if __name__ == "__main__":
-    main()
+    command(figures)

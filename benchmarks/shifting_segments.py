@@ -1,23 +1,23 @@
 """What it is worth to tell raybo the context: hyperparameters for validation data whose mix of segments shifts.
 
-    python -m benchmarks.shifting_segments --seeds 12 --trials 40
-
 Every run tunes trials/shifting_segments.py with as many trials. Context-blind tuning is not told which mix each trial
-met, and recommends the best trial that it saw; the others are told. What is printed is the mean loss over all mixes of
+met, and recommends the best trial that it saw; the others are told. What is measured is the mean loss over all mixes of
 what each recommends, from every held-out row, and how often it is better than the first method's with the same seed.
 """
 
 from __future__ import annotations
 
-import argparse
+from functools import partial
 
 import numpy as np
 
-import raybo
-from trials.shifting_segments import shifting_segments
+from benchmarks.figures import Figure, Figures, command, missing
+from benchmarks.searches import processes, search
 
+QUICK = {"seeds": 2}
+BLIND = "gp-ucb, blind"
 RUNS = {  # name: method, whether it is told the context
-    "gp-ucb, blind": ("gp-ucb", False),
+    BLIND: ("gp-ucb", False),
     "auto, blind": ("auto", False),
     "gp-ucb, context declared": ("gp-ucb", True),
     "sbo-kde": ("sbo-kde", True),
@@ -25,35 +25,36 @@ RUNS = {  # name: method, whether it is told the context
 }
 
 
-def recommended(method: str, told: bool, seed: int, trials: int) -> float:
+def recommended(method: str, told: bool, trials: int, seed: int) -> float:
     """The mean loss over all mixes of what a run recommends."""
-    context = shifting_segments.context if told else None
-    searcher = raybo.Searcher(shifting_segments.space, method, "min", seed, trials, context)
-    expected = {}
-    for _ in range(trials):
-        trial = searcher.ask()
-        result = shifting_segments(trial.config, seed=seed)
-        expected[trial.number] = result["expected"]
-        searcher.tell(trial, result["loss"], context={"hard_share": result["hard_share"]} if told else None)
-    return float(expected[searcher.best.number])
+    from trials.shifting_segments import shifting_segments
+
+    found = search(shifting_segments.with_settings(seed=seed), method, seed, trials, context=told)
+    return found.results[found.best]["expected"]
 
 
-def main() -> None:
-    """Run every method with every seed, and print a line a method."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=12)
-    parser.add_argument("--trials", type=int, default=40)
-    arguments = parser.parse_args()
-    found = {
-        name: np.array([recommended(*run, seed, arguments.trials) for seed in range(arguments.seeds)])
-        for name, run in RUNS.items()
-    }
-    first = next(iter(found.values()))
-    print(f"{'':26} mean loss   median   worst   better than the first")
-    for name, losses in found.items():
-        won = f"{np.sum(losses < first)} of {arguments.seeds}"
-        print(f"{name:26} {losses.mean():9.4f} {np.median(losses):8.4f} {losses.max():7.4f}   {won}")
+def figures(seeds: int = 12, trials: int = 40) -> Figures:
+    """A figure a method; that of the density estimates should be below blind tuning's."""
+    try:
+        import xgboost  # noqa: F401  # what the objective trains
+    except ImportError:
+        yield missing("mean loss over all mixes", "xgboost")
+        return
+    with processes() as pool:
+        first: np.ndarray | None = None
+        for name, (method, told) in RUNS.items():
+            losses = np.array(list(pool.map(partial(recommended, method, told, trials), range(seeds))))
+            what, text = f"mean loss over all mixes, {name}", f"{losses.mean():.4f}, worst {losses.max():.4f}"
+            if first is None:
+                first = losses
+                yield Figure(f"{what}, {seeds} seeds", text)
+                continue
+            text += f", better than blind in {np.sum(losses < first)} of {seeds}"
+            if "kde" in name:
+                yield Figure(what, text, f"below {first.mean():.4f}", bool(losses.mean() < first.mean()))
+            else:
+                yield Figure(what, text)
 
 
 if __name__ == "__main__":
-    main()
+    command(figures)

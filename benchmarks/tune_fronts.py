@@ -1,16 +1,13 @@
 """The same trials under three fronts: Ray Tune with RayboSearch, Ray Tune with OptunaSearch, and `raybo tune`.
 
-python -m benchmarks.tune_fronts [--trials 60] [--workers 2] [--method auto]
-
 The objective sleeps 50 ms. Wall time begins when the front is called, with Ray already running, and ends with its
-result. Below it: what a callback of RayboSearch takes, and what a suggestion does, measured beside a study as long.
+result; Tune reuses its processes and writes no logs. Then what a suggestion and the other callbacks of RayboSearch
+take, by themselves, in a study as long.
 """
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
-import logging
 import os
 import statistics
 import tempfile
@@ -20,7 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import raybo
+from benchmarks.figures import Figure, Figures, at_most, command, missing
+from raybo.engine.connection import ray_for_study
 
+QUICK = {"trials": 30}
 NAMES = ("a", "b", "c", "d")
 SPACE = raybo.Space({name: raybo.Float(0, 1) for name in NAMES})
 SECONDS = 0.05
@@ -38,14 +38,12 @@ def sleeper(config: dict[str, float]) -> dict[str, float]:
     return {"loss": loss(config)}
 
 
-def under_tune(search: Any, trials: int, workers: int) -> Callable[[], float]:
+def under_tune(tune: Any, search: Any, trials: int, workers: int) -> Callable[[], float]:
     """A run of a Tuner with a search algorithm; its best value."""
 
     def run() -> float:
-        from ray import tune
-
         with tempfile.TemporaryDirectory() as directory:
-            results = tune.Tuner(
+            tuner = tune.Tuner(
                 lambda config: {"loss": loss(config)},
                 param_space={name: tune.uniform(0, 1) for name in NAMES},
                 tune_config=tune.TuneConfig(
@@ -57,10 +55,17 @@ def under_tune(search: Any, trials: int, workers: int) -> Callable[[], float]:
                     reuse_actors=True,
                 ),
                 run_config=tune.RunConfig(storage_path=directory, verbose=0),
-            ).fit()
-        return float(results.get_best_result().metrics["loss"])
+            )
+            return float(tuner.fit().get_best_result().metrics["loss"])
 
     return run
+
+
+def best_of(study: raybo.Study) -> float:
+    """Its best value."""
+    value = study.best.value
+    assert value is not None
+    return value
 
 
 def callbacks(method: str, trials: int) -> dict[str, list[float]]:
@@ -87,61 +92,39 @@ def callbacks(method: str, trials: int) -> dict[str, list[float]]:
     return taken
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=60)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--method", default="auto")
-    given = parser.parse_args()
+def figures(trials: int = 60, workers: int = 2, method: str = "auto") -> Figures:
+    """A figure a front, and one a callback."""
+    if importlib.util.find_spec("pyarrow") is None:  # without which Tune is not imported
+        yield missing("trials under Ray Tune", "ray[tune]")
+        return
     os.environ.update(RAY_AIR_NEW_OUTPUT="0", TUNE_DISABLE_AUTO_CALLBACK_LOGGERS="1")
+    work = f"{trials} trials of {1e3 * SECONDS:g} ms, {workers} workers"
+    with ray_for_study(None, workers) as ray, tempfile.TemporaryDirectory() as directory:
+        from ray import tune  # not before its environment is set
 
-    import ray
+        from raybo.integrations.ray_tune import RayboSearch
 
-    from raybo.integrations.ray_tune import RayboSearch
+        ray.get([ray.remote(loss).remote(dict.fromkeys(NAMES, 0.0)) for _ in range(workers)])  # the workers are up
+        fronts = {"Ray Tune, RayboSearch": under_tune(tune, RayboSearch(method=method, seed=0), trials, workers)}
+        if importlib.util.find_spec("optuna"):
+            from ray.tune.search.optuna import OptunaSearch
 
-    with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as directory:
-        ray.init(
-            address="local",
-            num_cpus=given.workers,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            _temp_dir=directory,
+            fronts["Ray Tune, OptunaSearch"] = under_tune(tune, OptunaSearch(seed=0), trials, workers)
+        storage = Path(directory, "study.db")
+        fronts["raybo tune"] = lambda: best_of(
+            raybo.tune(sleeper, trials=trials, method=method, seed=0, workers=workers, storage=storage)
         )
-        try:
-            ray.get([ray.remote(loss).remote({}) for _ in range(given.workers)])  # the workers are up
-            fronts = {
-                "Ray Tune, RayboSearch": under_tune(
-                    RayboSearch(method=given.method, seed=0), given.trials, given.workers
-                )
-            }
-            if importlib.util.find_spec("optuna"):
-                from ray.tune.search.optuna import OptunaSearch
-
-                fronts["Ray Tune, OptunaSearch"] = under_tune(OptunaSearch(seed=0), given.trials, given.workers)
-            fronts["raybo tune"] = lambda: float(
-                raybo.tune(
-                    sleeper,
-                    trials=given.trials,
-                    method=given.method,
-                    seed=0,
-                    workers=given.workers,
-                    storage=Path(directory, "study.db"),
-                ).best.value
-                or 0.0
-            )
-            print(f"{given.trials} trials of {1e3 * SECONDS:g} ms, {given.workers} workers, {given.method}\n")
-            print(f"{'front':<24} {'seconds':>8} {'best':>9}")
-            for name, run in fronts.items():
-                begun = time.perf_counter()
-                best = run()
-                print(f"{name:<24} {time.perf_counter() - begun:>8.1f} {best:>9.5f}")
-        finally:
-            ray.shutdown()
-    print(f"\n{'RayboSearch, ms':<24} {'median':>8} {'longest':>9}")
-    for name, taken in callbacks(given.method, given.trials).items():
-        print(f"{name:<24} {statistics.median(taken):>8.3f} {max(taken):>9.3f}")
+        for name, run in fronts.items():
+            begun = time.perf_counter()
+            best = run()
+            yield Figure(f"{work}, {name}", f"{time.perf_counter() - begun:.1f} s, best {best:.2g}")
+        if "Ray Tune, OptunaSearch" not in fronts:
+            yield missing(f"{work}, Ray Tune, OptunaSearch", "optuna")
+    for name, taken in callbacks(method, trials).items():
+        what, note = f"RayboSearch.{name}, median of {trials}", f"longest {max(taken):.2f} ms"
+        found = at_most(1, statistics.median(taken), what, "ms", note)
+        yield Figure(what, found.measured) if name == "suggest" else found
 
 
 if __name__ == "__main__":
-    main()
+    command(figures)

@@ -1,124 +1,107 @@
 """What unknown hyperparameters cost: final regret and time of a suggestion, `uhe` and its rivals beside `map`.
 
-python -m benchmarks.unknown [--seeds 10] [--after 60] [--methods map uhe] [--time map uhe mcmc]
-                             [--problems h1 deceptive hartmann3 branin]
-
-Every run is 3 d uniform points, the same for all methods under one seed, and then --after evaluations without noise, on
-one thread. Regret is the mean over seeds with its standard error, and beside it how many seeds beat map's and the
-paired difference to map in standard errors. Times are of the suggestions after the design, in one run a method and
-problem of --time, each trial of all methods in turn, so that the machine's moods fall on all alike.
+Every run is 3 d uniform points, the same for all methods under one seed, and then 60 evaluations without noise. Regret
+is the mean over seeds, with the standard error of the paired difference to map's. Times are the means over the
+suggestions after the design of one run, each trial of all methods in turn, so that the machine's moods fall on all
+alike. The trap is the experiment wang-defreitas-trap: a narrow peak, found or missed.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 import raybo
+from benchmarks.figures import Figure, Figures, at_least, at_most, command
+from benchmarks.searches import Array, processes, published, simple_regret
+from raybo.experiments import Entry
 from raybo.threads import limit_threads
+from trials.papers.unknown_hyperparameters import ALGORITHM_1, SLICE, TRAP
 from trials.synthetic import PROBLEMS
 
-
-def searcher_of(
-    problem: str, method: str, seed: int, after: int, options: dict[str, Any]
-) -> tuple[raybo.Searcher, int]:
-    """A searcher, and its design's size."""
-    objective = PROBLEMS[problem].objective
-    design = 3 * len(objective.space.names)
-    planned = design + after
-    options = {"initial": design, **options}
-    return raybo.Searcher(objective.space, method, objective.mode, seed, trials=planned, **options), design
+QUICK = {"seeds": 2, "trap_seeds": 4, "timed": 10, "problems": "h1,branin"}
+AFTER = 60  # evaluations after the design
 
 
-def one_step(problem: str, searcher: raybo.Searcher) -> float:
-    """Ask, evaluate, tell; the seconds of the asking."""
-    begun = time.perf_counter()
-    trial = searcher.ask()
-    seconds = time.perf_counter() - begun
-    searcher.tell(trial, PROBLEMS[problem].objective(trial.config))
-    return seconds
+def design(problem: str) -> int:
+    """How many points come first."""
+    return 3 * len(PROBLEMS[problem].objective.space.names)
 
 
-def final_regret(problem: str, method: str, seed: int, after: int, options: dict[str, Any]) -> float:
-    """Simple regret at the end of a run."""
-    searcher, design = searcher_of(problem, method, seed, after, options)
-    for _ in range(design + after):
-        one_step(problem, searcher)
-    value = searcher.best.value
-    assert value is not None
-    return abs(value - PROBLEMS[problem].optimum)
+def suggestion_seconds(problem: str, methods: list[str], timed: int) -> dict[str, float]:
+    """Mean seconds of a suggestion after the design, the methods taking turns."""
+    objective, initial = PROBLEMS[problem].objective, design(problem)
+    searchers = {
+        method: raybo.Searcher(objective.space, method, objective.mode, 0, initial + timed, initial=initial)
+        for method in methods
+    }
+    seconds: dict[str, list[float]] = {method: [] for method in methods}
+    for _ in range(initial + timed):
+        for method, searcher in searchers.items():
+            begun = time.perf_counter()
+            trial = searcher.ask()
+            seconds[method].append(time.perf_counter() - begun)
+            searcher.tell(trial, objective(trial.config))
+    return {method: statistics.mean(taken[initial:]) for method, taken in seconds.items()}
 
 
-def suggestion_times(problem: str, methods: list[str], after: int) -> dict[str, list[float]]:
-    """Seconds of every suggestion after the design, the methods taking turns."""
-    runs = {}
-    for text in methods:
-        name, options = parse_method(text)
-        runs[text], design = searcher_of(problem, name, 0, after, options)
-    seconds: dict[str, list[float]] = {text: [] for text in methods}
-    for step in range(design + after):
-        for text, searcher in runs.items():
-            taken = one_step(problem, searcher)
-            if step >= design:
-                seconds[text].append(taken)
-    return seconds
-
-
-def parse_method(text: str) -> tuple[str, dict[str, Any]]:
-    """METHOD or METHOD:key=value:key=value."""
-    name, *pairs = text.split(":")
-    return name, dict(pair.split("=", 1) for pair in pairs)
-
-
-def print_regrets(problems: list[str], methods: list[str], seeds: int, after: int) -> None:
-    for problem in problems:
-        base = None
-        for text in methods:
-            name, options = parse_method(text)
-            regrets = np.array([final_regret(problem, name, seed, after, options) for seed in range(seeds)])
-            base = regrets if base is None else base
-            error = regrets.std(ddof=1) / np.sqrt(seeds)
-            difference = regrets - base
-            paired = difference.std(ddof=1) / np.sqrt(seeds)
-            z = difference.mean() / paired if paired > 0.0 else 0.0
-            print(
-                f"{problem:10s} {text:24s} {regrets.mean():9.5f} ({error:.5f})  median {np.median(regrets):9.2e}  "
-                f"x{regrets.mean() / base.mean():7.2f}  better on {int((difference < 0).sum()):2d} of {seeds}  "
-                f"{z:+.1f} se",
-                flush=True,
-            )
-
-
-def print_times(problems: list[str], methods: list[str], after: int) -> None:
-    for problem in problems:
-        seconds = suggestion_times(problem, methods, after)
-        first = sum(seconds[methods[0]])
-        for text in methods:
-            print(
-                f"{problem:10s} {text:24s} {1_000 * statistics.mean(seconds[text]):8.2f} ms a suggestion, "
-                f"median {1_000 * statistics.median(seconds[text]):8.2f}  x{sum(seconds[text]) / first:.2f}",
-                flush=True,
-            )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--methods", nargs="*", default=["map", "uhe"])
-    parser.add_argument("--problems", nargs="*", default=["h1", "deceptive", "hartmann3", "branin"])
-    parser.add_argument("--after", type=int, default=60)
-    parser.add_argument("--time", nargs="*", default=["map", "uhe", "mcmc"])
-    arguments = parser.parse_args()
+def times(problem: str, timed: int) -> Figures:
+    """What a suggestion of uhe costs."""
     with limit_threads(1):
-        if arguments.time:
-            print_times(arguments.problems, arguments.time, arguments.after)
-        if arguments.methods:
-            print_regrets(arguments.problems, arguments.methods, arguments.seeds, arguments.after)
+        seconds = suggestion_seconds(problem, ["map", "uhe", "mcmc"], timed)
+    note = " and ".join(f"{1e3 * seconds[method]:.1f}" for method in ("uhe", "map"))
+    yield at_most(2, seconds["uhe"] / seconds["map"], f"a suggestion of uhe over map's, {problem}", note=f"{note} ms")
+    what = f"a suggestion of uhe over mcmc's, {problem}"
+    yield at_most(0.2, seconds["uhe"] / seconds["mcmc"], what, note=f"mcmc {1e3 * seconds['mcmc']:.0f} ms")
+
+
+def judged(problem: str, regrets: Array, base: Array, what: str) -> Figure:  # (seeds,), (seeds,)
+    """uhe's regret beside map's, against what was hoped for on this problem."""
+    seeds, mean, least = len(regrets), regrets.mean(), base.mean()
+    error = (regrets - base).std(ddof=1) / np.sqrt(seeds)
+    text = f"{mean:.2g} and {least:.2g} ({mean / least:.2f} times), difference {(mean - least) / error:+.1f} errors"
+    if problem == "h1":
+        return Figure(what, text, "below 0.75 times", bool(mean < 0.75 * least))
+    if problem == "branin":
+        return Figure(what, text, "below 1", bool(mean < 1.0))
+    return Figure(what, text, "at most 2 errors above map's", bool(mean <= least + 2.0 * error))
+
+
+def finds(entry: Entry, seed: int) -> bool:
+    """Whether a search ends in the trap's peak."""
+    found = published(TRAP, entry, seed)
+    assert TRAP.optimum is not None
+    assert TRAP.found_within is not None
+    return TRAP.optimum - float(found.metric("value")[found.best]) < TRAP.found_within
+
+
+def figures(
+    seeds: int = 10,
+    trap_seeds: int = 60,
+    timed: int = AFTER,
+    methods: str = "uhe,uhe-checked",
+    problems: str = "h1,deceptive,hartmann3,branin",
+) -> Figures:
+    """Times, regrets beside map's, and the trap."""
+    yield from times(problems.split(",")[0], timed)
+    with processes() as pool:
+        for problem in problems.split(","):
+            initial = design(problem)
+            regrets = {}
+            for method in ("map", *methods.split(",")):
+                run = partial(simple_regret, problem, method, initial + AFTER, {"initial": initial})
+                regrets[method] = np.array(list(pool.map(run, range(seeds))))
+            for method in methods.split(","):
+                what = f"regret of {method} and of map, {problem}, mean of {seeds}"
+                figure = judged(problem, regrets[method], regrets["map"], what)
+                yield figure if method == "uhe" else Figure(what, figure.measured)
+        often, once = (sum(pool.map(partial(finds, entry), range(trap_seeds))) for entry in (ALGORITHM_1, SLICE))
+        what = "the trap's peak found, Algorithm 1 over EI with slice sampling"
+        yield at_least(3, often / max(once, 1), what, note=f"{often} and {once} of {trap_seeds} seeds")
 
 
 if __name__ == "__main__":
-    main()
+    command(figures)

@@ -315,7 +315,7 @@ def _require_journal(path: Path) -> None:
         raise JournalError(f"{path}: it is a directory; give a file")
     if not path.exists():
         raise JournalError(f"{path}: no such file; `raybo tune ... --storage {path}` makes one")
-    if _log_of(path).exists() and _log_of(path).stat().st_size:
+    if _has_log(path):
         return  # the file alone need not make sense: on a full disk half of the log may be folded into it
     # not by reading its first bytes: a process that closes a file by hand loses the locks that SQLite holds on it, and
     # the next reader to leave would take the log away from under the writer
@@ -343,8 +343,12 @@ def _require_ours(path: Path, connection: sqlite3.Connection) -> int:
     return int(page)
 
 
-def _log_of(path: Path) -> Path:
-    return path.with_name(path.name + "-wal")
+def _has_log(path: Path) -> bool:
+    """Whether something is in the write-ahead log, which its last user removes."""
+    try:
+        return path.with_name(path.name + "-wal").stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager

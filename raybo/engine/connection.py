@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import socket
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -47,6 +48,8 @@ def ray_for_study(address: str | None, cpus: int | None) -> Iterator[Any]:
     """
     joins = address or os.environ.get("RAY_ADDRESS")
     settings = dict(_ENVIRONMENT) if joins else {**_ENVIRONMENT, _LOOPBACK: "0"}
+    if not joins and "ray" in sys.modules:  # it has read whether tokens are sent: the processes it starts must agree
+        del settings["RAY_AUTH_MODE"]
     with _environment(settings):
         import ray
 

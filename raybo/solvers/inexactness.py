@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.solvers.domain import Array, Domain, climbable
+from raybo.solvers.domain import Domain, climbable
 from raybo.solvers.mixed import is_small, search_axes, try_all
 from raybo.solvers.runs import BOX, run
 from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Gradient, Search, Solution

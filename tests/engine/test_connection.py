@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
+import raybo
 from raybo.engine import connection
 from raybo.engine.connection import ray_for_study, workers_available
 from raybo.errors import RayError
@@ -41,6 +45,31 @@ def listening(greeting=b"", answer=b"", close=False):
             thread.join()
             for client in clients:
                 client.close()
+
+
+IMPORTS_RAY_FIRST = """
+import ray
+import raybo
+
+@raybo.objective(space={"x": raybo.Float(0, 1)})
+def job(config):
+    return config["x"]
+
+if __name__ == "__main__":
+    print(raybo.tune(job, trials=3, method="random", seed=0, workers=2).count(raybo.State.FINISHED))
+"""
+
+
+@pytest.mark.slow
+def test_a_script_may_import_ray_before_it_tunes(tmp_path):
+    """Ray reads the mode of its authentication when it is imported."""
+    Path(tmp_path, "job.py").write_text(IMPORTS_RAY_FIRST)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    environment["PYTHONPATH"] = str(Path(raybo.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "job.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=150
+    )
+    assert done.stdout.splitlines()[-1:] == ["3"], done.stderr[-2000:]
 
 
 def join(address):

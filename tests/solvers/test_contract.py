@@ -40,8 +40,11 @@ def test_what_is_returned(name, preset, domain, function):
     assert found.value == (value if np.isfinite(value) else -np.inf)
     # the same stream, the same answer
     again = solve(name, counted.function, domain, np.random.default_rng(seed), preset=preset, size=60)
-    assert dataclasses.replace(again, seconds=found.seconds, x=found.x) == found
     np.testing.assert_array_equal(again.x, found.x)
+    told, again_told = dataclasses.asdict(found), dataclasses.asdict(again)
+    assert {key: told[key] for key in told if key not in ("x", "seconds")} == {
+        key: again_told[key] for key in again_told if key not in ("x", "seconds")
+    }
 
 
 @pytest.mark.parametrize(("name", "preset"), EVERY)

@@ -1,0 +1,68 @@
+"""Every number that raybo claims, each beside its target where it has one, in one table from one run.
+
+python -m benchmarks [--quick] [--only NAME ...]
+
+Each benchmark runs in a process of its own, one after the other. Seconds are those of this machine, beside whatever
+else it does; a ratio is of two things measured in the same run. `python -m benchmarks.NAME --help` tells what one
+measures and how to change it. What is not installed is left out, and the table says so: pip install
+'raybo[benchmarks,trials,tune,control,plot]'.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from rich.console import Console
+
+from benchmarks.apart import FAILED, measured
+from benchmarks.figures import console, table
+
+NAMES = (
+    "startup",
+    "dispatch",
+    "idle",
+    "long_study",
+    "suggestion",
+    "rivals",
+    "scaling",
+    "quality",
+    "unknown",
+    "context",
+    "shifting_segments",
+    "local",
+    "tune_fronts",
+    "submit",
+    "search_cv",
+    "report",
+    "faults",
+)
+QUICKLY = "quick: fewer seeds, rounds and trials than the targets are about"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="in under ten minutes on two quiet cores, to see that all is well"
+    )
+    parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, metavar="NAME", help=", ".join(NAMES))
+    given = parser.parse_args()
+    progress, begun = Console(stderr=True), time.monotonic()
+    rows = []
+    for name in given.only:
+        for figure, seconds in measured(name, given.quick):
+            said = f"{name}: {figure.what}: {figure.measured}"
+            progress.print(said, markup=False, highlight=False, soft_wrap=True)
+            rows.append((name, figure, seconds))
+    title = f"raybo on this machine, {(time.monotonic() - begun) / 60:.0f} minutes"
+    console().print(table(f"{title} ({QUICKLY})" if given.quick else title, rows))
+    missed = [figure for _, figure, _ in rows if figure.met is False]
+    print(f"{sum(figure.met is True for _, figure, _ in rows)} targets are met, {len(missed)} are not")
+    sys.exit(1 if any(figure.what == FAILED for figure in missed) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""What is lost when drivers, study actors, workers and nodes are killed: a run of the fault harness, `tests/faults`.
+
+Complaints are what its checks find wrong after each study: a result lost or doubled, a finished trial run again, a
+study that hangs, a process that is left. Recovery is from the kill of a study's actor to the next trial that begins.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+from benchmarks.figures import Figure, Figures, command
+
+QUICK = {"kills": 5}
+
+
+def figures(kills: int = 200, seed: int = 1) -> Figures:
+    """Kills and complaints, and the times of recovery."""
+    arguments = [sys.executable, "-m", "tests.faults", "--kills", str(kills), "--seed", str(seed)]
+    ended = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    done = re.search(r"^\d+ kills in .*$", ended.stdout, re.MULTILINE)
+    if done is None:
+        raise RuntimeError(f"the fault harness came to no end:\n{ended.stdout[-2000:]}\n{ended.stderr[-2000:]}")
+    text = f"{done[0]}, {'no complaints' if ended.returncode == 0 else 'with complaints'}"
+    yield Figure("studies that are killed", text, "no complaints", ended.returncode == 0)
+    for where, measured in re.findall(r"^(from the kill of .*?trial begun.*?): (\d.*)$", ended.stdout, re.MULTILINE):
+        yield Figure(where, measured)
+
+
+if __name__ == "__main__":
+    command(figures)

@@ -1,0 +1,224 @@
+"""What is handed out: the wheel, the archive of sources, the types, and a core that needs none of the extras."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+EXTRAS = {  # what is imported: the extra that brings it; None where the package itself is asked for
+    "aiohttp": "cluster",
+    "gymnasium": "control",
+    "joblib": "sklearn",
+    "matplotlib": "plot",
+    "mlflow": "mlflow",
+    "mujoco": "control",
+    "optuna": None,
+    "pandas": None,
+    "plotly": "plot",
+    "pyarrow": "tune",
+    "sklearn": "sklearn",
+    "tensorboardX": "tensorboard",
+    "xgboost": "trials",
+}
+WITHOUT_EXTRAS = f"""
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {set(EXTRAS)!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+
+
+def run(code: str, cwd: Path) -> str:
+    """What a program prints; it must end well."""
+    ended = subprocess.run([sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+# ---- the core
+
+
+def test_every_module_is_imported_without_the_extras_or_names_its_own(tmp_path):
+    found = run(
+        WITHOUT_EXTRAS
+        + """
+import importlib, pkgutil
+import raybo
+
+for module in pkgutil.walk_packages(raybo.__path__, "raybo."):
+    if module.name.endswith("__main__"):
+        continue
+    try:
+        importlib.import_module(module.name)
+    except (ImportError, raybo.MissingExtra) as error:
+        print(module.name, type(error).__name__, error, sep=" | ")
+""",
+        tmp_path,
+    )
+    told = dict(line.split(" | ", 1) for line in found.splitlines())
+    assert set(told) == {
+        "raybo.integrations.joblib_tasks",  # the next one's, which is imported first
+        "raybo.integrations.sklearn",
+        "raybo.integrations.ray_tune",
+    }
+    assert told["raybo.integrations.sklearn"].startswith("MissingExtra | ")
+    assert told["raybo.integrations.sklearn"].endswith("pip install 'raybo[sklearn]'")
+    assert told["raybo.integrations.ray_tune"].endswith("pip install 'raybo[tune]'")
+
+
+STUDY = """
+import raybo
+from raybo.cli import main
+
+space = raybo.Space({"x": raybo.Float(0, 1)})
+searcher = raybo.Searcher(space, "auto", seed=0, trials=8)
+for _ in range(8):
+    trial = searcher.ask()
+    searcher.tell(trial, -(trial.config["x"] - 0.3) ** 2)
+print(searcher.best.number)
+"""
+
+
+def test_a_search_needs_none_of_the_extras(tmp_path):
+    assert run(WITHOUT_EXTRAS + STUDY, tmp_path).strip().isdigit()
+
+
+def test_neither_the_package_nor_its_command_line_loads_what_is_slow(tmp_path):
+    heavy = {"ray", "numpy", "scipy", "rich", "sqlite3", "asyncio", *EXTRAS}
+    loaded = f"print(*{{name.partition('.')[0] for name in sys.modules}} & {heavy!r})"
+    assert run(f"import sys, raybo\n{loaded}", tmp_path).split() == []
+    helped = f"""
+import atexit, sys
+from raybo.cli import main
+
+atexit.register(lambda: {loaded.replace("print(*", "print('loaded', *")})
+sys.argv = ["raybo", "--help"]
+main()
+"""
+    text = run(helped, tmp_path)
+    assert "raybo tune job.py" in text
+    assert text.splitlines()[-1].split() == ["loaded"]
+
+
+def test_a_search_does_not_load_ray_or_the_extras(tmp_path):
+    heavy = {"ray", "rich", *EXTRAS}
+    text = run(f"{STUDY}\nimport sys; print(*{{name.partition('.')[0] for name in sys.modules}} & {heavy!r})", tmp_path)
+    assert text.splitlines()[1:] == [""]
+
+
+def test_extras_are_told_of_by_names_that_exist():
+    declared = set(re.findall(r"^(\w+) = \[", _optional(), re.MULTILINE))
+    asked = set()
+    for path in (ROOT / "raybo").rglob("*.py"):
+        asked |= set(re.findall(r"raybo\[([\w,]+)\]", path.read_text(encoding="utf-8")))
+    assert {name for text in asked for name in text.split(",")} <= declared
+    assert {extra for extra in EXTRAS.values() if extra} <= declared
+
+
+def _optional() -> str:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    return text.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+
+
+# ---- what is built
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> Path:
+    """A directory with the wheel and the archive of sources."""
+    pytest.importorskip("hatchling", reason="hatchling builds the package")
+    directory = tmp_path_factory.mktemp("dist")
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-d", directory], cwd=ROOT, check=True, timeout=120)
+    return directory
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(built):
+    (wheel,) = built.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    own = {name for name in names if not re.match(r"raybo-[^/]+\.dist-info/", name)}
+    there = {str(path.relative_to(ROOT)) for path in (ROOT / "raybo").rglob("*") if path.is_file()}
+    assert own == {name for name in there if "__pycache__" not in name}
+    assert "raybo/py.typed" in own
+    assert all(name.endswith((".py", "py.typed")) for name in own)
+    said = {name.partition("/")[2] for name in names} - {name.partition("/")[2] for name in own}
+    assert said == {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
+
+
+def test_the_archive_holds_what_a_clone_does(built):
+    (archive,) = built.glob("*.tar.gz")
+    with tarfile.open(archive) as sources:
+        names = {name.partition("/")[2] for name in sources.getnames()}
+    for needed in ("README.md", "LICENSE", "pyproject.toml", "raybo/py.typed", "benchmarks/__main__.py"):
+        assert needed in names
+    for room in ("raybo", "trials", "trials/data", "tests", "benchmarks", "docs", "docs/images"):
+        there = {str(path.relative_to(ROOT)) for path in (ROOT / room).iterdir() if path.is_file()}
+        assert there - names == {name for name in there if name.endswith((".pyc", ".db", ".db-lock"))}
+    assert not {name for name in names if "__pycache__" in name or name.endswith(".db")}
+
+
+TYPED = """
+from typing import Any
+
+import raybo
+
+space = raybo.Space({"rate": raybo.Float(1e-3, 1.0, log=True), "depth": raybo.Integer(1, 10)})
+searcher = raybo.Searcher(space, method="gp-ucb", mode="min", seed=0, trials=60)
+trial: raybo.Trial = searcher.ask()
+config: dict[str, Any] = trial.config
+searcher.tell(trial, 0.42)
+best: float | None = searcher.best.value
+state: raybo.State = trial.state
+
+
+@raybo.objective(space=space, metric="accuracy", mode="max", num_cpus=1)
+def job(config: dict[str, Any], *, folds: int = 5) -> dict[str, float]:
+    return {"accuracy": config["rate"] * folds}
+
+
+def run(objective: raybo.Objective) -> raybo.Study:
+    try:
+        return raybo.tune(objective, trials=6, method="gp-ucb", seed=0, storage="gb.db", workers=2)
+    except raybo.RayboError:
+        return raybo.load("gb.db")
+
+
+numbers: list[int] = [each.number for each in run(job).trials]
+"""
+WRONG = """
+import raybo
+
+raybo.Float("low")
+value: int = raybo.load("gb.db").best.value
+"""
+
+
+def test_an_installed_wheel_is_typed(built, tmp_path):
+    pytest.importorskip("mypy", reason="mypy reads the types")
+    (wheel,) = built.glob("*.whl")
+    venv.create(tmp_path / "venv")
+    (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    zipfile.ZipFile(wheel).extractall(site)
+
+    def checked(code: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "program.py").write_text(code, encoding="utf-8")
+        python = tmp_path / "venv" / "bin" / "python"
+        line = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, "program.py"]
+        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=170, check=False)
+
+    right = checked(TYPED)
+    assert right.returncode == 0, right.stdout
+    wrong = checked(WRONG)
+    assert set(re.findall(r"error: .*\[(.+)\]$", wrong.stdout, re.MULTILINE)) == {"call-arg", "arg-type", "assignment"}
