@@ -1,27 +1,67 @@
-"""The driver that the harness kills: tunes `job` as a user's script would, and writes down what it is told."""
+"""The command that the harness kills: tunes a job as a user's script would, and writes down what it is told."""
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import sys
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO
 
 import raybo
+from raybo import journal, methods
+from raybo.engine.follow import attach
 from raybo.engine.plan import Status
-from tests.faults.job import job
+from raybo.errors import RayError
+from tests.faults.job import job, job_in_context
+
+STUCK_SECONDS = 60.0
 
 
 def main(settings: dict[str, Any]) -> None:
+    faulthandler.dump_traceback_later(STUCK_SECONDS, repeat=True)  # should it hang, this tells where
+    objective = job_in_context if methods.needs_context(settings["method"]) else job
     with open(settings.pop("announced"), "a", encoding="utf-8") as announced:
+        announced.write("\n")  # the command before may have been killed as it wrote a line
+        watch = partial(_told, announced)
+        if settings.pop("detach"):
+            study = _detached(objective, settings, watch)
+        else:
+            study = raybo.tune(objective, watch=watch, **settings)
+        finished = study.count(raybo.State.FINISHED)
+        best = study.best.number, study.best.value
+        _write(announced, {"event": study.events[-1].number, "finished": finished, "returned": best})
 
-        def watch(status: Status) -> None:
-            said = {"event": status.last_event, "finished": status.finished, "best": status.best}
-            announced.write(json.dumps(said) + "\n")
-            announced.flush()
-            os.fsync(announced.fileno())
 
-        raybo.tune(job, watch=watch, **settings)
+def _detached(objective: raybo.Objective, settings: dict[str, Any], watch: Callable[[Status], None]) -> raybo.Study:
+    """Follow the study that runs on the cluster to its end; where none does, and it has not ended, leave one there."""
+    path = Path(settings["storage"])
+    while True:
+        try:
+            followed = attach(path.stem, settings["address"], watch)
+            assert followed is not None  # its journal is on this machine
+            return followed
+        except RayError as error:
+            if "no detached study" not in str(error):
+                raise
+        if journal.exists(path):
+            study = raybo.load(path)
+            if study.count(raybo.State.FINISHED, raybo.State.FAILED, raybo.State.LOST) >= settings["trials"]:
+                return study
+        raybo.tune(objective, detach=True, **settings)
+
+
+def _told(announced: TextIO, status: Status) -> None:
+    _write(announced, {"event": status.last_event, "finished": status.finished, "best": status.best})
+
+
+def _write(announced: TextIO, said: dict[str, Any]) -> None:
+    announced.write(json.dumps(said) + "\n")
+    announced.flush()
+    os.fsync(announced.fileno())
 
 
 if __name__ == "__main__":

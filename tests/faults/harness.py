@@ -1,32 +1,23 @@
-"""One study under seeded kills: `run` does it, `complaints` says what does not hold of what is left."""
+"""One study of a plan: it runs, is killed at what is planned for it, and is checked when it has ended."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import random
 import signal
-import subprocess
-import sys
 import time
-import uuid
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import raybo
-from raybo.history import Kind, State
-from raybo.replay import replay
-from raybo.study import Study
+from tests.faults import checks
+from tests.faults.checks import Complaint, Wrong
+from tests.faults.cluster import Cluster
+from tests.faults.plan import ON_NODES, Kill, Kind, Place, PlannedStudy
+from tests.faults.running import HERE, Running
 
-METHODS = ("auto", "random", "gp-ucb", "uhe", "turbo", "ei")
-RETRIES = 6  # a trial whose worker is killed more often is lost, which is an outcome like any other
-HUNG_SECONDS = 90.0  # without an event: Ray on a loaded machine needs up to 30 to start
-MARK = "RAYBO_FAULTS"  # environment variable by which a study's processes are known
+POLL_SECONDS = 0.1
+HUNG_SECONDS = 180.0  # without an event: Ray on a machine that is loaded ten times over needs up to 60 to start
 
 
 @dataclass
@@ -35,252 +26,140 @@ class Report:
 
     Attributes:
         kills: how many of each kind.
-        complaints: what did not hold, in words; empty where all did.
-        recoveries: seconds from each kill of the actor to the next trial that began.
+        complaints: what did not hold; empty where all did.
+        recoveries: seconds from each kill of the study actor to the next trial begun.
+        retried: trials that ran again, and why.
+        seconds: what it took, checks included.
+        later: the study, where its processes are still to be looked for: the next one may run meanwhile.
     """
 
-    method: str
-    trials: int
-    kills: Counter[str] = field(default_factory=Counter)
-    complaints: list[str] = field(default_factory=list)
+    planned: PlannedStudy
+    kills: Counter[Kind] = field(default_factory=Counter)
+    complaints: list[Complaint] = field(default_factory=list)
     recoveries: list[float] = field(default_factory=list)
+    retried: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    later: Running | None = None
 
 
-class Victims:
-    """A running study as the harness sees it from outside."""
+def run(planned: PlannedStudy, directory: Path, cluster: Cluster | None = None, source: Path = HERE) -> Report:
+    """Run a study to its end under its kills, and check it.
 
-    def __init__(self, directory: Path, settings: dict[str, Any]) -> None:
-        self.journal, self.log, self.announced = directory / "s.db", directory / "log", directory / "announced"
-        self.mark = uuid.uuid4().hex
-        said = {"storage": str(self.journal), "announced": str(self.announced), "settings": {"log": str(self.log)}}
-        self.settings = json.dumps({**settings, **said})
-        self.driver = self.start()
-
-    def start(self) -> subprocess.Popen[bytes]:
-        """Start the driver, for the first time or again."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.driver", self.settings],
-            env={**os.environ, MARK: self.mark, "OPENBLAS_NUM_THREADS": "1"},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-            preexec_fn=_interruptible,
-        )
-
-    def events(self) -> int:
-        """How many events the journal holds."""
-        return len(raybo.load(self.journal).events) if self.journal.exists() else 0
-
-    def actor(self) -> int | None:
-        """The study actor's process."""
-        with contextlib.suppress(OSError, ValueError):
-            held = json.loads(Path(f"{self.journal}-lock").read_text(encoding="utf-8"))
-            return int(held["process"]) if held["process"] != held["driver"] else None
-        return None
-
-    def workers(self) -> list[int]:
-        """Processes that run a trial now."""
-        open_: dict[int, bool] = {}
-        for line in self.lines():
-            open_[line["pid"]] = line["what"] == "begin"
-        return [pid for pid, is_open in open_.items() if is_open and Path(f"/proc/{pid}").exists()]
-
-    def lines(self) -> list[dict[str, Any]]:
-        """What the trials wrote down."""
-        if not self.log.exists():
-            return []
-        return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
-
-    def processes(self) -> list[int]:
-        """Every process of the study that lives."""
-        found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            with contextlib.suppress(OSError):
-                if f"{MARK}={self.mark}".encode() in path.read_bytes():
-                    found.append(int(path.parent.name))
-        return found
-
-    def end(self) -> None:
-        """Kill whatever is left."""
-        for pid in self.processes():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        self.driver.wait()
-        assert self.driver.stderr is not None
-        self.driver.stderr.close()
-
-
-def _interruptible() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _kill_driver(how: signal.Signals) -> Callable[[Victims], bool]:
-    def kill(victims: Victims) -> bool:
-        if victims.driver.poll() is not None:
-            return False
-        os.killpg(victims.driver.pid, how) if how is signal.SIGHUP else victims.driver.send_signal(how)
-        try:
-            victims.driver.wait(timeout=HUNG_SECONDS)
-        except subprocess.TimeoutExpired:
-            return False  # told as hung by who waits for events
-        assert victims.driver.stderr is not None
-        victims.driver.stderr.close()
-        victims.driver = victims.start()
-        return True
-
-    return kill
-
-
-def _kill_actor(victims: Victims) -> bool:
-    return (pid := victims.actor()) is not None and _sigkill(pid)
-
-
-def _kill_worker(victims: Victims) -> bool:
-    return any(_sigkill(pid) for pid in victims.workers()[:1])
-
-
-def _kill_workers_and_actor(victims: Victims) -> bool:
-    return all([_kill_worker(victims), _kill_actor(victims)])
-
-
-def _sigkill(pid: int) -> bool:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-        return True
-    return False
-
-
-KILLS: dict[str, tuple[int, Callable[[Victims], bool]]] = {  # name: how often of twenty, how
-    "worker": (8, _kill_worker),
-    "actor": (6, _kill_actor),
-    "worker and actor": (2, _kill_workers_and_actor),
-    "driver, SIGKILL": (1, _kill_driver(signal.SIGKILL)),
-    "driver, SIGINT": (1, _kill_driver(signal.SIGINT)),
-    "driver, SIGTERM": (1, _kill_driver(signal.SIGTERM)),
-    "driver, SIGHUP": (1, _kill_driver(signal.SIGHUP)),
-}
-
-
-def run(directory: Path, seed: int, kills: int, trials: int = 40, method: str | None = None) -> Report:
-    """Run a study to its end under at most so many kills, and check it."""
-    rng = random.Random(seed)
-    report = Report(method or METHODS[seed % len(METHODS)], trials)
-    settings = {"trials": trials, "method": report.method, "seed": seed, "workers": 2, "retries": RETRIES}
-    victims = Victims(directory, settings)
+    Args:
+        cluster: where it runs, unless it has a Ray of its own.
+        source: the clone whose raybo is killed; the checks are always this one's.
+    """
+    report, begun = Report(planned), time.monotonic()
+    running = Running(planned, directory, None if planned.place is Place.OWN else cluster, source)
     try:
-        _kill_until_done(victims, rng, kills, report)
+        _kill_until_done(running, report)
+        running.look()
+        if running.cluster is not None:
+            running.cluster.settle()
         if not report.complaints:
-            report.complaints += complaints(victims, trials)
+            report.complaints += _checked(running)
     finally:
-        victims.end()
+        running.end()
+    if running.cluster is not None:
+        report.complaints += look_for_processes(running)
+    else:
+        report.later = running
+    report.recoveries = running.recoveries
+    report.retried = Counter(
+        event.data["reason"] for event in running.events if event.kind is raybo.history.Kind.RETRIED
+    )
+    report.seconds = time.monotonic() - begun
     return report
 
 
-def _kill_until_done(victims: Victims, rng: random.Random, kills: int, report: Report) -> None:
-    seen, since, wait_for = 0, time.monotonic(), rng.randint(2, 6)
-    killed_actor_at: float | None = None
-    names = [name for name, (often, _) in KILLS.items() for _ in range(often)]
-    while (code := victims.driver.poll()) is None:
-        time.sleep(0.02 + 0.2 * rng.random())
-        events = victims.events()
-        if killed_actor_at is not None:
-            after = [line["at"] for line in victims.lines() if line["what"] == "begin" and line["at"] > killed_actor_at]
-            if after:
-                report.recoveries.append(min(after) - killed_actor_at)
-                killed_actor_at = None
-        if events >= seen + wait_for and report.kills.total() < kills:
-            name = rng.choice(names)
-            if KILLS[name][1](victims):
-                report.kills[name] += 1
-                if name == "actor":
-                    killed_actor_at = time.time()
-            seen, since, wait_for = events, time.monotonic(), rng.randint(2, 6)
-        elif events > seen and report.kills.total() >= kills:
-            seen, since = events, time.monotonic()
-        elif time.monotonic() - since > HUNG_SECONDS:
-            report.complaints.append(f"hung: no event for {HUNG_SECONDS:g} seconds after event {events}")
+def _kill_until_done(running: Running, report: Report) -> None:
+    """Strike as planned until the command has ended by itself; kills that come too late are left out."""
+    ahead = list(reversed(running.planned.kills))
+    seen, since = 0, time.monotonic()  # the last event, and when it came
+    struck_after, strike_at = 0, None  # the event after which the last kill came; when the next is due
+    while (code := running.driver.poll()) is None:
+        now = time.monotonic()
+        time.sleep(max(0.0, min(POLL_SECONDS, (strike_at or now + POLL_SECONDS) - now)))
+        events, now = running.look(), time.monotonic()
+        if events > seen:
+            seen, since = events, now
+        if now - since > HUNG_SECONDS:
+            report.complaints.append(Complaint(Wrong.HUNG, f"no event for {HUNG_SECONDS:g} s after event {events}"))
+            running.keep_logs()
             return
+        if not ahead or events < struck_after + ahead[-1].events:
+            continue
+        _put_off_nodes(running, ahead)
+        if strike_at is None:
+            strike_at = now + ahead[-1].delay
+        if now >= strike_at and (happened := STRIKES[ahead[-1].kind](running, ahead[-1])) is not False:
+            report.kills[ahead.pop().kind] += 1
+            struck_after, strike_at, since = events, None, time.monotonic()
+            if happened is None:
+                report.complaints.append(Complaint(Wrong.HUNG, f"the command did not end in {HUNG_SECONDS:g} s"))
+                return
     if code != 0:
-        assert victims.driver.stderr is not None
-        report.complaints.append(f"the driver ended with {code}: {victims.driver.stderr.read().decode()[-500:]}")
+        last = running.errors.read_text(encoding="utf-8", errors="replace").strip()[-500:]
+        report.complaints.append(Complaint(Wrong.UNFINISHED, f"the command ended with {code}: {last}"))
 
 
-def complaints(victims: Victims, trials: int) -> list[str]:
-    """What does not hold of a study that has ended."""
-    study = raybo.load(victims.journal)
+def _put_off_nodes(running: Running, ahead: list[Kill]) -> None:
+    """Take another kill first where no node is there to be lost: the next takes long to join."""
+    if running.cluster is not None and not running.cluster.up:
+        other = next((kill for kill in reversed(ahead) if kill.kind not in ON_NODES), None)
+        if other is not None:
+            ahead.remove(other)
+            ahead.append(other)
+
+
+def _checked(running: Running) -> list[Complaint]:
+    study = raybo.load(running.journal)
     return [
-        *_of_the_journal(study, trials),
-        *_of_what_was_announced(study, victims.announced),
-        *_of_what_ran(study, victims.lines()),
-        *[
-            f"trial {again.trial}: proposed again, its {again.differs} differ"
-            for again in replay(study)
-            if again.differs
-        ],
-        *_of_processes(victims),
+        *[Complaint(Wrong.LOST, f"the journal: {text}") for text in running.shrunk],
+        *checks.of_the_journal(study, running.planned.trials),
+        *checks.of_what_was_announced(study, checks.read_announced(running.announced)),
+        *checks.of_what_ran(study, running.lines),
+        *checks.of_replay(study),
     ]
 
 
-def _of_the_journal(study: Study, trials: int) -> list[str]:
-    found = []
-    if [event.number for event in study.events] != list(range(1, len(study.events) + 1)):
-        found.append("event numbers have gaps or doubles")
-    if [trial.number for trial in study.trials] != list(range(len(study.trials))):
-        found.append("trial numbers have gaps or doubles")
-    ended = study.count(State.FINISHED, State.FAILED, State.LOST)
-    if ended != trials or study.count(State.PENDING):
-        found.append(f"{ended} of {trials} trials have ended, {study.count(State.PENDING)} are pending")
-    ends = Counter(event.trial for event in study.events if event.kind in (Kind.TOLD, Kind.FAILED, Kind.STOPPED))
-    found += [f"trial {trial} ended {times} times" for trial, times in ends.items() if times != 1]
-    retried = Counter(event.trial for event in study.events if event.kind is Kind.RETRIED)
-    for trial in study.trials:
-        if trial.attempt != 1 + retried[trial.number]:
-            found.append(f"trial {trial.number}: attempt {trial.attempt} after {retried[trial.number]} retries")
-    values = {trial.number: trial.value for trial in study.trials if trial.value is not None}
-    if values and study.best.number != min(values, key=lambda number: (values[number], number)):
-        found.append(f"the best is said to be trial {study.best.number}, and is not")
-    return found
+def look_for_processes(running: Running) -> list[Complaint]:
+    """What is left of a study that has ended; helpers of Ray take half a minute to notice that a command was killed."""
+    give_up = running.ended + HUNG_SECONDS
+    while (left := running.left()) and time.monotonic() < give_up:
+        time.sleep(0.5)
+    running.kill_left()
+    return [Complaint(Wrong.LEFT, line) for line in left]
 
 
-def _of_what_was_announced(study: Study, announced: Path) -> list[str]:
-    lines = announced.read_text(encoding="utf-8").splitlines() if announced.exists() else []
-    told = [event for event in study.events if event.kind is Kind.TOLD]
-    found = []
-    for line in lines:
-        with contextlib.suppress(json.JSONDecodeError):  # the last line of a driver that was killed as it wrote
-            said = json.loads(line)
-            known = [event for event in told if event.number <= said["event"]]
-            if len(known) != said["finished"]:
-                found.append(
-                    f"{said['finished']} results were announced by event {said['event']}, {len(known)} are there"
-                )
-            if said["best"] and all([e.trial, e.data["value"]] != said["best"] for e in known):
-                found.append(f"the best that was announced, {said['best']}, is not there")
-    return found
+def _on_worker(how: signal.Signals) -> Callable[[Running, Kill], bool | None]:
+    return lambda running, kill: running.kill_worker(kill.which, how)
 
 
-def _of_what_ran(study: Study, lines: list[dict[str, Any]]) -> list[str]:
-    begun: dict[str, list[float]] = {}
-    for line in lines:
-        if line["what"] == "begin":
-            begun.setdefault(json.dumps(line["config"], sort_keys=True), []).append(line["at"])
-    told = {
-        event.trial: datetime.fromisoformat(event.at).timestamp() for event in study.events if event.kind is Kind.TOLD
-    }
-    found = []
-    for trial in study.trials:
-        times = begun.get(json.dumps(trial.config, sort_keys=True), [])
-        if len(times) > trial.attempt:
-            found.append(f"trial {trial.number} began {len(times)} times in {trial.attempt} attempts")
-        if trial.number in told and any(at > told[trial.number] + 0.01 for at in times):
-            found.append(f"trial {trial.number} ran again after it had finished")
-        if trial.number in told and not times:
-            found.append(f"trial {trial.number} has a result and never ran")
-    return found
+def _on_driver(how: signal.Signals) -> Callable[[Running, Kill], bool | None]:
+    return lambda running, _: running.kill_driver(how, HUNG_SECONDS)
 
 
-def _of_processes(victims: Victims) -> list[str]:
-    give_up = time.monotonic() + HUNG_SECONDS
-    while (left := victims.processes()) and time.monotonic() < give_up:
-        time.sleep(0.2)
-    return [f"processes are left: {left}"] if left else []
+def _on_both(running: Running, kill: Kill) -> bool:
+    return running.kill_worker(kill.which, signal.SIGKILL) and running.kill_actor()
+
+
+def _on_node(running: Running, kill: Kill) -> bool:
+    assert running.cluster is not None
+    return running.cluster.lose(kill)
+
+
+# each says whether it met somebody; None where what should have ended did not
+STRIKES: dict[Kind, Callable[[Running, Kill], bool | None]] = {
+    Kind.WORKER: _on_worker(signal.SIGKILL),
+    Kind.SEGFAULT: _on_worker(signal.SIGSEGV),
+    Kind.ACTOR: lambda running, _: running.kill_actor(),
+    Kind.BOTH: _on_both,
+    Kind.DRIVER_KILL: _on_driver(signal.SIGKILL),
+    Kind.DRIVER_TERM: _on_driver(signal.SIGTERM),
+    Kind.DRIVER_INT: _on_driver(signal.SIGINT),
+    Kind.DRIVER_HUP: _on_driver(signal.SIGHUP),
+    Kind.NODE: _on_node,
+    Kind.CUT: _on_node,
+    Kind.CUT_A_WHILE: _on_node,
+}

@@ -1,4 +1,4 @@
-"""The objective of the harness: says in a file when it begins and ends, and for whom it runs."""
+"""The objectives of the harness: they say in a file when they begin and end, and in which process."""
 
 from __future__ import annotations
 
@@ -14,12 +14,23 @@ SPACE = raybo.Space({"x": raybo.Float(-5, 10), "y": raybo.Float(0, 15), "n": ray
 
 
 @raybo.objective(space=SPACE, mode="min")
-def job(config: Mapping[str, Any], *, log: str = "", seconds: float = 0.15) -> float:
+def job(config: Mapping[str, Any], *, log: str, seconds: float) -> float:
     """A bowl with a step in it."""
     note(log, "begin", config)
     time.sleep(seconds)
     note(log, "end", config)
     return float((config["x"] - 2) ** 2 + (config["y"] - 7) ** 2 + config["n"])
+
+
+@raybo.objective(space=SPACE, context={"load": raybo.Float(0, 1)}, mode="min")
+def job_in_context(config: Mapping[str, Any], *, log: str, seconds: float) -> float:
+    """The bowl, moved by a context that each trial reports before it ends."""
+    note(log, "begin", config)
+    load = 997 * config["y"] % 1
+    raybo.report_context(load=load)
+    time.sleep(seconds)
+    note(log, "end", config)
+    return float((config["x"] - 2 - load) ** 2 + (config["y"] - 7) ** 2 + config["n"])
 
 
 def note(log: str, what: str, config: Mapping[str, Any]) -> None:

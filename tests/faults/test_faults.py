@@ -1,64 +1,101 @@
-"""A few dozen seeded kills, and the harness itself: it must notice what it is there to notice."""
+"""A few dozen kills, every kind among them, and damage done on purpose, which the harness must notice."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-import raybo
-from raybo.history import Kind
-from tests.faults import harness
+from tests.engine import hosts
+from tests.faults.checks import Wrong
+from tests.faults.cluster import Cluster
+from tests.faults.harness import Report, look_for_processes, run
+from tests.faults.plan import ON_NODES, Kill, Kind, Place, PlannedStudy
+from tests.faults.running import HERE
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(900)]
+
+ON_HOSTS = pytest.mark.skipif(not hosts.are_possible(), reason="needs root and network namespaces")
 
 
-@pytest.mark.parametrize("seed", [0, 3])
-def test_nothing_is_lost_or_doubled_or_hangs(tmp_path, seed):
-    report = harness.run(tmp_path, seed, kills=12)
-    assert report.complaints == []
-    assert report.kills.total() >= 6
+def planned(place: Place, method: str, kinds: list[Kind]) -> PlannedStudy:
+    return PlannedStudy(
+        number=list(Place).index(place),
+        place=place,
+        method=method,
+        seed=1,
+        workers=2 if place is Place.OWN else None,
+        trials=30 + 5 * len(kinds),
+        trial_seconds=0.3,
+        kills=tuple(Kill(kind, events=6, delay=0.1, which=0.5, seconds=8.0) for kind in kinds),
+    )
+
+
+def shuffled(kinds: list[Kind]) -> list[Kind]:
+    return random.Random(3).sample(kinds, len(kinds))
+
+
+def everything(report: Report) -> list[str]:
+    left = [] if report.later is None else look_for_processes(report.later)
+    return [str(complaint) for complaint in [*report.complaints, *left]]
+
+
+def test_each_kind_of_kill_of_a_study_with_a_ray_of_its_own(tmp_path: Path) -> None:
+    kinds = [kind for kind in Kind if kind not in ON_NODES]
+    report = run(planned(Place.OWN, "auto", shuffled(kinds)), tmp_path)
+    assert everything(report) == []
+    assert set(report.kills) == set(kinds)
+    assert report.retried["the study was interrupted"]
+    assert report.recoveries
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory):
-    """A study that nobody disturbed."""
-    directory = tmp_path_factory.mktemp("calm")
-    victims = harness.Victims(directory, {"trials": 6, "method": "random", "seed": 0, "workers": 2})
-    yield victims
-    victims.end()
+def cluster() -> Iterator[Cluster]:
+    with Cluster() as found:
+        yield found
 
 
-def test_a_study_that_nobody_disturbed_gives_no_complaint(ended):
-    assert ended.driver.wait(timeout=harness.HUNG_SECONDS) == 0
-    assert harness.complaints(ended, 6) == []
+@ON_HOSTS
+@pytest.mark.parametrize(("place", "method"), [(Place.CLUSTER, "gp-ucb"), (Place.DETACHED, "sbo-kde")])
+def test_each_kind_of_kill_of_a_study_on_a_cluster(tmp_path: Path, cluster: Cluster, place: Place, method: str) -> None:
+    report = run(planned(place, method, [Kind.NODE, *shuffled(list(Kind))]), tmp_path, cluster)
+    assert everything(report) == []
+    assert report.kills.total() >= 10  # a loss of a node may come too late: it waits for another to have joined
+    assert set(report.kills) >= {Kind.ACTOR, Kind.WORKER, Kind.DRIVER_KILL}
+    assert set(report.kills) & set(ON_NODES)
+    assert report.retried["the study was interrupted"]
 
 
-def test_every_kind_of_damage_is_noticed(ended, tmp_path):
-    ended.driver.wait(timeout=harness.HUNG_SECONDS)
-    study, lines = raybo.load(ended.journal), ended.lines()
-    told = next(event for event in study.events if event.kind is Kind.TOLD)
+def broken(directory: Path, before: str, after: str) -> Path:
+    """A clone whose study actor has a defect."""
+    for name in ("raybo", "tests"):
+        shutil.copytree(HERE / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
+    path = directory / "raybo" / "engine" / "actor.py"
+    text = path.read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    path.write_text(text.replace(before, after), encoding="utf-8")
+    return directory
 
-    def of(events):
-        return harness._of_the_journal(raybo.Study(study.description, events), 6)
 
-    assert of(study.events) == []
-    lost = [event for event in study.events if event is not told]
-    assert any("gaps" in text for text in of(lost))
-    assert any("5 of 6" in text for text in of(lost))
-    assert any(
-        "attempt" in t
-        for t in of([replace(e, data={**e.data, "attempt": 2}) if e is told else e for e in study.events])
-    )
-
-    announced = tmp_path / "announced"
-    announced.write_text(json.dumps({"event": told.number, "finished": 9, "best": [0, -1.0]}) + "\n")
-    assert len(harness._of_what_was_announced(study, announced)) == 2
-
-    again = [*lines, {**lines[0], "at": lines[-1]["at"] + 60}]
-    assert {text.split(" ", 2)[2] for text in harness._of_what_ran(study, again)} == {
-        "began 2 times in 1 attempts",
-        "ran again after it had finished",
-    }
-    assert any("never ran" in text for text in harness._of_what_ran(study, []))
+@pytest.mark.parametrize(
+    ("before", "after", "kinds", "wrong"),
+    [
+        (
+            "self.journal.append(self.unwritten)",
+            "self.journal.append([e for e in self.unwritten if (e.trial, e.kind) != (5, Kind.TOLD)])",
+            [],
+            {Wrong.LOST, Wrong.GAPS, Wrong.UNFINISHED},
+        ),
+        ("flight.attempt += 1", "pass", [Kind.WORKER], {Wrong.ATTEMPTS}),
+    ],
+    ids=["a commit is left out", "attempts are not counted"],
+)
+def test_a_defect_is_noticed(tmp_path: Path, before: str, after: str, kinds: list[Kind], wrong: set[Wrong]) -> None:
+    source = broken(tmp_path / "clone", before, after)
+    report = run(planned(Place.OWN, "random", kinds), tmp_path, source=source)
+    assert report.later is not None
+    look_for_processes(report.later)
+    assert {complaint.wrong for complaint in report.complaints} >= wrong

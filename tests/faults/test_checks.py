@@ -1,0 +1,204 @@
+"""The checks of the harness on journals made by hand: each kind of damage is complained of, and nothing else is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import raybo
+from raybo.history import Event, Kind
+from raybo.journal import Description
+from raybo.study import Study
+from tests.faults import checks
+from tests.faults.checks import Wrong
+from tests.faults.plan import ON_NODES, Place, studies
+
+SPACE = raybo.Space({"x": raybo.Float(0, 1)})
+TRIALS = 4
+NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a study leaves behind: its journal, what was announced, and what its trials wrote."""
+
+    events: list[Event]
+    announced: list[dict[str, Any]]
+    lines: list[dict[str, Any]]
+
+    def complaints(self) -> set[Wrong]:
+        description = Description("job", "value", "min", SPACE.to_json(), "random", 3)
+        study = Study(description, self.events)
+        found = [
+            *checks.of_the_journal(study, TRIALS),
+            *checks.of_what_was_announced(study, self.announced),
+            *checks.of_what_ran(study, self.lines),
+            *checks.of_replay(study),
+        ]
+        return {complaint.wrong for complaint in found}
+
+
+@pytest.fixture
+def whole() -> Left:
+    """Four trials, one after the other; the worker of the second was lost once, and the last is the best."""
+    searcher = raybo.Searcher(SPACE, "random", "min", seed=3)
+    events: list[Event] = []
+    lines: list[dict[str, Any]] = []
+
+    def record(event: Event) -> None:
+        events.append(replace(searcher.apply(event), at=(NOON + len(events) * SECOND).isoformat()))
+
+    def begin(number: int) -> None:
+        at = NOON + len(events) * SECOND - SECOND / 2
+        config = searcher.trials[number].config
+        lines.extend({"what": what, "config": config, "pid": 7, "at": at.timestamp()} for what in ("begin", "end"))
+
+    record(Event(Kind.PLANNED, None, {"trials": TRIALS}))
+    for number in range(TRIALS):
+        record(searcher.propose(searcher.history))
+        begin(number)
+        if number == 1:
+            record(Event(Kind.RETRIED, number, {"reason": "its worker died", "attempt": 2}))
+            begin(number)
+        data = {"value": 9.0 - number, "seconds": 0.1, "attempt": 2 if number == 1 else 1}
+        record(Event(Kind.TOLD, number, data))
+    announced: list[dict[str, Any]] = [
+        {"event": events[4].number, "finished": 1, "best": [0, 9.0]},
+        {"event": events[-1].number, "finished": 4, "best": [3, 6.0]},
+        {"event": events[-1].number, "finished": 4, "returned": [3, 6.0]},
+    ]
+    return Left(events, announced, lines)
+
+
+def of(left: Left, kind: Kind, trial: int) -> Event:
+    return next(event for event in left.events if event.kind is kind and event.trial == trial)
+
+
+def renumbered(events: list[Event]) -> list[Event]:
+    return [replace(event, number=number) for number, event in enumerate(events, 1)]
+
+
+def changed(left: Left, event: Event, **data: Any) -> Left:
+    other = replace(event, data={**event.data, **data})
+    return replace(left, events=[other if each is event else each for each in left.events])
+
+
+def a_result_is_gone(left: Left) -> Left:
+    told = of(left, Kind.TOLD, 2)
+    return replace(left, events=renumbered([event for event in left.events if event is not told]))
+
+
+def an_event_number_is_left_out(left: Left) -> Left:
+    return replace(left, events=[replace(e, number=e.number + (e.number > 5)) for e in left.events])
+
+
+def the_last_trial_was_never_told(left: Left) -> Left:
+    return replace(left, events=left.events[:-1], announced=[left.announced[0], {**left.announced[2], "finished": 3}])
+
+
+def a_finished_trial_began_again(left: Left) -> Left:
+    late = {**left.lines[0], "at": left.lines[-1]["at"] + 60}
+    return replace(left, lines=[*left.lines, late])
+
+
+def a_trial_began_once_too_often(left: Left) -> Left:
+    return replace(left, lines=[left.lines[0], *left.lines])
+
+
+def an_attempt_is_not_counted(left: Left) -> Left:
+    return changed(left, of(left, Kind.TOLD, 1), attempt=1)
+
+
+def an_attempt_is_left_out(left: Left) -> Left:
+    return changed(left, of(left, Kind.RETRIED, 1), attempt=3)
+
+
+def a_result_came_from_nowhere(left: Left) -> Left:
+    return replace(left, lines=left.lines[:-2])
+
+
+def a_trial_ran_that_nobody_knows(left: Left) -> Left:
+    return replace(left, lines=[{**left.lines[0], "config": {"x": 0.123}}, *left.lines])
+
+
+def a_proposal_is_another(left: Left) -> Left:
+    return changed(left, of(left, Kind.ASKED, 3), x=[0.5])
+
+
+def another_best_was_returned(left: Left) -> Left:
+    return replace(left, announced=[*left.announced[:2], {**left.announced[2], "returned": [0, 9.0]}])
+
+
+def a_best_was_announced_that_is_not_there(left: Left) -> Left:
+    return replace(left, announced=[{**left.announced[0], "best": [0, 1.0]}, *left.announced[1:]])
+
+
+def a_result_was_announced_too_early(left: Left) -> Left:
+    return replace(left, announced=[{**left.announced[0], "finished": 2}, *left.announced[1:]])
+
+
+def nothing_was_returned(left: Left) -> Left:
+    return replace(left, announced=left.announced[:2])
+
+
+def a_trial_failed(left: Left) -> Left:
+    told = of(left, Kind.TOLD, 0)
+    failed = replace(told, kind=Kind.FAILED, data={"reason": "ValueError", "attempt": 1})
+    announced = [{**line, "finished": line["finished"] - 1} for line in left.announced[1:]]
+    return replace(left, events=[failed if event is told else event for event in left.events], announced=announced)
+
+
+DAMAGES: dict[Callable[[Left], Left], set[Wrong]] = {
+    a_result_is_gone: {Wrong.LOST, Wrong.UNFINISHED, Wrong.REPLAY},
+    an_event_number_is_left_out: {Wrong.GAPS, Wrong.LOST},
+    the_last_trial_was_never_told: {Wrong.UNFINISHED, Wrong.BEST},
+    a_finished_trial_began_again: {Wrong.AGAIN, Wrong.ATTEMPTS},
+    a_trial_began_once_too_often: {Wrong.ATTEMPTS},
+    an_attempt_is_not_counted: {Wrong.ATTEMPTS},
+    an_attempt_is_left_out: {Wrong.ATTEMPTS},
+    a_result_came_from_nowhere: {Wrong.DOUBLED},
+    a_trial_ran_that_nobody_knows: {Wrong.LOST},
+    a_proposal_is_another: {Wrong.REPLAY},
+    another_best_was_returned: {Wrong.BEST},
+    a_best_was_announced_that_is_not_there: {Wrong.LOST},
+    a_result_was_announced_too_early: {Wrong.LOST},
+    nothing_was_returned: {Wrong.UNFINISHED},
+    a_trial_failed: {Wrong.UNFINISHED},
+}
+
+
+def test_a_whole_study_gives_no_complaint(whole: Left) -> None:
+    assert whole.complaints() == set()
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+def test_each_damage_is_complained_of(whole: Left, damage: Callable[[Left], Left]) -> None:
+    assert damage(whole).complaints() == DAMAGES[damage]
+
+
+def test_a_line_in_whose_middle_the_command_was_killed_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "announced"
+    path.write_text('{"event": 1, "finished": 0, "best": null}\n{"event": 3, "fin\n{"event": 4, "finished": 1}\n')
+    assert [line["event"] for line in checks.read_announced(path)] == [1, 4]
+    assert checks.read_announced(tmp_path / "none") == []
+
+
+def test_the_same_seed_plans_the_same_kills() -> None:
+    plan = list(islice(studies(1, hosts=True), 12))
+    assert plan == list(islice(studies(1, hosts=True), 12))
+    assert plan != list(islice(studies(2, hosts=True), 12))
+    assert {study.place for study in plan} == set(Place)
+    assert {kill.kind for study in plan for kill in study.kills} >= set(ON_NODES)
+
+
+def test_without_hosts_no_node_is_to_be_killed() -> None:
+    plan = list(islice(studies(1, hosts=False), 12))
+    assert {study.place for study in plan} == {Place.OWN}
+    assert not {kill.kind for study in plan for kill in study.kills} & set(ON_NODES)
