@@ -108,6 +108,13 @@ def test_everything_comes_back_as_it_was_written(path):
     assert all(event.at.endswith("+00:00") for event in events)
 
 
+def test_a_commit_waits_for_the_disk(path):
+    """synchronous=FULL: in WAL mode anything less may lose the last commits in a power cut."""
+    with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
+        assert journal._connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert journal._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
 def test_a_journal_is_one_file_when_nobody_has_it_open(written):
     assert os.listdir(written.parent) == ["study.db"]
 
