@@ -46,7 +46,7 @@ def main() -> None:
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--quick", action="store_true", help="in under ten minutes on two quiet cores, to see that all is well"
+        "--quick", action="store_true", help="with fewer seeds, trials and rounds, to see that all is well"
     )
     parser.add_argument("--only", nargs="+", choices=NAMES, default=NAMES, metavar="NAME", help=", ".join(NAMES))
     given = parser.parse_args()

@@ -98,7 +98,7 @@ def read(path: Path | str) -> tuple[Description, list[Event]]:
 
 
 def describe(path: Path | str) -> tuple[Description, int]:
-    """What a journal is about, and the number of its last event (0 before the first); in no time, however long it is.
+    """What a journal is about, and the number of its last event (0 before the first), without loading the events.
 
     Raises:
         JournalError: there is no such file, or it is not a journal that this version can read.

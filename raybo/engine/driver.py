@@ -109,9 +109,8 @@ def tune(
         try:
             _run(bound, plan, address, watch)
         except RayError:
-            if not journal.describe(path)[
-                1
-            ]:  # nothing was begun: leave nothing that the next command would have to match
+            _, last_event = journal.describe(path)
+            if not last_event:  # nothing was begun: leave nothing that the next command would have to match
                 path.unlink()
             raise
         found, events = journal.read(path)
