@@ -316,7 +316,7 @@ def _require_journal(path: Path) -> None:
     if not path.exists():
         raise JournalError(f"{path}: no such file; `raybo tune ... --storage {path}` makes one")
     if _has_log(path):
-        return  # the file alone need not make sense: on a full disk half of the log may be folded into it
+        return  # the file alone need not make sense: half of a log may be folded into it, half of a journal written
     # not by reading its first bytes: a process that closes a file by hand loses the locks that SQLite holds on it, and
     # the next reader to leave would take the log away from under the writer
     with _translated(path), closing(_connect(path, "mode=ro&immutable=1")) as connection:
@@ -344,10 +344,10 @@ def _require_ours(path: Path, connection: sqlite3.Connection) -> int:
 
 
 def _has_log(path: Path) -> bool:
-    """Whether something is in the write-ahead log, which its last user removes."""
+    """Whether something is in the write-ahead log, or the transaction that begins a study is being written."""
     try:
-        return path.with_name(path.name + "-wal").stat().st_size > 0
-    except FileNotFoundError:
+        return path.with_name(path.name + "-journal").exists() or path.with_name(path.name + "-wal").stat().st_size > 0
+    except FileNotFoundError:  # its last user removes it
         return False
 
 

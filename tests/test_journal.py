@@ -13,6 +13,7 @@ import stat
 import subprocess
 import sys
 import time
+from concurrent import futures
 from pathlib import Path
 
 import pytest
@@ -372,6 +373,30 @@ for _ in range(40):
             process.stdin.flush()
         assert [one.wait(30), other.wait(30)] == [0, 0]
     assert read(path) == (DESCRIPTION, [])
+
+
+def test_who_reads_in_the_middle_of_the_first_transaction_waits_for_it(written):
+    """SQLite writes a transaction page by page, and the first page already counts those that are still to come."""
+    text = """
+import sqlite3
+connection = sqlite3.connect(path, isolation_level=None)
+connection.execute("PRAGMA journal_mode=DELETE")
+connection.execute("BEGIN EXCLUSIVE")
+connection.execute("CREATE TABLE more (x)")
+print("in the middle", flush=True)
+sys.stdin.readline()
+connection.execute("COMMIT")
+"""
+    with running(text, written) as writer, futures.ThreadPoolExecutor(1) as pool:
+        whole = written.read_bytes()
+        os.truncate(written, 4096)
+        reading = pool.submit(read, written)
+        assert not futures.wait([reading], 0.3).done
+        with open(written, "r+b") as file:
+            file.write(whole)
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+        assert reading.result(30) == (DESCRIPTION, read(written)[1])
 
 
 def test_a_study_that_begins_while_we_wait_for_the_lock_is_found(path, monkeypatch):
