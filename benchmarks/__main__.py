@@ -21,6 +21,7 @@ from benchmarks.figures import console, table
 
 NAMES = (
     "startup",
+    "first_study",
     "dispatch",
     "idle",
     "long_study",

@@ -107,8 +107,10 @@ def figures(trials: int = 60, workers: int = 2, method: str = "auto") -> Figures
         ray.get([ray.remote(loss).remote(dict.fromkeys(NAMES, 0.0)) for _ in range(workers)])  # the workers are up
         fronts = {"Ray Tune, RayboSearch": under_tune(tune, RayboSearch(method=method, seed=0), trials, workers)}
         if importlib.util.find_spec("optuna"):
+            import optuna
             from ray.tune.search.optuna import OptunaSearch
 
+            optuna.logging.set_verbosity(optuna.logging.ERROR)
             fronts["Ray Tune, OptunaSearch"] = under_tune(tune, OptunaSearch(seed=0), trials, workers)
         storage = Path(directory, "study.db")
         fronts["raybo tune"] = lambda: best_of(

@@ -17,20 +17,6 @@ A *trial's* failure is data and never one of these.
 from __future__ import annotations
 
 
-def first_line(error: BaseException) -> str:
-    """What an error says in its first line; its kind where it says nothing, or fails even to say it."""
-    try:
-        return next(line.strip() for line in str(error).splitlines() if line.strip())
-    except Exception:  # noqa: BLE001  # a user's exception may raise when it is printed
-        return type(error).__name__
-
-
-def in_words(error: BaseException) -> str:
-    """An error's kind, and what it says in its first line."""
-    line, kind = first_line(error), type(error).__name__
-    return kind if line == kind else f"{kind}: {line}"
-
-
 class RayboError(Exception):
     """Any wrong use of raybo; the message names the culprit and the remedy in one line."""
 

@@ -46,6 +46,10 @@ class State(str, Enum):
         return self.value
 
 
+FAILURES = (State.FAILED, State.LOST)  # the point gave no value, and is taken to be a bad one
+COUNTED = (State.FINISHED, *FAILURES)  # what counts of a planned number of trials: not the stopped ones
+
+
 class Kind(str, Enum):
     """What an event says."""
 
@@ -155,6 +159,16 @@ class Record:
     y: float | None = None
     c: Array | None = None
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will become of it."""
+        return self.state is not State.PENDING
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it failed, or was lost for the last time."""
+        return self.state in FAILURES
+
 
 class History:
     """The events of a study so far, folded into arrays.
@@ -225,6 +239,11 @@ class History:
         return len(self.records)
 
     @property
+    def ended(self) -> int:
+        """How many trials have ended, however."""
+        return len(self.records) - self.count(State.PENDING)
+
+    @property
     def d(self) -> int:
         """Number of axes of the cube."""
         return self.cube.d
@@ -242,7 +261,7 @@ class History:
     @property
     def X_failed(self) -> Array:  # (m, d)
         """Points of the trials that failed or were lost for the last time."""
-        return self.points(State.FAILED, State.LOST)
+        return self.points(*FAILURES)
 
     @property
     def X_pending(self) -> Array:  # (m, d)
@@ -257,7 +276,7 @@ class History:
     @property
     def C_failed(self) -> Array:  # (m, dc)
         """Contexts of the failed and lost trials, row by row those of `X_failed`; NaN where not known."""
-        return self.met(State.FAILED, State.LOST)
+        return self.met(*FAILURES)
 
     @property
     def C_pending(self) -> Array:  # (m, dc)
@@ -303,7 +322,6 @@ class History:
 
 
 ENDS: Mapping[Kind, State] = {Kind.TOLD: State.FINISHED, Kind.FAILED: State.FAILED, Kind.STOPPED: State.STOPPED}
-ENDED = (State.FINISHED, State.FAILED, State.LOST)  # what counts of a planned number of trials: not the stopped ones
 _NAMED = frozenset({"value", "reason", "seconds", "attempt", "context", "c"})
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from raybo.errors import ObjectiveError, RayboError, in_words
+from raybo.errors import ObjectiveError, RayboError
 from raybo.history import Mode
-from raybo.methods.options import convert, nearest
 from raybo.space import Space, context_space
+from raybo.words import convert, in_words, nearest
 
 LOADED_BY_PATH = "raybo_objective_"  # how the modules are called that no worker can import by name
 
@@ -205,6 +205,12 @@ def load_objective(target: str) -> Objective:
     if len(found) > 1:
         raise ObjectiveError(f"{text} holds {len(found)} objectives; choose one: {text}:{' or :'.join(found)}")
     return next(iter(found.values()))
+
+
+def study_name(target: str) -> str:
+    """What the study of an objective FILE or FILE:NAME is called when nobody says."""
+    file, _, name = target.partition(":")
+    return f"{Path(file).stem}-{name}" if name else Path(file).stem
 
 
 def _load_module(path: Path) -> Any:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from raybo.history import Kind
-from raybo.searcher import Searcher
-from raybo.study import Study
+from raybo.study import Study, searcher_of
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,7 @@ def replay(study: Study) -> Iterator[Replayed]:
     Proposals are the same to the last digit on the machine that made them. Other processors and other versions of numpy
     or scipy may round otherwise.
     """
-    said = study.description
-    searcher = Searcher(study.space, said.method, study.mode, said.seed, context=study.context, **said.options)
+    searcher = searcher_of(study.description, study.space, study.context)
     ahead = iter(study.events)
     for asked in study.events:
         if asked.kind is not Kind.ASKED or "origin" in asked.data["tags"]:

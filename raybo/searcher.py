@@ -6,7 +6,7 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import IntEnum
 from typing import Any, cast
@@ -14,9 +14,10 @@ from typing import Any, cast
 import numpy as np
 
 from raybo import methods
+from raybo.best import best_trial
 from raybo.errors import MethodError, NumericalError, TrialError
-from raybo.history import Event, History, Kind, Mode, Origin, Proposal, State, Trial, advance
-from raybo.space import Array, Space, context_data, context_space, read_context
+from raybo.history import Event, History, Kind, Mode, Origin, Proposal, Trial, advance
+from raybo.space import Space, context_data, context_space, read_context
 from raybo.threads import limit_threads
 
 NO_CONTEXT = "its context is not known; it counts for its value, and is left out of what is learned about contexts"
@@ -134,7 +135,7 @@ class Searcher:
         Raises:
             TrialError: no trial has finished.
         """
-        return best_trial(self.trials, self.mode, self.history)
+        return best_trial(self.trials, self.history)
 
     def best_for(self, context: Mapping[str, Any]) -> Trial:
         """The finished trial with the best estimated value where the context is the given one; told as in `best`.
@@ -143,7 +144,7 @@ class Searcher:
             TrialError: no trial has finished, or the context is not one that is declared.
         """
         c = np.array(told_context(self.context, context, "best_for")["c"])
-        return best_trial(self.trials, self.mode, self.history, c)
+        return best_trial(self.trials, self.history, c)
 
     def explain(self, trial: Trial) -> str:
         """In a few words, why this trial was proposed."""
@@ -252,28 +253,3 @@ def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -
     if reading.values is None:
         raise TrialError(f"{who}: {reading.note or f'context {reading.missing[0]}: missing'}")
     return context_data(declared, reading)
-
-
-def best_trial(trials: Sequence[Trial], mode: Mode, history: History, c: Array | None = None) -> Trial:
-    """The best trial of a study: by its value, or by its estimated expectation, or value at the context c (dc,).
-
-    Raises:
-        TrialError: no trial has finished.
-    """
-    if history.context_cube is None:
-        return best_of(trials, mode)
-    from raybo.context import best_expected, best_for  # loads the Gaussian process
-
-    with limit_threads(1):
-        number, mean, sd = best_expected(history) if c is None else best_for(history, c)
-    known = {} if math.isnan(sd) else {"expected": history.sign * mean, "expected_sd": sd}
-    return replace(trials[number], details={**trials[number].details, **known})
-
-
-def best_of(trials: Iterable[Trial], mode: Mode) -> Trial:
-    """The finished trial with the best value, the earliest of equals; TrialError where none has finished."""
-    finished = [trial for trial in trials if trial.state is State.FINISHED]
-    if not finished:
-        raise TrialError("no trial has finished yet, so there is no best one")
-    sign = -1.0 if mode == "max" else 1.0
-    return min(finished, key=lambda trial: (sign * cast(float, trial.value), trial.number))

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from raybo import journal
+from raybo import journal, methods
+from raybo.best import best_trial
+from raybo.columns import to_dataframe
 from raybo.history import Event, History, Kind, Mode, State, Trial, advance
-from raybo.searcher import best_trial, told_context
+from raybo.searcher import Searcher, explain, told_context
 from raybo.space import Space
-from raybo.table import to_dataframe
 
 if TYPE_CHECKING:
     import pandas
@@ -66,7 +67,7 @@ class Study:
         Raises:
             TrialError: no trial has finished yet.
         """
-        return best_trial(self.trials, self.mode, self.history)
+        return best_trial(self.trials, self.history)
 
     def best_for(self, context: Mapping[str, Any]) -> Trial:
         """The finished trial with the best estimated value where the context is the given one; see `Searcher.best`.
@@ -75,7 +76,15 @@ class Study:
             TrialError: no trial has finished yet, or the context is not one that is declared.
         """
         c = np.array(told_context(self.context, context, "best_for")["c"])
-        return best_trial(self.trials, self.mode, self.history, c)
+        return best_trial(self.trials, self.history, c)
+
+    def explain(self, trial: Trial) -> str:
+        """In a few words, why this trial was proposed."""
+        return explain(self._method, trial)
+
+    @cached_property
+    def _method(self) -> methods.Method:
+        return methods.make(self.description.method, **self.description.options)
 
     @cached_property
     def history(self) -> History:
@@ -118,6 +127,12 @@ class Study:
         done = self.count(State.FINISHED)
         text = f"Study of {description.objective}: {done} of {self.planned or len(self.trials)} trials finished"
         return f"{text}, best {description.metric} {self.best.value:.6g} (trial {self.best.number})" if done else text
+
+
+def searcher_of(description: Description, space: Space, context: Space | None) -> Searcher:
+    """The searcher of a study, which has seen nothing of it yet."""
+    mode = cast(Mode, description.mode)
+    return Searcher(space, description.method, mode, description.seed, context=context, **description.options)
 
 
 def load(path: Path | str) -> Study:

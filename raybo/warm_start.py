@@ -11,15 +11,14 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from raybo import journal
 from raybo.errors import JournalError, SpaceError
-from raybo.history import Event, Kind, Mode, Origin, State
+from raybo.history import Event, Kind, Origin, State
 from raybo.journal import Description, Journal
-from raybo.searcher import Searcher, finite, told_context
+from raybo.searcher import finite, told_context
 from raybo.space import Categorical, Config, Space
-from raybo.study import Study, load
+from raybo.study import Study, load, searcher_of
 
 
 @dataclass(frozen=True)
@@ -96,19 +95,11 @@ def enter(path: Path, description: Description, space: Space, context: Space | N
         TrialError: a context is not one that the study declares.
     """
     with contextlib.closing(Journal(path, description)) as opened:
-        searcher = Searcher(
-            space,
-            description.method,
-            cast(Mode, description.mode),
-            description.seed,
-            context=context,
-            **description.options,
-        )
+        searcher = searcher_of(description, space, context)
         for event in opened.events():
             searcher.apply(event)
         there = {_identity(space, t.config, t.tags) for t in searcher.trials if t.origin}
         events: list[Event] = []
-        count = 0
         for entry in known:
             origin = Origin.ENQUEUED if entry.value is None else Origin.ADDED
             asked = searcher.known(entry.config)
@@ -118,14 +109,13 @@ def enter(path: Path, description: Description, space: Space, context: Space | N
             there.add(identity)
             asked = searcher.apply(replace(asked, data={**asked.data, "tags": tags}))
             events.append(asked)
-            count += 1
             if entry.value is not None:
                 met = {}
                 if entry.context is not None and context is not None:
                     met = told_context(context, entry.context, f"trial {asked.trial}")
                 events.append(searcher.apply(Event(Kind.TOLD, asked.trial, {"value": entry.value, **met})))
         opened.append(events)
-    return count
+    return sum(event.kind is Kind.ASKED for event in events)
 
 
 def enqueue(path: Path | str, config: Mapping[str, Any], value: float | None = None) -> None:
@@ -168,9 +158,8 @@ def read_config(space: Space, texts: Mapping[str, str]) -> Config:
     return space.unpack(row)
 
 
-def count_added(path: Path) -> int:
+def count_added(events: Sequence[Event]) -> int:
     """How many trials of a journal are results from elsewhere, which no study has run."""
-    _, events = journal.read(path)
     return sum(event.kind is Kind.ASKED and event.data["tags"].get("origin") == Origin.ADDED for event in events)
 
 

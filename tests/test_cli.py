@@ -11,13 +11,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import raybo
-from raybo import cli, methods
+from raybo import cli, experiments, methods
 from raybo.cli.arguments import default_storage
 from raybo.engine import driver
+from raybo.experiments import Claim, Verdict
 from raybo.history import Event, Kind, State
 from raybo.journal import Description, Journal, read
 from raybo.study import Study
@@ -115,7 +117,7 @@ def test_tune_has_the_options_of_the_contract(run):
 def test_the_version_is_told(run):
     code, out, _ = run("--version")
     assert code == 0
-    assert "raybo" in out
+    assert out.split()[-1] == raybo.__version__
 
 
 # ---- wrong use: 2, with the culprit and the remedy
@@ -454,6 +456,75 @@ def test_ctrl_c_ends_with_130_and_says_how_to_go_on(run, folder, engine):
 def test_an_error_of_many_lines_is_told_in_one(run, folder, engine):
     engine.answer = raybo.SpaceError("c: array([[1],\n       [2]]) is not one of ...")
     one_line(run("tune", "job.py"), 2, "c: array([[1], [2]]) is not one of ...")
+
+
+def test_a_study_with_all_its_trials_says_how_it_goes_on(run, folder, engine):
+    engine.answer = study(FINISHED, FAILED, FINISHED, FINISHED)
+    assert "4 trials, kept in job.db; --trials 8 would continue it" in run("tune", "job.py")[1]
+
+
+def test_a_detached_study_is_left_with_the_commands_that_find_it(run, folder, engine):
+    engine.answer = study()
+    code, out, err = run("tune", "job.py", "--detach", "--address", "10.0.0.1:6379")
+    assert (code, err) == (0, "")
+    assert engine.arguments["detach"] is True
+    assert out == "job runs, kept in job.db; raybo attach job --address 10.0.0.1:6379 follows it, raybo stop ends it\n"
+
+
+def test_a_log_is_kept_while_the_study_runs(run, folder, engine, journal):
+    engine.answer = study(FINISHED)
+    assert run("tune", "job.py", "--storage", journal, "--log", "csv=s.csv", "--quiet")[0] == 0
+    watch = engine.arguments["watch"]
+    watch(SimpleNamespace(last_event=1))
+    assert Path("s.csv").read_text().startswith("number,state,value")
+
+
+# ---- what is compared
+
+
+@pytest.fixture
+def compared(monkeypatch):
+    """Stands for the comparison: keeps what it was given."""
+    given = []
+
+    def compare(experiment, directory, **named):
+        given.append((experiment, directory, {name: value for name, value in named.items() if name != "watch"}))
+        return {}, [Verdict(Claim("b is better", "final_value", "b", "a"), "job", 1.0, 2.0, 0.01, 0.99, 5)]
+
+    monkeypatch.setattr(experiments, "compare", compare)
+    monkeypatch.setattr(experiments, "table", lambda experiment, studies: (["problem"], [["job"]]))
+    return given
+
+
+def test_every_option_of_compare_reaches_the_comparison(run, folder, compared):
+    options = "--repeats 3 --trials 7 --seed 4 --set sleep=1 --optimum 2.5 --workers 2 --address auto --out there"
+    code, out, err = run("compare", "job.py:job", "--methods", "random,gp-ucb:solver=cg:grid=fixed", *options.split())
+    assert (code, err) == (0, "")
+    ((experiment, directory, named),) = compared
+    (problem,) = experiment.problems
+    assert (problem.name, problem.target, problem.trials) == ("job-job", "job.py:job", 7)
+    assert (problem.optimum, problem.settings) == (2.5, {"sleep": "1"})
+    assert [(entry.name, entry.method, entry.options) for entry in experiment.entries] == [
+        ("random", "random", {}),
+        ("gp-ucb:solver=cg:grid=fixed", "gp-ucb", {"solver": "cg", "grid": "fixed"}),
+    ]
+    assert (experiment.repeats, experiment.first_seed, experiment.curve) == (3, 4, "simple_regret")
+    assert (directory, named) == (Path("there"), {"root": None, "workers": 2, "address": "auto"})
+    assert "job: b is better: holds (p = 0.010, 5 pairs)" in out
+
+
+def test_what_is_reproduced_is_the_experiment_with_the_repeats_asked_for(run, monkeypatch, compared):
+    root = Path(raybo.__file__).parents[1]
+    monkeypatch.chdir(root)
+    assert run("reproduce", "inexact-fig[34]", "--repeats", "2", "--workers", "1", "--out", "there")[0] == 0
+    assert run("reproduce", "auto-default")[0] == 0
+    told = [(experiment.name, experiment.repeats, directory, named) for experiment, directory, named in compared]
+    here = {"root": root, "address": None}
+    assert told == [
+        ("inexact-fig3", 2, Path("there/inexact-fig3"), {**here, "workers": 1}),
+        ("inexact-fig4", 2, Path("there/inexact-fig4"), {**here, "workers": 1}),
+        ("auto-default", 8, Path("reproduction/auto-default"), {**here, "workers": None}),
+    ]
 
 
 # ---- whole processes with a Ray of their own

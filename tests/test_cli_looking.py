@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+import threading
+from dataclasses import replace
 
 import pytest
 
+import raybo
 from raybo import cli
 from raybo.journal import Journal
+from raybo.report import watch
 from raybo.study import load
 from tests.report.studies import run as study_of
 
@@ -47,6 +52,48 @@ def test_show_tells_one_trial_or_follows(run):
     assert err.startswith("Error: trial 99: no such trial")
 
 
+def listed(out):
+    """The numbers of the trials in a table."""
+    return [int(line.split()[0]) for line in out.splitlines() if line.split()[:1] and line.split()[0].isdigit()]
+
+
+def test_show_lists_the_last_trials_or_all_of_them(run, tmp_path):
+    assert listed(run("show", "job.db", "--last", 4)[1]) == [8, 9, 10, 11]
+    long = study_of("random", 25)
+    with contextlib.closing(Journal(tmp_path / "long.db", long.description)) as journal:
+        journal.append(long.events)
+    assert listed(run("show", "long.db")[1]) == [*range(5, 25)]
+    assert listed(run("show", "long.db", "--all")[1]) == [*range(25)]
+
+
+def test_show_finds_the_best_for_a_context(run, tmp_path):
+    study = study_of("random", 12, context={"load": raybo.Float(0, 1)})
+    with contextlib.closing(Journal(tmp_path / "met.db", study.description)) as journal:
+        journal.append(study.events)
+    code, out, _ = run("show", "met.db", "--context", "load=0.75")
+    assert code == 0
+    assert out.startswith("best at load=0.75: accuracy")
+    assert f"(trial {study.best_for({'load': 0.75}).number}, which measured" in out
+    code, out, err = run("show", "met.db", "--context", "load=high")
+    assert (code, out) == (1, "")
+    assert "context load: a number is needed, got 'high'" in err
+
+
+def test_show_replays_and_fails_where_a_proposal_differs(run, tmp_path):
+    code, out, err = run("show", "job.db", "--replay")
+    assert (code, err) == (0, "")
+    assert out == "12 proposals made again from the journal alone: every one is the same\n"
+    study = load("job.db")
+    events = [
+        replace(e, data={**e.data, "x": [0.5] * 4}) if e.trial == 3 and "x" in e.data else e for e in study.events
+    ]
+    with contextlib.closing(Journal(tmp_path / "other.db", study.description)) as journal:
+        journal.append(events)
+    code, out, err = run("show", "other.db", "--replay")
+    assert (code, out) == (1, "trial 3: proposed again, its x differ\n")
+    assert err.startswith("Error: 1 of 12 proposals differ")
+
+
 def test_plot_draws_a_page_or_a_picture(run, tmp_path):
     assert run("plot", "job.db") == (0, "Wrote job.html\n", "")
     assert run("plot", "job.db", "-o", "p.svg") == (0, "Wrote p.svg\n", "")
@@ -60,9 +107,28 @@ def test_export_writes_once_or_follows(run, tmp_path):
     assert run("export", "job.db", "--to", "json", "-o", "s.json") == (0, "Wrote 12 trials to s.json\n", "")
     assert len(json.loads((tmp_path / "s.json").read_text())["trials"]) == 12
     assert run("export", "job.db", "--to", "optuna", "-o", "s.log", "--follow")[0] == 0
+    assert (tmp_path / "s.log").stat().st_size > 1_000
     code, _, err = run("export", "job.db", "--to", "exel", "-o", "s")
     assert code == 2
     assert "there is no export to 'exel'" in err
+
+
+def test_export_follows_a_study_that_runs(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(watch, "LOOK_SECONDS", 0.05)
+    study = load("job.db")
+    journal = Journal(tmp_path / "running.db", study.description)
+    journal.append(study.events[:5])
+
+    def go_on():
+        journal.append(study.events[5:])
+        journal.close()
+
+    ending = threading.Timer(0.3, go_on)
+    ending.start()
+    told = run("export", "running.db", "--to", "csv", "-o", "s.csv", "--follow")
+    ending.join()
+    assert told == (0, "Wrote 12 trials to s.csv\n", "")
+    assert len((tmp_path / "s.csv").read_text().splitlines()) == 13
 
 
 def test_enqueue_adds_to_a_journal(run):

@@ -272,6 +272,7 @@ def test_a_lucky_context_does_not_make_a_trial_the_best(mode):
     assert s.best.config["x"] < 0.3  # the median demand is about 0.16
     expected = sign * s.best.details["expected"]
     assert expected < sign * lucky.value
+    assert expected == pytest.approx(studied("max").best.details["expected"], rel=1e-6)  # told in the user's sign
     assert 0 < s.best.details["expected_sd"] < 1
     assert s.best.value == s.trials[s.best.number].value
 

@@ -18,10 +18,11 @@ from pathlib import Path
 
 import pytest
 
-from raybo import journal as journals
+import raybo.journal
 from raybo.errors import JournalError, JournalInUse
 from raybo.history import Event, Kind
-from raybo.journal import Description, Journal, describe, exists, read
+from raybo.journal import Description, Journal, describe, exists, in_use, lock, read
+from raybo.journal.schema import SCHEMA
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study import load
 
@@ -98,15 +99,14 @@ def running(text, *arguments):
 
 def test_everything_comes_back_as_it_was_written(path):
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
-        stamped = journal.append(EVENTS[:3]) + journal.append(EVENTS[3:])
+        journal.append(EVENTS[:3])
+        journal.append(EVENTS[3:])
+        stamped = journal.events()
         assert [dataclasses.replace(event, at="") for event in stamped] == EVENTS
+        assert all(event.at.endswith("+00:00") for event in stamped)
         assert read(path) == (DESCRIPTION, stamped)
-        assert journal.events() == stamped
-        assert describe(path) == (DESCRIPTION, stamped[-1].number)
-    description, events = read(path)
-    assert description == DESCRIPTION
-    assert events == stamped
-    assert all(event.at.endswith("+00:00") for event in events)
+        assert describe(path) == (DESCRIPTION, EVENTS[-1].number)
+    assert read(path) == (DESCRIPTION, stamped)
 
 
 def test_a_commit_waits_for_the_disk(path):
@@ -323,7 +323,7 @@ journal.close()
         writer.stdin.write("go\n")
         writer.stdin.flush()
         Journal(written, DESCRIPTION).close()  # waits, and is not refused
-    monkeypatch.setattr(journals, "WAIT_SECONDS", 0.3)
+    monkeypatch.setattr(lock, "WAIT_SECONDS", 0.3)
     undead = undead_process()
     for driver in (dead_process(), undead.pid):
         with hold_lock(written, driver=driver, process=1, host=socket.gethostname()):
@@ -338,7 +338,7 @@ journal.close()
 def test_a_living_driver_and_one_on_another_machine_are_not_waited_for(written, monkeypatch):
     import socket
 
-    monkeypatch.setattr(journals, "WAIT_SECONDS", 1e9)  # would hang
+    monkeypatch.setattr(lock, "WAIT_SECONDS", 1e9)  # would hang
     for holder in (
         {"driver": os.getpid(), "process": 1, "host": socket.gethostname()},
         {"driver": 1, "process": 1, "host": socket.gethostname()},
@@ -350,7 +350,7 @@ def test_a_living_driver_and_one_on_another_machine_are_not_waited_for(written, 
 
 
 def test_a_lock_that_names_nobody_yet_is_looked_at_again(written, monkeypatch):
-    monkeypatch.setattr(journals, "WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(lock, "WAIT_SECONDS", 0.2)
     with hold_lock(written), pytest.raises(JournalInUse):
         Journal(written, DESCRIPTION)
 
@@ -400,24 +400,40 @@ connection.execute("COMMIT")
 
 
 def test_a_study_that_begins_while_we_wait_for_the_lock_is_found(path, monkeypatch):
-    lock = journals._lock
+    acquire = lock.acquire
 
     def overtaken(*arguments):
-        monkeypatch.setattr(journals, "_lock", lock)
+        monkeypatch.setattr(lock, "acquire", acquire)
         with contextlib.closing(Journal(path, DESCRIPTION)) as other:
             other.append([told(1)])
-        return lock(*arguments)
+        return acquire(*arguments)
 
-    monkeypatch.setattr(journals, "_lock", overtaken)
+    monkeypatch.setattr(lock, "acquire", overtaken)
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
         journal.append([told(2)])
     assert numbers(path) == [1, 2]
     path.unlink()
-    monkeypatch.setattr(journals, "_lock", overtaken)
+    monkeypatch.setattr(lock, "acquire", overtaken)
     with pytest.raises(JournalError, match=r"seed is .* in the journal and 1 now"):
         Journal(path, dataclasses.replace(DESCRIPTION, seed=1))
     assert numbers(path) == [1]
     assert os.listdir(path.parent) == ["study.db"]
+
+
+def test_a_lock_on_a_file_that_its_holder_removes_meanwhile_is_no_lock(path, monkeypatch):
+    lock_path, flock, removed = path.with_name(path.name + "-lock"), fcntl.flock, []
+
+    def flock_in_vain(handle, operation):
+        flock(handle, operation)
+        if not removed:  # its last holder, who has let it go, takes it away before we look
+            removed.append(lock_path.unlink())
+
+    monkeypatch.setattr(fcntl, "flock", flock_in_vain)
+    with contextlib.closing(Journal(path, DESCRIPTION)):
+        assert removed
+        assert in_use(path)
+        with pytest.raises(JournalInUse):
+            Journal(path, DESCRIPTION)
 
 
 def test_where_no_lock_can_be_made_nothing_is_written(path):
@@ -514,8 +530,8 @@ def change_header(path, offset, value):
 
 
 def test_a_journal_of_a_newer_version_is_left_alone(written):
-    change_header(written, 60, journals.SCHEMA + 1)
-    refused(written, f"a newer raybo wrote it (schema {journals.SCHEMA + 1}, this one reads {journals.SCHEMA})")
+    change_header(written, 60, SCHEMA + 1)
+    refused(written, f"a newer raybo wrote it (schema {SCHEMA + 1}, this one reads {SCHEMA})")
 
 
 def test_a_truncated_journal_is_refused_at_every_length(path):
@@ -565,6 +581,18 @@ def test_a_journal_with_a_page_overwritten_is_refused(path):
         refused(path, "it is damaged (")
 
 
+def test_a_journal_with_a_page_in_the_place_of_another_is_refused(path):
+    """Every page makes sense by itself: only the order of the events tells."""
+    with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
+        journal.append([told(n) for n in range(1, 400)])
+    data = path.read_bytes()
+    page = int.from_bytes(data[16:18], "big")
+    for n in range(4, len(data) // page):  # the first three hold the header, the study and the tree's root
+        before = data[(n - 1) * page : n * page]
+        path.write_bytes(data[: n * page] + before + data[(n + 1) * page :])
+        refused(path, "it is damaged (")
+
+
 def test_a_read_only_journal_can_be_read_but_not_continued(written):
     written.chmod(stat.S_IRUSR | stat.S_IRGRP)
     before = written.read_bytes()
@@ -607,4 +635,5 @@ def test_a_disk_that_is_full_is_told_in_one_line_and_nothing_is_half_written(pat
 
 
 def test_nothing_is_ever_unpickled():
-    assert "pickle" not in Path(journals.__file__).read_text().replace("never unpickled", "").replace("unpickled", "")
+    for file in Path(raybo.journal.__file__).parent.glob("*.py"):
+        assert "pickle" not in file.read_text(encoding="utf-8").replace("unpickled", ""), file

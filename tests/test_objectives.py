@@ -53,8 +53,20 @@ def test_a_declared_objective_is_still_a_function():
     assert job({"x": 0.5}) == {"loss": 2.5}
     assert job({"x": 0.5}, folds=2) == {"loss": 1.0}
     assert (job.name, job.__doc__) == ("job", "Says hello.")
+    assert job.with_settings(folds=3)({"x": 0.5}) == {"loss": 1.5}
+    assert job.with_settings(folds=3)({"x": 0.5}, folds=2) == {"loss": 1.0}
     assert (job.metric, job.mode, job.num_cpus, job.resources) == ("loss", "min", 2, {"disk": 1})
+    assert (job.num_gpus, job.memory, job.trial_seconds) == (0, None, None)
     assert job.space == raybo.Space(SPACE)
+
+
+def test_what_a_trial_needs_is_kept_as_it_was_declared():
+    @raybo.objective(space=SPACE, num_cpus=2, num_gpus=0.5, memory=2**30, trial_seconds=9.5)
+    def job(config):
+        return config["x"]
+
+    assert (job.num_cpus, job.num_gpus, job.memory, job.trial_seconds) == (2, 0.5, 2**30, 9.5)
+    assert (job.metric, job.mode, job.resources) == ("value", "max", {})
 
 
 @pytest.mark.parametrize(

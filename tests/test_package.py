@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+import raybo
+
 ROOT = Path(__file__).parents[1]
 
 EXTRAS = {  # what is imported: the extra that brings it; None where the package itself is asked for
@@ -153,6 +155,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
     assert own == {name for name in there if "__pycache__" not in name}
     assert "raybo/py.typed" in own
     assert all(name.endswith((".py", "py.typed")) for name in own)
+    assert wheel.name.split("-")[1] == raybo.__version__
     said = {name.partition("/")[2] for name in names} - {name.partition("/")[2] for name in own}
     assert said == {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from raybo.errors import MethodError, NumericalError, RayboError, SpaceError, TrialError
 from raybo.history import Proposal, State
-from raybo.searcher import Searcher, best_of
+from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 
 SPACE = Space(
@@ -139,8 +139,6 @@ def test_there_is_no_best_before_a_trial_has_finished():
         end(s.ask())
         with pytest.raises(TrialError, match="no trial has finished yet"):
             _ = s.best
-    with pytest.raises(TrialError):
-        best_of([], "max")
 
 
 # ---- what it is made of

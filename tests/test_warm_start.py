@@ -11,7 +11,7 @@ from raybo import warm_start
 from raybo.errors import JournalError, SpaceError, TrialError
 from raybo.history import Event, Kind, State
 from raybo.journal import Description, Journal
-from raybo.searcher import Searcher, explain
+from raybo.searcher import Searcher
 from raybo.space import Space
 from raybo.study import Study, load
 
@@ -62,10 +62,9 @@ def test_results_and_configurations_enter_once(path):
         (0.3, 8.0, "finished", "added"),
         (0.4, None, "pending", "enqueued"),
     ]
-    assert warm_start.count_added(path) == 2
-    method = raybo.Searcher(SPACE, "random").method
-    assert explain(method, study.trials[0]) == "asked for by the user"
-    assert explain(method, study.trials[1]) == "added by the user"
+    assert warm_start.count_added(study.events) == 2
+    assert study.explain(study.trials[0]) == "asked for by the user"
+    assert study.explain(study.trials[1]) == "added by the user"
 
 
 def test_the_finished_trials_of_another_study_enter_with_their_origin(path):
@@ -77,7 +76,7 @@ def test_the_finished_trials_of_another_study_enter_with_their_origin(path):
     study = load(path)
     assert [trial.value for trial in study.trials] == [0.0, 1.0, 2.0]
     assert [trial.tags["trial"] for trial in study.trials] == [0, 1, 2]
-    assert explain(raybo.Searcher(SPACE, "random").method, study.trials[0]) == "known from job"
+    assert study.explain(study.trials[0]) == "known from job"
     searcher = Searcher(SPACE, "random", seed=3)
     for event in study.events:
         searcher.apply(event)
@@ -130,6 +129,7 @@ def test_contexts_come_along_where_they_are_declared(tmp_path):
     known = [warm_start.Known(config(), 1.0, {"load": 0.25}), warm_start.Known(config(0.7), 2.0)]
     warm_start.enter(path, description, SPACE, context, known)
     assert [trial.context for trial in load(path).trials] == [{"load": 0.25}, None]
+    assert [entry.context for entry in warm_start.known_from(path, description, SPACE)] == [{"load": 0.25}, None]
     plain = tmp_path / "p.db"
     warm_start.enter(plain, describe(), SPACE, None, known)
     assert [trial.context for trial in load(plain).trials] == [None, None]

@@ -23,11 +23,11 @@ from raybo.acquisition.protocols import Array
 from raybo.context import Reduction
 from raybo.context.model import split_distances
 from raybo.surrogate import GP
+from raybo.surrogate.blocks import FOR_SOLVES, block_rows, blocks
 from raybo.surrogate.factor import half_solve
-from raybo.surrogate.kernels import BLOCK, evaluate, profile
+from raybo.surrogate.kernels import evaluate, profile
 
 LEAST_VARIANCE = 1e-10  # below it the standard deviation has no gradient
-LEAST_ROWS = 16  # of a block: triangular solves are slow on fewer
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class ContextConfidence:
         gp, a = self.gp, len(self.atoms)
         distances = self._distances_in_x(X)
         U = np.empty((len(X), a))
-        together = max(1, self._rows // a)  # points whose atoms fit in one block
+        together = max(1, block_rows(gp.n, FOR_SOLVES) // a)  # points whose atoms fit in one block
         for i in range(0, len(X), together):
             for atoms in self._blocks:
                 q = distances[i : i + together, None, :] + self._in_c[atoms]
@@ -117,12 +117,6 @@ class ContextConfidence:
     def _in_c(self) -> Array:  # (a, n)
         return split_distances(self.gp, np.empty((0, self.gp.d - self.atoms.shape[1])), self.atoms)[1]
 
-    @property
-    def _rows(self) -> int:
-        """Of a block, few enough for the work to stay in a small and warm part of memory."""
-        return max(LEAST_ROWS, BLOCK // max(1, self.gp.n))
-
     @cached_property
     def _blocks(self) -> list[slice]:
-        a = len(self.atoms)
-        return [slice(i, min(i + self._rows, a)) for i in range(0, a, self._rows)]
+        return blocks(len(self.atoms), self.gp.n, FOR_SOLVES)

@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import cholesky
 
 from raybo.acquisition.confidence import std_and_gradient
 from raybo.acquisition.protocols import Array, Draw, Surrogate
-from raybo.errors import NumericalError
+from raybo.surrogate.factor import cholesky
 
 LARGEST_JOINT = 2000  # beyond it the Cholesky factor of the points' covariance costs seconds: use a function draw
 KNOWN = 1e-12  # standard deviation, in standardised units, below which f is known
-JITTER, DOUBLINGS = 1e-10, 40  # of the largest variance; doubled until the covariance factorises
+# of the largest variance. Never 0, for where f is known the jitter alone is drawn; and finer steps than the GP's own
+# ladder has, for what is added to a thousand close points shows in their draw
+JITTERS = tuple(1e-10 * 2.0**k for k in range(40))
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class JointDraw:
         if len(X) > LARGEST_JOINT:
             raise ValueError(f"a joint draw is for at most {LARGEST_JOINT} points, got {len(X)}: use a function draw")
         mean, cov = self.gp.joint(X)
-        L = _factor(cov)
+        L, _ = cholesky(cov, JITTERS, max(float(np.diagonal(cov).max()), 1e-12))
         deviation = L @ np.random.default_rng(self.seed).standard_normal(len(X))
         # divided by its own deviation, jitter included: where f is known the jitter is all, and xi independent
         xi = deviation / np.sqrt((L * L).sum(axis=1))
@@ -99,21 +100,3 @@ class Inflated:
     def _spread(self, std: Array) -> Array:  # (m,)
         """What multiplies the draw's distance from the mean."""
         return self.kappa + np.divide(self.inflation, std, out=np.zeros_like(std), where=std > KNOWN)
-
-
-def _factor(cov: Array) -> Array:  # (m, m)
-    """Lower Cholesky factor of a covariance matrix with the least jitter of the ladder that makes it exist."""
-    diagonal = np.arange(len(cov))
-    jitter = JITTER * max(float(cov[diagonal, diagonal].max()), 1e-12)
-    for _ in range(DOUBLINGS):
-        attempt = cov.copy()
-        attempt[diagonal, diagonal] += jitter
-        try:
-            L = np.asarray(cholesky(attempt, lower=True, overwrite_a=True, check_finite=False))
-        except np.linalg.LinAlgError:
-            jitter *= 2.0
-            continue
-        if np.isfinite(L.diagonal()).all():
-            return L
-        break
-    raise NumericalError(f"the covariance of {len(cov)} points cannot be factorised")

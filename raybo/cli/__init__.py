@@ -8,6 +8,7 @@ from typing import cast
 
 import click
 
+import raybo
 from raybo.errors import MethodError, ObjectiveError, RayboError, SpaceError
 
 WRONG_USE = (MethodError, ObjectiveError, SpaceError)
@@ -62,7 +63,7 @@ def main() -> None:
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(package_name="raybo")
+@click.version_option(raybo.__version__)
 def cli() -> None:
     """Tune machine-learning jobs by Bayesian optimisation on Ray.
 

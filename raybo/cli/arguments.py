@@ -83,8 +83,9 @@ def all_of(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
 
 def default_storage(target: str) -> Path:
     """Where a study is kept when nobody says: named after the objective's file, in the current directory."""
-    file, _, name = target.partition(":")
-    return Path(f"{Path(file).stem}-{name}.db" if name else f"{Path(file).stem}.db")
+    from raybo.objectives import study_name
+
+    return Path(f"{study_name(target)}.db")
 
 
 def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:

@@ -105,18 +105,14 @@ def submit(
 @DASHBOARD
 def jobs(address: str) -> None:
     """List the studies that were submitted to a cluster."""
-    from rich import box
-    from rich.table import Table
-
     from raybo.integrations.jobs import Cluster
+    from raybo.report.tables import text_table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("job", "state", "began", "tunes", "journal on the head"):
-        table.add_column(name, overflow="fold")
-    for job in Cluster(address).jobs():
-        state = job.state.lower() + (f" ({job.exit_code})" if job.exit_code else "")
-        table.add_row(job.name, state, job.began, job.target, job.storage)
-    make_console().print(table)
+    def state(job: Job) -> str:
+        return job.state.lower() + (f" ({job.exit_code})" if job.exit_code else "")
+
+    rows = [(job.name, state(job), job.began, job.target, job.storage) for job in Cluster(address).jobs()]
+    make_console().print(text_table(("job", "state", "began", "tunes", "journal on the head"), rows))
 
 
 @click.command()
@@ -134,7 +130,7 @@ def fetch(name: str, address: str, output: Path | None) -> None:
 
     cluster = Cluster(address)
     path = output or Path(Path(cluster.job(name).storage).name)
-    click.echo(_in_words(cluster.fetch(name, path), name))
+    click.echo(_told(cluster.fetch(name, path), name))
 
 
 @click.command()
@@ -229,7 +225,7 @@ def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
         click.echo(f"{name} goes on; raybo stop {name} --address {cluster.address} ends it", err=True)
         raise
     if here is not None and _has_run(job):
-        click.echo(_in_words(cluster.fetch(name, here), name))
+        click.echo(_told(cluster.fetch(name, here), name))
     if job.state == "STOPPED":
         click.echo(f"{name} was stopped", err=True)
         sys.exit(130)
@@ -245,7 +241,7 @@ def _has_run(job: Job) -> bool:
     return job.state == "STOPPED" or job.exit_code in (0, 1, 130)
 
 
-def _in_words(arrival: Arrival, name: str) -> str:
+def _told(arrival: Arrival, name: str) -> str:
     if arrival.ahead:
         return f"{arrival.path} stays: it has all of {name}, and {arrival.ahead} events more"
     return f"{arrival.path} has all of {name}: {arrival.added} events are new"

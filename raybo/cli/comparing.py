@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raybo.cli.arguments import default_storage, pairs
+from raybo.cli.arguments import pairs
 from raybo.cli.console import make_console
 from raybo.errors import MethodError
 
@@ -46,9 +46,10 @@ def compare(
     repeats to add to it.
     """
     from raybo.experiments import Entry, Experiment, Problem
+    from raybo.objectives import study_name
 
     entries = [Entry(text, *_method_and_options(text)) for text in names.split(",")]
-    problem = Problem(default_storage(target).stem, target, trials, optimum=optimum, settings=pairs(settings, "--set"))
+    problem = Problem(study_name(target), target, trials, optimum=optimum, settings=pairs(settings, "--set"))
     experiment = Experiment(
         name="compare",
         title=f"{target}, {trials} trials a run",
@@ -76,7 +77,7 @@ def reproduce(names: tuple[str, ...], repeats: int | None, workers: int | None, 
 
     from raybo.experiments import Figure
     from raybo.experiments.papers import find_experiments
-    from raybo.methods.options import nearest
+    from raybo.words import nearest
 
     root, known = find_experiments(Path.cwd())
     if not names:
@@ -103,7 +104,7 @@ def _compare(experiment: Experiment, out: Path, root: Path | None, workers: int 
 
     from raybo.experiments import compare as run
     from raybo.experiments import table
-    from raybo.report.tables import comparison_table
+    from raybo.report.tables import text_table
 
     console = make_console()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -119,7 +120,7 @@ def _compare(experiment: Experiment, out: Path, root: Path | None, workers: int 
         except KeyboardInterrupt:
             click.echo(f"Stopped. The runs so far are in {out}; the same command continues.", err=True)
             raise
-    console.print(comparison_table(*table(experiment, studies)))
+    console.print(text_table(*table(experiment, studies)))
     for verdict in verdicts:
         p = min(verdict.p_holds, verdict.p_fails)
         click.echo(f"{verdict.problem}: {verdict.claim.text}: {verdict.word} (p = {p:.3f}, {verdict.repeats} pairs)")

@@ -26,7 +26,7 @@ def conclude(console: Console, study: Study, path: Path) -> None:
         TrialError: it has no result.
     """
     from raybo.errors import TrialError
-    from raybo.history import State
+    from raybo.history import Origin, State
     from raybo.report.tables import best_view
 
     ended = study.count(State.FINISHED, State.FAILED, State.LOST)
@@ -35,6 +35,6 @@ def conclude(console: Console, study: Study, path: Path) -> None:
         why = f"; the last one: {last.reason}" if last else ""
         raise TrialError(f"none of {len(study.trials)} trials has finished{why}; see raybo show {path}")
     console.print(best_view(study))
-    ran = ended - sum(trial.tags.get("origin") == "added" for trial in study.trials)
+    ran = ended - sum(trial.origin is Origin.ADDED for trial in study.trials)
     more = f"; --trials {2 * max(1, ran)} would continue it" if ended >= (study.planned or 0) else ""
     console.print(f"{ended} trials, kept in {path}{more}", style="dim", highlight=False, soft_wrap=True)

@@ -18,8 +18,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from raybo.context.points import all_levels, is_listed, numeric, sobol, uniform_points
-from raybo.space import Array, Cube
+from raybo.context.points import all_levels, is_listed, numeric, uniform_points
+from raybo.space import Array, Cube, scrambled_sobol
 
 LEAST_BANDWIDTH = 0.01  # of the declared range, where the contexts do not vary
 NOT_VARYING = 1e-12  # a standard deviation that is rounding error
@@ -106,7 +106,7 @@ class Density:
         if len(self.contexts) == 0:
             return uniform_points(self.cube, m, rng)
         numbers = numeric(self.cube)
-        U = sobol(1 + self.cube.d, m, rng)
+        U = scrambled_sobol(m, 1 + self.cube.d, rng)
         which, V = U[:, 0], U[:, 1:]
         spread = which < self.unseen
         within = np.where(spread, which / max(self.unseen, 1e-300), (which - self.unseen) / (1.0 - self.unseen))

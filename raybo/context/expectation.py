@@ -19,8 +19,10 @@ from raybo.errors import TrialError
 from raybo.history import History, State
 from raybo.space import Array
 from raybo.surrogate import GP, Observations, Standardised, fit_map
+from raybo.surrogate.blocks import blocks
 from raybo.surrogate.factor import half_solve
-from raybo.surrogate.kernels import BLOCK, profile, squared_distances
+from raybo.surrogate.kernels import profile, squared_distances
+from raybo.surrogate.observations import merged
 
 SEED = 20_240_220
 ATOMS, FEWEST_ATOMS = 256, 32
@@ -62,9 +64,10 @@ def _best_over(history: History, atoms: Array, p: Array) -> tuple[int, float, fl
     observations = Observations.of(Z, outputs.apply(y), joint_categorical(history))
     model = context_model()
     gp = GP.of(observations, model, fit_map(observations, model, at_most=FITTED))
-    means, stds = expected(gp, history.X, atoms, p)
+    first, _ = merged(history.X)  # repeats of a point would differ by rounding
+    means, stds = expected(gp, history.X[first], atoms, p)
     top = int(np.argmax(means))
-    return finished[top], float(outputs.invert(means[[top]])[0]), outputs.std * float(stds[top])
+    return finished[first[top]], float(outputs.invert(means[[top]])[0]), outputs.std * float(stds[top])
 
 
 def expected(gp: GP, X: Array, atoms: Array, p: Array) -> tuple[Array, Array]:  # (m, dx), (a, dc), (a,) -> (m,), (m,)
@@ -79,10 +82,9 @@ def embeddings(gp: GP, X: Array, atoms: Array, p: Array) -> Array:  # (m, dx), (
     """sum_s p_s k((x, s), Z) for the rows x of X, where Z are the n points of the GP over (x, c)."""
     qx, qc = split_distances(gp, X, atoms)
     embedded = np.empty(qx.shape)
-    step = max(1, BLOCK // max(1, qc.size))
-    for i in range(0, len(X), step):
-        q = qx[i : i + step, None, :] + qc
-        embedded[i : i + step] = np.einsum("a,man->mn", p, profile(gp.kernel.name, q))
+    for rows in blocks(len(X), qc.size):
+        q = qx[rows, None, :] + qc
+        embedded[rows] = np.einsum("a,man->mn", p, profile(gp.kernel.name, q))
     return gp.outputscale * embedded
 
 

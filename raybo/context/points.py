@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from raybo.space import Array, Cube
+from raybo.space import Array, Cube, scrambled_sobol
 
 
 def numeric(cube: Cube) -> NDArray[np.bool_]:  # (dc,)
@@ -27,7 +27,7 @@ def all_levels(cube: Cube) -> Array:  # (cube.size, dc)
 
 def uniform_points(cube: Cube, m: int, rng: np.random.Generator) -> Array:  # (m, dc)
     """m points that can occur, spread evenly (scrambled Sobol)."""
-    return cube.snap(sobol(cube.d, m, rng))
+    return cube.snap(scrambled_sobol(m, cube.d, rng))
 
 
 def cover(cube: Cube, m: int, rng: np.random.Generator) -> Array:  # (a, dc)
@@ -47,7 +47,7 @@ def box(contexts: Array, cube: Cube, m: int, rng: np.random.Generator) -> Array:
     """
     if len(contexts) == 0:
         return cover(cube, m, rng)
-    U = sobol(cube.d, m, rng)
+    U = scrambled_sobol(m, cube.d, rng)
     mean = contexts.mean(axis=0)
     sd = contexts.std(axis=0, ddof=1) if len(contexts) > 1 else np.zeros(cube.d)
     low, high = np.clip(mean - sd, 0.0, 1.0), np.clip(mean + sd, 0.0, 1.0)
@@ -83,14 +83,6 @@ def histogram(contexts: Array, points: Array, cube: Cube) -> Array:  # (t, dc), 
     # another category is further away than any number can be
     distances += (1.0 + cube.d) * (contexts[:, None, ~numbers] != points[:, ~numbers]).sum(axis=2)
     return np.bincount(np.argmin(distances, axis=1), minlength=len(points)) / len(contexts)
-
-
-def sobol(d: int, m: int, rng: np.random.Generator) -> Array:  # (m, d)
-    """The first m points of a scrambled Sobol sequence, inside the open cube."""
-    from scipy.stats import qmc  # slow to import
-
-    sequence = qmc.Sobol(d, scramble=True, rng=rng)
-    return np.asarray(sequence.random(1 << max(0, m - 1).bit_length())[:m])
 
 
 def _product(axes: list[Array]) -> Array:

@@ -9,11 +9,12 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from raybo.errors import RayError, first_line
+from raybo.errors import RayError
+from raybo.words import first_line
 
 log = logging.getLogger("raybo")
 
@@ -137,36 +138,6 @@ def _environment(settings: dict[str, str]) -> Iterator[None]:
     finally:
         for name in added:
             os.environ.pop(name, None)
-
-
-def workers_available(
-    nodes: Sequence[dict[str, Any]], num_cpus: float, num_gpus: float, memory: float | None, custom: dict[str, float]
-) -> int:
-    """How many trials a cluster of these nodes, as `ray.nodes()` tells them, can run at a time.
-
-    Raises:
-        RayError: not even one; Ray itself would wait for such a trial without end.
-    """
-    wanted = {"CPU": num_cpus, "GPU": num_gpus, "memory": memory or 0, **custom}
-    offers = [node["Resources"] for node in nodes if node["Alive"]]
-    rooms = [
-        min((offer.get(name, 0.0) / amount for name, amount in wanted.items() if amount > 0), default=float("inf"))
-        for offer in offers
-    ]
-    total = sum(int(room) if room < float("inf") else (os.cpu_count() or 1) for room in rooms)
-    if total < 1:
-        offered = {name: max((offer.get(name, 0.0) for offer in offers), default=0.0) for name in wanted}
-        short = next((name for name in wanted if wanted[name] > offered[name]), None)
-        if short is None:
-            needs = ", ".join(f"{name}={amount:g}" for name, amount in wanted.items() if amount > 0)
-            raise RayError(
-                f"a trial needs {needs}, and no node of the cluster has all of it; ask for less, or add a node"
-            )
-        raise RayError(
-            f"a trial needs {short}={wanted[short]:g}, and no node of the cluster has more than {offered[short]:g}; "
-            "ask for less in @raybo.objective, or add a node"
-        )
-    return total
 
 
 def is_local(ray: Any) -> bool:

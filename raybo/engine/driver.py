@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from raybo import journal, methods, warm_start
-from raybo.engine.connection import here, is_local, ray_for_study, workers_available
-from raybo.engine.follow import NAMESPACE, follow, leave
+from raybo.engine.connection import here, is_local, ray_for_study
+from raybo.engine.follow import NAMESPACE, leave, run_to_end
 from raybo.engine.plan import Plan
+from raybo.engine.resources import workers_available
 from raybo.engine.task import pickled
-from raybo.errors import MethodError, ObjectiveError, RayError, first_line
+from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.journal import Description
-from raybo.methods.options import read
+from raybo.methods.shared.options import read
 from raybo.objectives import LOADED_BY_PATH, Objective
 from raybo.searcher import Searcher
 from raybo.space import Space, object_to_json
 from raybo.study import Study
+from raybo.words import first_line
 
 if TYPE_CHECKING:
     from raybo.engine.plan import Status
@@ -90,11 +92,11 @@ def tune(
         known += warm_start.known_of(enqueue, space)
         # what is wrong with the journal is better said before Ray is started
         warm_start.enter(path, description, space, context, known)
-        _, last_event = journal.describe(path)
+        _, events = journal.read(path)
         plan = Plan(
             description=description,
             path=path,
-            trials=int(trials) + warm_start.count_added(path),
+            trials=int(trials) + warm_start.count_added(events),
             workers=int(workers or 0),
             elastic=False,
             fills=False,
@@ -104,7 +106,7 @@ def tune(
             driver=os.getpid(),
             detached=detach,
             begun=time.monotonic(),
-            after=last_event,
+            after=events[-1].number if events else 0,
         )
         try:
             _run(bound, plan, address, watch)
@@ -189,29 +191,15 @@ def _run(objective: Objective, plan: Plan, address: str | None, watch: Callable[
                 "a detached study needs a Ray that goes on without this command: `ray start --head` starts one, "
                 "address=auto joins it"
             )
-        custom = dict(objective.resources)
-        room = workers_available(ray.nodes(), objective.num_cpus, objective.num_gpus, objective.memory, custom)
+        room = workers_available(ray.nodes(), objective)
         workers, elastic = plan.workers or room, not (plan.workers or local)
         plan = replace(plan, workers=min(workers, plan.trials), elastic=elastic, fills=workers >= room)
-        module = sys.modules.get(objective.function.__module__)
-        if module is not None and not _importable(module):
-            ray.cloudpickle.register_pickle_by_value(module)  # for good: another study may be using it just now
-        sent = replace(
-            objective, function=_no_function, declared_space=objective.space, declared_context=objective.context
-        )
-        try:
-            function = pickled(objective.function)
-            ray.cloudpickle.dumps(sent)
-        except Exception as error:  # whatever a user's object raises when it is pickled
-            raise ObjectiveError(
-                f"{objective.name}: it cannot be sent to the workers: {first_line(error)}; "
-                "make such things inside the function"
-            ) from error
+        sent, function = _sent(ray, objective)
         placed = {"num_cpus": 0, "max_concurrency": 1_000, "scheduling_strategy": here(ray)}
         if not plan.detached:
             # restarted by the follower: what Ray may restart, Ray's memory monitor kills before any trial
             make = ray.remote(StudyActor).options(**placed).remote
-            follow(ray, lambda: make(plan, sent, function), RESTARTS, plan.after, watch)
+            run_to_end(ray, lambda: make(plan, sent, function), RESTARTS, plan.after, watch)
             return
         name = plan.path.stem
         placed |= {"name": name, "namespace": NAMESPACE, "lifetime": "detached"}
@@ -223,6 +211,23 @@ def _run(objective: Objective, plan: Plan, address: str | None, watch: Callable[
                 f"a study named {name} is running there already; `raybo attach {name}` follows it, "
                 "another --storage begins another"
             ) from None
+
+
+def _sent(ray: Any, objective: Objective) -> tuple[Objective, bytes]:
+    """What goes to the study of an objective, and of its function to the workers; ObjectiveError where it cannot."""
+    module = sys.modules.get(objective.function.__module__)
+    if module is not None and not _importable(module):
+        ray.cloudpickle.register_pickle_by_value(module)  # for good: another study may be using it just now
+    sent = replace(objective, function=_no_function, declared_space=objective.space, declared_context=objective.context)
+    try:
+        function = pickled(objective.function)
+        ray.cloudpickle.dumps(sent)
+    except Exception as error:  # whatever a user's object raises when it is pickled
+        raise ObjectiveError(
+            f"{objective.name}: it cannot be sent to the workers: {first_line(error)}; "
+            "make such things inside the function"
+        ) from error
+    return sent, function
 
 
 def _no_function(config: Mapping[str, Any]) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from raybo import journal
 from raybo.engine.connection import ray_for_study
-from raybo.errors import RayboError, RayError, first_line
+from raybo.errors import RayboError, RayError
 from raybo.study import Study
+from raybo.words import first_line
 
 if TYPE_CHECKING:
     from raybo.engine.plan import Plan, Status
@@ -24,7 +25,7 @@ class StudyLost(RayError):
     """The process that runs the study is gone."""
 
 
-def follow(
+def run_to_end(
     ray: Any, make: Callable[[], Any], restarts: int, after: int, watch: Callable[[Status], None] | None
 ) -> None:
     """Run a study of this process's own to its end, and show its status meanwhile; Ctrl-C stops it.

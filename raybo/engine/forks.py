@@ -1,22 +1,29 @@
-"""Keeps what a trial forks from standing in for its worker.
+"""Makes what a trial forks a process like any other: it neither stands in for its worker, nor outlives its end.
 
 A forked process holds the sockets of its parent open, and it is by its sockets that Ray learns of a worker's death.
 Without this, a trial whose worker was killed would be waited for until the last process was gone that it had forked:
 those of a data loader or of a pool, say, which wait for ever.
+
+It also has the handler that Ray's workers have for SIGTERM, which is written in Python, and Python forgets a signal
+that comes while it prepares a fresh process. A pool that is ended as soon as it was made would wait for that process
+for ever. In a forked process SIGTERM does what it does elsewhere, and is held back until then.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import stat
+import threading
 from functools import cache
 
 
 @cache  # once a worker: what is registered stays
 def part_with_forks() -> None:
-    """Close Ray's sockets in whatever this process forks from now on; called before any of the user's code runs."""
+    """Take Ray's out of whatever this process forks from now on; called before any of the user's code runs."""
+    handler, held = signal.getsignal(signal.SIGTERM), threading.local()
     before = {os.fstat(descriptor).st_ino for descriptor in _sockets()}
     served = {port for descriptor in _sockets() if (port := _port(descriptor)) is not None}
 
@@ -26,8 +33,17 @@ def part_with_forks() -> None:
                 # Ray's servers have accepted more since then, on the same ports
                 if os.fstat(descriptor).st_ino in before or _port(descriptor) in served:
                     os.close(descriptor)
+        if signal.getsignal(signal.SIGTERM) is handler:  # not one that the user has put in its place
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        release()
 
-    os.register_at_fork(after_in_child=part)
+    def hold() -> None:
+        held.mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+    def release() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held.mask)
+
+    os.register_at_fork(before=hold, after_in_parent=release, after_in_child=part)
 
 
 def _sockets() -> list[int]:

@@ -16,22 +16,49 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
+from raybo.engine.forks import part_with_forks
 from raybo.engine.lifecycle import Occurrence
-from raybo.errors import in_words
-from raybo.objectives import LOADED_BY_PATH, reports_to
-from raybo.space import Reading, Space, context_data, read_context
+from raybo.engine.resources import resources_of
+from raybo.objectives import LOADED_BY_PATH, Objective, reports_to
+from raybo.space import Config, Reading, Space, context_data, read_context
 from raybo.threads import limit_threads
+from raybo.words import in_words
 
 TRACEBACK_CHARACTERS = 4_000
 REASON_CHARACTERS = 250
 METRICS_KEPT = 50
 NOTE_CHARACTERS = 300
+
+
+def trial_task(objective: Objective, function: bytes) -> Any:
+    """The remote function of a trial: takes its configuration and who listens to it, and returns as `run_trial`.
+
+    Args:
+        objective: what is tuned; its own function is not used.
+        function: as `pickled` makes it.
+    """
+    import ray
+
+    # what does not change is in a closure, which Ray sends to a worker once
+    settings, metric, context = dict(objective.settings), objective.metric, objective.context
+    threads = max(1, int(objective.num_cpus))
+
+    def trial(config: Config, listener: tuple[Any, int, int] | None) -> tuple[Occurrence, dict[str, Any]]:
+        part_with_forks()
+        send = None
+        if listener is not None:  # the limit counts from here, not from when the trial was submitted
+            actor, number, attempt = listener
+            actor.started.remote(number, attempt, ray.get_runtime_context().get_node_id())
+            send = partial(actor.met.remote, number, attempt)
+        return run_trial(unpickled(function), config, settings, metric, threads, context, send)
+
+    return ray.remote(max_retries=0, **resources_of(objective))(trial)
 
 
 def run_trial(

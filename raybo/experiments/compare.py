@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from raybo import methods
-from raybo.engine.connection import ray_for_study, workers_available
+from raybo.engine.connection import ray_for_study
+from raybo.engine.resources import workers_available
 from raybo.errors import ObjectiveError
 from raybo.experiments.output import write
 from raybo.experiments.plan import Claim, Experiment
@@ -50,10 +51,7 @@ def compare(
     if not experiment.claims:
         experiment = replace(experiment, claims=pairwise(experiment))
     with ray_for_study(address, workers and max(workers, os.cpu_count() or 1)) as ray:
-        room = min(
-            workers_available(ray.nodes(), one.num_cpus, one.num_gpus, one.memory, dict(one.resources))
-            for one in objectives
-        )
+        room = min(workers_available(ray.nodes(), objective) for objective in objectives)
         studies = run_all(experiment, directory, root, min(room, workers or room), watch)
     verdicts = judge(experiment, studies)
     write(experiment, studies, verdicts, directory)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from raybo.engine.resources import resources_of
 from raybo.engine.task import pickled, run_trial, unpickled
 from raybo.errors import JournalError
 from raybo.experiments.plan import HeldOut
@@ -126,10 +127,7 @@ def _evaluated(
 
     by_value: Any = ray.cloudpickle.register_pickle_by_value
     by_value(sys.modules[objective.function.__module__])  # loaded by its path, which a worker cannot import
-    holding: dict[str, Any] = {"num_cpus": objective.num_cpus, "num_gpus": objective.num_gpus}
-    if objective.memory is not None:
-        holding["memory"] = objective.memory
-    task = ray.remote(**holding, resources=dict(objective.resources))(_evaluated_here)
+    task = ray.remote(**resources_of(objective))(_evaluated_here)
     wanted = objective.with_settings(**settings).settings
     found: list[float | None] = ray.get(
         task.remote(pickled(objective.function), list(configs), wanted, metric or objective.metric)

@@ -13,7 +13,7 @@ from raybo.experiments.held_out import held_out_curve, read
 from raybo.experiments.model_error import kept_model_errors
 from raybo.experiments.plan import Curve, Measure, Problem
 from raybo.experiments.run import Run
-from raybo.history import ENDED, State, Trial
+from raybo.history import COUNTED, State, Trial
 from raybo.space import Array
 from raybo.study import Study
 
@@ -28,7 +28,7 @@ def values(study: Study, metric: str | None = None) -> Array:  # (n,)
 
     A failed trial counts as the worst value that the run has seen.
     """
-    ended = [trial for trial in study.trials if trial.state in ENDED]
+    ended = [trial for trial in study.trials if trial.state in COUNTED]
     found = np.array([value_of(trial, metric) for trial in ended], dtype=np.float64)
     if np.isnan(found).all():
         return found

@@ -17,7 +17,7 @@ import raybo
 from raybo.experiments.held_out import evaluate
 from raybo.experiments.model_error import keep_model_errors
 from raybo.experiments.plan import Entry, Experiment, Problem
-from raybo.history import ENDED
+from raybo.history import COUNTED
 from raybo.objectives import Objective, load_objective
 from raybo.study import Study
 
@@ -77,36 +77,8 @@ def run_all(
         if stopping.is_set():  # Ctrl-C reaches the main thread only
             raise KeyboardInterrupt
 
-    def one(run: Run) -> Study:
-        objective = objectives[run.problem.name]
-        if run.problem.seeded is not None:
-            objective = objective.with_settings(**{run.problem.seeded: run.seed})
-        study = searched(run, objective)
-        if run.problem.held_out is not None:
-            stop_if_asked()
-            evaluate(study, objective, run.problem.held_out)
-        if run.problem.model_error:
-            keep_model_errors(study, objective)
-        return study
-
-    def searched(run: Run, objective: Objective) -> Study:
-        run.path.parent.mkdir(parents=True, exist_ok=True)
-        if run.path.exists() and is_complete(study := raybo.load(run.path), run.problem.trials):
-            return study
-        stop_if_asked()
-        return raybo.tune(
-            objective,
-            trials=run.problem.trials,
-            method=run.entry.method,
-            seed=run.seed,
-            storage=run.path,
-            workers=1,
-            watch=stop_if_asked,
-            **run.entry.options_for(run.problem),
-        )
-
     with ThreadPoolExecutor(at_a_time) as pool:
-        pending = {pool.submit(one, run): run for run in todo}
+        pending = {pool.submit(_run, run, objectives[run.problem.name], stop_if_asked): run for run in todo}
         try:
             while pending:
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)
@@ -123,6 +95,36 @@ def run_all(
     return {run: finished[run] for run in todo}
 
 
+def _run(run: Run, objective: Objective, stop_if_asked: Callable[..., None]) -> Study:
+    """The study of a run, with what is evaluated apart from it."""
+    if run.problem.seeded is not None:
+        objective = objective.with_settings(**{run.problem.seeded: run.seed})
+    study = _tuned(run, objective, stop_if_asked)
+    if run.problem.held_out is not None:
+        stop_if_asked()
+        evaluate(study, objective, run.problem.held_out)
+    if run.problem.model_error:
+        keep_model_errors(study, objective)
+    return study
+
+
+def _tuned(run: Run, objective: Objective, stop_if_asked: Callable[..., None]) -> Study:
+    run.path.parent.mkdir(parents=True, exist_ok=True)
+    if run.path.exists() and is_complete(study := raybo.load(run.path), run.problem.trials):
+        return study
+    stop_if_asked()
+    return raybo.tune(
+        objective,
+        trials=run.problem.trials,
+        method=run.entry.method,
+        seed=run.seed,
+        storage=run.path,
+        workers=1,
+        watch=stop_if_asked,
+        **run.entry.options_for(run.problem),
+    )
+
+
 def bound_objective(problem: Problem, root: Path) -> Objective:
     """The problem's objective under its settings."""
     file, _, name = problem.target.partition(":")
@@ -132,5 +134,4 @@ def bound_objective(problem: Problem, root: Path) -> Objective:
 
 def is_complete(study: Study, trials: int) -> bool:
     """Whether as many trials have ended as the problem asks for."""
-    ended = study.count(*ENDED)
-    return ended >= trials
+    return study.count(*COUNTED) >= trials

@@ -21,11 +21,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from raybo import table
+from raybo.columns import columns_of
 from raybo.errors import MethodError, RayboError
-from raybo.methods.options import nearest
 from raybo.space import Opaque, object_to_json
 from raybo.study import Study, load
+from raybo.words import nearest
 
 if TYPE_CHECKING:
     from raybo.journal import Description
@@ -81,7 +81,7 @@ def csv_exporter(destination: str) -> Exporter:
     """A file with a row a trial: number, state, value, seconds, attempt, reason, its parameters and contexts."""
 
     def export(study: Study) -> None:
-        columns = table.columns(study.trials, study.space, study.context)
+        columns = columns_of(study.trials, study.space, study.context)
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(columns)

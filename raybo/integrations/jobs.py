@@ -7,15 +7,12 @@ have the same version. Its journal is a file of the head outside that copy, whic
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import getpass
-import logging
-import os
 import secrets
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -23,12 +20,13 @@ from typing import Any
 
 import raybo
 from raybo import journal
-from raybo.errors import JournalError, JournalInUse, MethodError, MissingExtra, ObjectiveError, RayError
+from raybo.errors import JournalError, JournalInUse, MethodError, ObjectiveError, RayError
+from raybo.integrations.dashboard import job_client, translated
 from raybo.integrations.package import zipped
 from raybo.integrations.travel import Arrival, load_up, text_of, unpack
+from raybo.objectives import study_name
 
 PYTHON = "python3"  # the head's: the first on the PATH of the shell that ran `ray start`
-ANSWER_SECONDS = (3.0, 10.0)  # to connect, and to be answered
 POLL_SECONDS = 0.2
 SETTLE_SECONDS = 15.0  # for a job's state to follow the end of its log
 FETCH_SECONDS = 300.0
@@ -80,13 +78,7 @@ class Cluster:
 
     def __init__(self, address: str) -> None:
         self.address = address.rstrip("/")
-        if not self.address.startswith(("http://", "https://")):
-            raise RayError(f"a cluster takes jobs at its dashboard's address, http://HOST:8265; got {address!r}")
-        client = _job_client()
-        headers = _token_header()
-        _require_same_ray(self.address, headers)
-        with _translated(self.address), _environment({"RAY_API_SERVER_ADDRESS": self.address}):
-            self._client = client(self.address, headers=headers)
+        self._client = job_client(self.address)
 
     def submit(
         self,
@@ -107,7 +99,7 @@ class Cluster:
             arguments: of `raybo tune`, besides those that say where things are.
             directory: what is sent: the job's working directory is a copy of it.
             exclude: what is not to be sent, patterns as in .gitignore.
-            storage: the journal on the head, absolute or from ~; None for `default_storage`.
+            storage: the journal on the head, absolute or from ~; None for `storage_on_head`.
             study: a journal here that the job is to continue, where it exists.
             known_from, enqueue: files here for `--from` and `--enqueue`.
         Raises:
@@ -119,7 +111,7 @@ class Cluster:
         """
         file, colon, name = target.partition(":")
         inside = _below(directory, file)
-        storage = storage or default_storage(directory, target)
+        storage = storage or storage_on_head(directory, target)
         if not storage.startswith(("/", "~")):
             raise MethodError(f"the journal's place on the head must be absolute or begin with ~, got {storage!r}")
         if study is not None and journal.in_use(study):
@@ -134,7 +126,7 @@ class Cluster:
                 # `stop` is to be like Ctrl-C, after which the study records what it stops
                 "env_vars": {"RAY_JOB_STOP_SIGNAL": "SIGINT", "RAY_JOB_STOP_WAIT_TIME_S": str(STOP_SECONDS)},
             }
-            with _translated(self.address):
+            with translated(self.address):
                 job = self._client.submit_job(
                     entrypoint=f"exec {PYTHON} -m raybo.cli {shlex.join(command)}",
                     submission_id=f"{Path(storage).stem}-{secrets.token_hex(3)}",
@@ -145,7 +137,7 @@ class Cluster:
 
     def jobs(self) -> list[Job]:
         """The studies that were submitted to the cluster, oldest first."""
-        with _translated(self.address):
+        with translated(self.address):
             found = [_job(info) for info in self._client.list_jobs() if _STORAGE in (info.metadata or {})]
         return sorted(found, key=lambda job: job.began)
 
@@ -163,7 +155,7 @@ class Cluster:
         Args:
             show: called with pieces of its log.
         """
-        with _translated(self.address, f"; {name} goes on, `raybo attach {name} --address {self.address}` follows it"):
+        with translated(self.address, f"; {name} goes on, `raybo attach {name} --address {self.address}` follows it"):
             asyncio.run(self._tail(name, show))
             return self._wait(name, SETTLE_SECONDS)
 
@@ -172,7 +164,7 @@ class Cluster:
         job = self.job(name)
         if job.has_ended:
             raise RayError(f"{name} has ended already ({job.state.lower()}); its journal is {job.storage} on the head")
-        with _translated(self.address):
+        with translated(self.address):
             self._client.stop_job(name)
             return self._wait(name, STOP_SECONDS + SETTLE_SECONDS)
 
@@ -184,7 +176,7 @@ class Cluster:
             JournalError: the job has no journal, or the one here does not go with it: see `travel`.
         """
         job = self.job(name)
-        with _translated(self.address):
+        with translated(self.address):
             reader = self._client.submit_job(
                 entrypoint=f"exec {PYTHON} -m raybo.cli {shlex.join(['job-send', job.storage])}",
                 submission_id=f"{name}-fetch-{secrets.token_hex(3)}",
@@ -223,11 +215,9 @@ class Cluster:
             show(before)
 
 
-def default_storage(directory: Path, target: str) -> str:
+def storage_on_head(directory: Path, target: str) -> str:
     """Where a study's journal is on the head when nobody says: one place for this user, directory and target."""
-    file, _, name = target.partition(":")
-    study = f"{Path(file).stem}-{name}" if name else Path(file).stem
-    return f"~/raybo/{getpass.getuser()}/{directory.resolve().name or 'root'}/{study}.db"
+    return f"~/raybo/{getpass.getuser()}/{directory.resolve().name or 'root'}/{study_name(target)}.db"
 
 
 def failure(job: Job) -> str:
@@ -271,101 +261,3 @@ def _below(directory: Path, file: str) -> str:
 def _with_raybo(*more: Path) -> dict[str, Any]:
     """A runtime environment with this very raybo, whatever version the nodes have, and more directories beside it."""
     return {"py_modules": [str(path) for path in (Path(raybo.__file__).parent, *more)], "excludes": ["__pycache__/"]}
-
-
-# ---- reaching the cluster
-
-
-def _require_same_ray(address: str, headers: dict[str, str]) -> None:
-    """Find out in seconds what is wrong: Ray's client itself waits for minutes where nobody answers."""
-    import ray
-    import requests
-
-    try:
-        answer = requests.get(f"{address}/api/version", headers=headers, timeout=ANSWER_SECONDS)
-    except (requests.RequestException, UnicodeError) as error:
-        raise RayError(
-            f"nothing answers at {address} ({_reason(error)}); is the cluster up, and its dashboard's port reachable "
-            "from here (`ray dashboard cluster.yaml`, or ssh -L 8265:127.0.0.1:8265 HEAD)?"
-        ) from None
-    if answer.status_code in (401, 403):
-        why = "refuses the token" if headers else "wants a token, and there is none here"
-        raise RayError(
-            f"the cluster at {address} {why}; put the cluster's token into ~/.ray/auth_token or RAY_AUTH_TOKEN"
-        )
-    try:
-        version = str(answer.json()["ray_version"])
-    except (ValueError, KeyError, TypeError):
-        raise RayError(
-            f"what answers at {address} is no Ray dashboard; give the address that `ray start --head` printed"
-        ) from None
-    if version.split(".")[:2] != ray.__version__.split(".")[:2]:
-        raise RayError(
-            f"the cluster at {address} runs Ray {version}, and this machine {ray.__version__}; "
-            f"install the same here: pip install 'ray[default]=={version}'"
-        )
-
-
-def _reason(error: BaseException) -> str:
-    """The innermost words of a chain of errors: requests wraps what the system said in several."""
-    while (inner := error.__cause__ or error.__context__) is not None:
-        error = inner
-    return str(error) or type(error).__name__
-
-
-def _token_header() -> dict[str, str]:
-    """The header that carries this user's token; empty where there is none. Private to Ray.
-
-    Ray's client sends it by itself only where RAY_AUTH_MODE was set before Ray was imported.
-    """
-    import ray
-
-    loader: Any = vars(ray._raylet)["AuthenticationTokenLoader"].instance()
-    try:
-        return dict(loader.get_token_for_http_header(ignore_auth_mode=True))
-    except ray.exceptions.AuthenticationError as error:
-        raise RayError(str(error).partition(". ")[0]) from error
-
-
-def _job_client() -> Any:
-    try:
-        import aiohttp  # noqa: F401  # of ray[default]; without it Ray's client can be imported and fails when used
-        from ray.job_submission import JobSubmissionClient
-    except ImportError as missing:
-        raise MissingExtra(
-            f"Ray's job client cannot be imported ({missing}); pip install 'raybo[cluster]', which brings ray[default]"
-        ) from missing
-    for name in ("dashboard.modules.dashboard_sdk", "dashboard.modules.job.sdk", "_private.runtime_env.packaging"):
-        logging.getLogger(f"ray.{name}").setLevel(logging.WARNING)  # they tell of every upload
-    return JobSubmissionClient
-
-
-@contextlib.contextmanager
-def _environment(settings: dict[str, str]) -> Iterator[None]:
-    """Variables that win over the user's: Ray lets RAY_ADDRESS and its kin win over the address that it is given."""
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-@contextlib.contextmanager
-def _translated(address: str, remedy: str = "") -> Iterator[None]:
-    """What Ray's client raises, as one line."""
-    import aiohttp
-    from ray.exceptions import AuthenticationError
-
-    try:
-        yield
-    except BrokenPipeError:  # of our own output: nobody reads it any more
-        raise
-    except (RuntimeError, OSError, aiohttp.ClientError, AuthenticationError) as error:  # OSError: those of requests too
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        told = lines[-1] if lines else type(error).__name__  # the last line of a remote traceback says what
-        raise RayError(f"the cluster at {address} does not do as asked: {told}{remedy}") from error

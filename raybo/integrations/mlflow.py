@@ -8,11 +8,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from raybo import methods
 from raybo.errors import MissingExtra
-from raybo.history import ENDED, ENDS, Event, Kind, State, Trial
+from raybo.history import COUNTED, ENDS, Event, Kind, State, Trial
 from raybo.integrations.export import Exporter, described
-from raybo.searcher import explain
 from raybo.study import Study
 
 STATUS = {State.FINISHED: "FINISHED", State.FAILED: "FAILED", State.LOST: "FAILED", State.STOPPED: "KILLED"}
@@ -55,7 +53,7 @@ class _Runs:
                 elif event.kind in ENDS and trial.number not in self.ended:
                     self._end(study, trial, event)
         self.seen = study.events[-1].number if study.events else 0
-        ended = study.count(*ENDED)
+        ended = study.count(*COUNTED)
         if study.count(State.FINISHED):
             self.client.log_metric(self.parent, f"best_{study.description.metric}", study.best.value, step=ended)
         if study.planned is not None and ended >= study.planned:
@@ -93,8 +91,7 @@ class _Runs:
                 return found
 
     def _begin(self, study: Study, trial: Trial, event: Event) -> None:
-        method = methods.make(study.description.method, **study.description.options)
-        tags = {"mlflow.parentRunId": self.parent, TRIAL: str(trial.number), "raybo.why": explain(method, trial)}
+        tags = {"mlflow.parentRunId": self.parent, TRIAL: str(trial.number), "raybo.why": study.explain(trial)}
         name = f"trial-{trial.number}"
         run = self.client.create_run(self.experiment, start_time=_milliseconds(event), tags=tags, run_name=name)
         self.children[trial.number] = run.info.run_id

@@ -16,11 +16,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from raybo import methods
 from raybo.errors import RayboError
 from raybo.history import Event, Kind, State, Trial
 from raybo.integrations.export import Exporter, described
-from raybo.searcher import explain
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
 
@@ -68,11 +66,10 @@ def journal_lines(study: Study) -> list[str]:
     operations += [
         {"op_code": STUDY_ATTRIBUTE, "study_id": 0, "user_attr": {key: value}} for key, value in told.items()
     ]
-    method = methods.make(d.method, **d.options)
     for event in study.events:
         if event.trial is not None:
             trial = study.trials[event.trial]
-            operations += _operations(study, event, trial, explain(method, trial))
+            operations += _operations(study, event, trial, study.explain(trial))
     return [json.dumps({**operation, "worker_id": "raybo"}, separators=(",", ":")) + "\n" for operation in operations]
 
 

@@ -1,25 +1,12 @@
 """raybo as a search algorithm of Ray Tune: `tune.TuneConfig(search_alg=RayboSearch(), metric=..., mode=...)`.
 
-How a trial that Tune ends is treated:
-
-    Tune says                                               recorded    with
-    ended by itself or by a scheduler, metric finite        finished    the last value that it reported
-    the same, the last report lacks the metric              finished    the last finite value before; failed without one
-    the same, the metric is NaN, infinite or no number      failed      what was reported
-    error                                                   failed
-    stopped while it waited or was paused                   finished    the last finite value; stopped without one
-    a result for an id that was never suggested, or that    finished    a trial of its own, where the reported
-    has ended already (a restart may change ids)                        configuration fits the space
-
-So a trial that ASHA stops early counts for the value at which it was stopped, which is also what Tune's own results
-show for it: the scheduler stopped it for being worse than others were at that age, and the model learns just that.
+How a trial that Tune ends is treated stands in `tune_results`. A result under an id that was never suggested, or that
+has ended already (a restart may change ids), is a trial of its own, where the reported configuration fits the space.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -29,12 +16,13 @@ from typing import Any, cast
 import numpy as np
 
 from raybo import methods
-from raybo.errors import JournalError, MethodError, MissingExtra, RayboError, TrialError
+from raybo.errors import JournalError, MethodError, MissingExtra, RayboError
 from raybo.history import Event, Kind, Mode, Origin, State
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
+from raybo.integrations.tune_results import ended, is_finite, read_end
+from raybo.integrations.tune_state import SavedSearch
 from raybo.searcher import Searcher as Asker
-from raybo.searcher import finite
-from raybo.space import Config, Space, context_data, object_from_json, object_to_json, read_context
+from raybo.space import Config, Space
 from raybo.space.tune import holds_domain
 
 try:
@@ -45,7 +33,6 @@ except ImportError as missing:
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 1  # of the saved state
 FILLS = 200  # random configurations tried to complete a point that was given in part
 PENDING_CAP = "TUNE_MAX_PENDING_TRIALS_PG"
 
@@ -186,7 +173,7 @@ class RayboSearch(Searcher):
         self._unheard.discard(trial_id)
         try:
             if self._asker is not None and self._pending(trial_id) is not None:
-                told = self._read(result, trial_id)
+                told = self._read(trial_id, result)
                 if told.kind is Kind.TOLD:
                     self._latest[trial_id] = told
         except Exception:  # an exception here would end the user's whole experiment
@@ -205,7 +192,7 @@ class RayboSearch(Searcher):
             if number is None:
                 self._learn_stray(trial_id, result, error)
             else:
-                end = self._end_of(trial_id, result, error, latest)
+                end = self._read(trial_id, result, error, latest)
                 self._apply(replace(end, trial=number))
                 self._release_unheard()
         except Exception as reason:  # an exception here would end the user's whole experiment
@@ -236,8 +223,8 @@ class RayboSearch(Searcher):
         Raises:
             SpaceError: the configuration does not fit the space, as soon as there is one.
         """
-        if pruned and not _is_finite(value):
-            value = next((v for v in reversed(intermediate_values or ()) if _is_finite(v)), value)
+        if pruned and not is_finite(value):
+            value = next((v for v in reversed(intermediate_values or ()) if is_finite(v)), value)
         self._known.append((plain(parameters), value, "it failed elsewhere" if error else ""))
         if self._asker is not None:
             self._add_known()
@@ -253,23 +240,20 @@ class RayboSearch(Searcher):
 
     def save(self, checkpoint_path: str) -> None:
         """Write the state as JSON."""
-        asker = self._asker
-        state = {
-            "format": FORMAT,
-            "metric": self._metric,
-            "mode": self._mode,
-            "method": self._method,
-            "options": self._options,
-            "seed": self._seed if asker is None else asker.seed,
-            "space": None if self._space is None else self._space.to_json(),
-            "context": None if self._context is None else self._context.to_json(),
-            "samples": self._samples,
-            "events": [[event.kind.value, event.trial, event.data] for event in self._events],
-            "trials": self._numbers,
-            "latest": {key: event.data for key, event in self._latest.items()},
-            "points": [object_to_json(point) for point in self._points],
-        }
-        Path(checkpoint_path).write_text(json.dumps(state), encoding="utf-8")
+        SavedSearch(
+            metric=self._metric,
+            mode=self._mode,
+            method=self._method,
+            options=self._options,
+            seed=self._seed,
+            space=self._space,
+            context=self._context,
+            samples=self._samples,
+            events=self._events,
+            trials=self._numbers,
+            latest=self._latest,
+            points=self._points,
+        ).write(Path(checkpoint_path))
 
     def restore(self, checkpoint_path: str) -> None:
         """Take up a saved state; what this search was made with is replaced, except its points and its space's objects.
@@ -277,27 +261,19 @@ class RayboSearch(Searcher):
         Raises:
             JournalError: the file is no saved state, or is of another space than the one given here.
         """
-        try:
-            state = json.loads(Path(checkpoint_path).read_text(encoding="utf-8"))
-            if state["format"] != FORMAT:
-                raise JournalError(f"{checkpoint_path}: it was saved by another version of raybo")
-            space = None if state["space"] is None else Space.from_json(state["space"])
-            events = [Event(Kind(kind), trial, data) for kind, trial, data in state["events"]]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise JournalError(f"{checkpoint_path}: it is not a saved RayboSearch ({error!r})") from None
-        if self._space is not None and space is not None and self._space != space:
+        saved = SavedSearch.read(Path(checkpoint_path))
+        if self._space is not None and saved.space is not None and self._space != saved.space:
             raise JournalError(f"{checkpoint_path}: it is about another space than the one given")
-        self._metric, self._mode = state["metric"], state["mode"]
-        self._method, self._options, self._seed = state["method"], state["options"], state["seed"]
-        self._context = None if state["context"] is None else Space.from_json(state["context"])
-        self._samples = state["samples"]
-        left = [object_from_json(point) for point in state["points"]]
+        self._metric, self._mode = saved.metric, saved.mode
+        self._method, self._options, self._seed = saved.method, dict(saved.options), saved.seed
+        self._context, self._samples = saved.context, saved.samples
         # a point given here too is taken from here, with its objects
-        self._points = self._points[len(self._points) - len(left) :] if len(left) <= len(self._points) else left
-        self._known, self._events, self._numbers = [], events, dict(state["trials"])
-        self._latest = {key: Event(Kind.TOLD, None, data) for key, data in state["latest"].items()}
-        if self._space is None and space is not None:
-            self._space, self._space_is_read_back = space, True
+        given = len(self._points) - len(saved.points)
+        self._points = self._points[given:] if given >= 0 else list(saved.points)
+        self._known, self._events, self._numbers = [], list(saved.events), dict(saved.trials)
+        self._latest = dict(saved.latest)
+        if self._space is None and saved.space is not None:
+            self._space, self._space_is_read_back = saved.space, True
         self._asker = None
         if self._space is not None:
             self._begin()
@@ -368,33 +344,20 @@ class RayboSearch(Searcher):
         while self._known:
             point, value, failure = self._known.pop(0)
             config = whole(asker.space, parameters_of(asker.space, nested(asker.space, point)))
-            self._add(config, _end(value, failure))
+            self._add(config, ended(value, failure))
 
     def _add(self, config: Config, end: Event) -> None:
         asked = self._apply(self._ready().known(config))
         self._apply(replace(end, trial=asked.trial))
 
-    def _read(self, result: Mapping[str, Any], trial_id: str) -> Event:
-        """How a trial with this last report ended."""
-        metric = cast(str, self._metric)
-        end = _end(result.get(metric), "" if metric in result else f"it reported no {metric}")
-        context = self._ready().context
-        if context is None:
-            return end
-        reading = read_context(context, result)
-        if reading.values is None and end.kind is Kind.TOLD:
-            lacking = reading.note or f"context {reading.missing[0]}: it was not reported"
+    def _read(
+        self, trial_id: str, result: Mapping[str, Any] | None, error: bool = False, latest: Event | None = None
+    ) -> Event:
+        """How a trial ended, or would have; the first whose context is lacking is warned of."""
+        end, lacking = read_end(result, error, latest, cast(str, self._metric), self._ready().context)
+        if lacking:
             self._note("context", f"trial {trial_id}: {lacking}; it counts for its value only")
-        return replace(end, data={**end.data, **context_data(context, reading)})
-
-    def _end_of(self, trial_id: str, result: Mapping[str, Any] | None, error: bool, latest: Event | None) -> Event:
-        if error:
-            return Event(Kind.FAILED, None, {"reason": "Ray Tune reported an error"})
-        if not result:
-            return latest or Event(Kind.STOPPED, None, {"reason": "it was stopped before it reported a value"})
-        if result.get(cast(str, self._metric)) is None and latest is not None:
-            return latest
-        return self._read(result, trial_id)
+        return end
 
     def _learn_stray(self, trial_id: str, result: Mapping[str, Any] | None, error: bool) -> None:
         """A result under an id that was never suggested, or that has ended without a value."""
@@ -402,7 +365,7 @@ class RayboSearch(Searcher):
         number = self._numbers.get(trial_id)
         if error or not result or (number is not None and asker.trials[number].state is State.FINISHED):
             return
-        end, config = self._read(result, trial_id), reported(asker.space, result)
+        end, config = self._read(trial_id, result), reported(asker.space, result)
         if end.kind is Kind.TOLD and config is None and number is not None:
             config = asker.trials[number].config
         if end.kind is Kind.TOLD and config is not None:
@@ -426,24 +389,6 @@ class RayboSearch(Searcher):
 
 def _space_of(given: Space | Mapping[str, Any]) -> Space:
     return given if isinstance(given, Space) else Space.from_tune(given)
-
-
-def _is_finite(value: object) -> bool:
-    try:
-        return math.isfinite(finite(value, 0))
-    except TrialError:
-        return False
-
-
-def _end(value: object, failure: str) -> Event:
-    """The event of a trial that ended with this value, or with the failure where one is told."""
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    if failure:
-        return Event(Kind.FAILED, None, {"reason": failure})
-    if not _is_finite(value):
-        return Event(Kind.FAILED, None, {"reason": f"it reported {value!r}, which is not a finite number"})
-    return Event(Kind.TOLD, None, {"value": float(cast(float, value))})
 
 
 def _tagged(event: Event, origin: Origin) -> Event:

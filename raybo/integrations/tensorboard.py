@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from raybo.errors import MissingExtra
-from raybo.history import Event, Kind, State, Trial
+from raybo.history import FAILURES, Event, Kind, Trial
 from raybo.integrations.export import Exporter
 from raybo.study import Study
 
@@ -47,7 +47,7 @@ def tensorboard_exporter(destination: str) -> Exporter:
 
 def _write(writer: Any, study: Study, trial: Trial, event: Event, best: float | None) -> None:
     at = datetime.fromisoformat(event.at).timestamp() if event.at else None
-    failed = sum(t.state in (State.FAILED, State.LOST) for t in study.trials[: trial.number + 1])
+    failed = sum(t.state in FAILURES for t in study.trials[: trial.number + 1])
     scalars = {
         study.description.metric: trial.value,
         "best": best,

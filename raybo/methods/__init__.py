@@ -14,7 +14,8 @@ import numpy as np
 
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
-from raybo.methods.options import nearest, read
+from raybo.methods.shared.options import read
+from raybo.words import nearest
 
 METHODS: dict[str, str] = {  # name: where it lives; loaded when used
     "auto": "raybo.methods.auto:Auto",

@@ -21,10 +21,10 @@ import numpy as np
 
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
-from raybo.methods import unknown
-from raybo.methods.model import Fitted
-from raybo.methods.options import option
-from raybo.methods.shorter import LARGEST, STEP, candidates, divided, std_at_top
+from raybo.methods.shared import unknown_hyperparameters as unknown
+from raybo.methods.shared.model import Fitted
+from raybo.methods.shared.options import option
+from raybo.methods.shared.shorter_lengthscales import LARGEST, STEP, candidates, divided, std_at_top
 from raybo.space import Array
 
 GRID = 41  # values of h at a step

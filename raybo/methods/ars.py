@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.history import History, Proposal, Record, Tags
-from raybo.methods.local import ENDED, Iteration, Start, first_centre
-from raybo.methods.options import option, require_counts, require_positive
+from raybo.methods.shared.iterations import Iteration, Start, first_centre
+from raybo.methods.shared.options import option, require_counts, require_positive
 from raybo.space import Array
 from raybo.surrogate import Standardised
 
@@ -97,6 +97,6 @@ def ended_pairs(now: Iteration) -> dict[int, tuple[Record, Record]]:
     """The directions of which both sides have ended, with their trials, + first; in the order of asking."""
     sides: dict[int, dict[int, Record]] = {}
     for record in now.own:
-        if record.state in ENDED:
+        if record.has_ended:
             sides.setdefault(record.tags["direction"], {})[record.tags["side"]] = record
     return {direction: (both[1], both[-1]) for direction, both in sides.items() if len(both) == 2}

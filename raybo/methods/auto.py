@@ -22,9 +22,10 @@ import numpy as np
 
 from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
 from raybo.history import History, Proposal, Tags
-from raybo.methods.design import sobol_proposal
-from raybo.methods.model import design_size, fitted, taken
-from raybo.methods.options import option, require_counts
+from raybo.methods.shared.apart import taken
+from raybo.methods.shared.design import design_size, sobol_proposal
+from raybo.methods.shared.model import fitted
+from raybo.methods.shared.options import option, require_counts
 from raybo.solvers import Solution, solve
 from raybo.surrogate import Tamed, standard_model
 

@@ -4,7 +4,8 @@ Huang, Song, Xue, Qian (2024), "Stochastic Bayesian Optimization with Unknown Co
 Density Estimation", AAAI, arXiv:2312.10423, Algorithm 2 and Proposition 2.
 Departures: the inner problem is solved by sorting, not by a convex solver; the infimum is over all of the declared
 contexts, at points frozen for the round and the atoms themselves, and has its part in the gradient; t in the radius is
-the number of contexts known, or what they are worth where older ones are forgotten. The rest is as in sbo-kde.
+the number of contexts known, or what they are worth where older ones are forgotten. The rest is as in sbo-kde, the
+search of the cube too (published: 32 candidates and 5 climbs, for the solver's sake).
 """
 
 from __future__ import annotations
@@ -17,8 +18,14 @@ from raybo.acquisition import ContextConfidence
 from raybo.context import Density, TotalVariation, cover, numeric
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
-from raybo.methods.context_model import SCREENED, DensityOptions, Learned, explain_over_contexts, propose_over_contexts
-from raybo.methods.options import option, require_counts
+from raybo.methods.shared.options import option, require_counts
+from raybo.methods.shared.over_contexts import (
+    SCREENED,
+    DensityOptions,
+    Learned,
+    explain_over_contexts,
+    propose_over_contexts,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

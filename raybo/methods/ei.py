@@ -21,10 +21,11 @@ from raybo.acquisition import (
 )
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
-from raybo.methods.design import sobol_proposal
-from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
-from raybo.methods.model import design_size, fitted, taken
-from raybo.methods.options import option, require_counts, require_positive
+from raybo.methods.shared.apart import taken
+from raybo.methods.shared.design import design_size, sobol_proposal
+from raybo.methods.shared.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
+from raybo.methods.shared.model import fitted
+from raybo.methods.shared.options import option, require_counts, require_positive
 from raybo.solvers import SolverName, solve
 from raybo.surrogate import GP, KernelName, standard_model
 

@@ -17,18 +17,9 @@ import numpy as np
 from raybo.acquisition.gradient_information import TraceReduction
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
-from raybo.methods.local import (
-    Iteration,
-    LocalOptions,
-    estimated,
-    explain,
-    explore,
-    first_centre,
-    last_theta,
-    prediction,
-    surrogate,
-)
-from raybo.methods.options import option, require_not_negative
+from raybo.methods.shared.iterations import Iteration, explain, first_centre
+from raybo.methods.shared.local_search import LocalOptions, estimated, explore, last_theta, prediction, surrogate
+from raybo.methods.shared.options import option, require_not_negative
 from raybo.space import Array
 from raybo.surrogate import GP, GradientAt
 
@@ -50,9 +41,9 @@ class Gibo(LocalOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self._rates or not all(rate > 0.0 for rate in self._rates):
+        if not self._rates or not all(0.0 < rate < np.inf for rate in self._rates):
             raise MethodError(f"learning_rate must be above 0, got {self.learning_rate}")
-        require_not_negative(self, "weight_decay")
+        require_not_negative(self, "weight_decay", "early_stop")
 
     @property
     def _rates(self) -> tuple[float, ...]:

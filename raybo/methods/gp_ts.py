@@ -18,10 +18,11 @@ import numpy as np
 from raybo.acquisition import Inflated, JointDraw
 from raybo.acquisition.thompson import LARGEST_JOINT
 from raybo.history import History, Proposal, Tags
-from raybo.methods.design import sobol_proposal
-from raybo.methods.model import fitted, taken
-from raybo.methods.options import option, require_not_negative
-from raybo.methods.random_grid import Kappa, RandomGridOptions, check_kappa
+from raybo.methods.shared.apart import taken
+from raybo.methods.shared.design import sobol_proposal
+from raybo.methods.shared.model import fitted
+from raybo.methods.shared.options import option, require_not_negative
+from raybo.methods.shared.random_grid import Kappa, RandomGridOptions, check_kappa
 from raybo.solvers import SolverName, solve
 from raybo.surrogate import draw_function, standard_model
 

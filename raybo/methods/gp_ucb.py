@@ -18,10 +18,11 @@ import numpy as np
 
 from raybo.acquisition import UpperConfidence
 from raybo.history import History, Proposal, Tags
-from raybo.methods.design import sobol_proposal
-from raybo.methods.model import Fitted, fitted, taken
-from raybo.methods.options import option, require_positive
-from raybo.methods.random_grid import Kappa, RandomGridOptions, check_kappa
+from raybo.methods.shared.apart import taken
+from raybo.methods.shared.design import sobol_proposal
+from raybo.methods.shared.model import Fitted, fitted
+from raybo.methods.shared.options import option, require_finite, require_not_negative, require_positive
+from raybo.methods.shared.random_grid import Kappa, RandomGridOptions, check_kappa
 from raybo.solvers import SolverName, solve
 from raybo.solvers.inexactness import measure
 from raybo.surrogate import Standardised, random_grid_model, standard_model
@@ -46,7 +47,9 @@ class GpUcb(RandomGridOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_kappa(self.kappa)
+        require_not_negative(self, "diagnostics")
         require_positive(self, "lengthscale_start")
+        require_finite(self, "prior_mean")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the bound."""

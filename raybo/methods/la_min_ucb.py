@@ -10,7 +10,6 @@ only are explored; categories mostly stay as they start. The last planned trial 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,25 +18,13 @@ from scipy.special import ndtri
 
 from raybo.acquisition.look_ahead import FiniteLookAhead, OneShotLookAhead
 from raybo.history import History, Proposal, Tags
-from raybo.methods.design import scrambled_sobol
-from raybo.methods.local import (
-    Iteration,
-    LocalOptions,
-    estimated,
-    explain,
-    first_centre,
-    is_last,
-    last_theta,
-    prediction,
-    safest,
-    surrogate,
-    within,
-)
-from raybo.methods.model import APART
-from raybo.methods.options import option, require_counts, require_not_negative
+from raybo.methods.shared.apart import least_distance
+from raybo.methods.shared.iterations import Iteration, explain, first_centre, is_last
+from raybo.methods.shared.local_search import LocalOptions, estimated, last_theta, prediction, safest, surrogate, within
+from raybo.methods.shared.options import option, require_counts, require_not_negative
 from raybo.solvers.box import Box
 from raybo.solvers.given import joint_ascent
-from raybo.space import Array
+from raybo.space import Array, scrambled_sobol
 from raybo.surrogate import GP
 
 RAW_SETS = 64  # scored before climbing
@@ -155,7 +142,7 @@ def chosen_before(now: Iteration) -> Array | None:  # (d,)
 
 def set_apart(batch: Array, pending: Array, box: Box, rng: np.random.Generator) -> Array:  # (b, d)
     """The batch, each point of it moved a little where it falls on one before it or on one in flight."""
-    apart = APART * math.sqrt(batch.shape[1])
+    apart = least_distance(batch.shape[1])
     taken = pending
     for x in batch:
         for _ in range(ATTEMPTS):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.history import History, Proposal, Tags
-from raybo.methods import unknown
+from raybo.methods.shared import unknown_hyperparameters as unknown
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 Fan, Wang, Ng, Hu (2024), "Minimizing UCB: a Better Local Search Strategy in Local Bayesian Optimization", NeurIPS,
 Algorithm 1; its steps are 1 the centre, b1 times, 2 b2 points of least trace, 3 their evaluation, 4 the move. The paper
-minimises an upper bound; `local` says why that is the largest lower bound here. b1 and b2, which the paper does not
-give, are the options `repeats` and `batch`.
+minimises an upper bound; `shared.local_search` says why that is the largest lower bound here. b1 and b2, which the
+paper does not give, are the options `repeats` and `batch`.
 Departures: the last planned trial is the recommendation, x_{t+1}. Categorical axes have no gradient, so nothing is
 explored along them: they mostly stay as they start.
 """
@@ -16,20 +16,17 @@ import numpy as np
 
 from raybo.acquisition.gradient_information import TraceReduction
 from raybo.history import History, Proposal, Tags
-from raybo.methods.local import (
-    Iteration,
+from raybo.methods.shared.iterations import Iteration, explain, first_centre, is_last
+from raybo.methods.shared.local_search import (
     LocalOptions,
     estimated,
-    explain,
     explore,
-    first_centre,
-    is_last,
     last_theta,
     prediction,
     safest,
     surrogate,
 )
-from raybo.methods.options import option, require_counts, require_not_negative
+from raybo.methods.shared.options import option, require_counts, require_not_negative
 from raybo.surrogate import GradientAt
 
 

@@ -20,18 +20,9 @@ from scipy.special import ndtr
 from raybo.acquisition.gradient_information import DirectionCertainty, factor_of_gradient
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
-from raybo.methods.local import (
-    Iteration,
-    LocalOptions,
-    estimated,
-    explain,
-    explore,
-    first_centre,
-    last_theta,
-    prediction,
-    surrogate,
-)
-from raybo.methods.options import option, require_positive
+from raybo.methods.shared.iterations import Iteration, explain, first_centre
+from raybo.methods.shared.local_search import LocalOptions, estimated, explore, last_theta, prediction, surrogate
+from raybo.methods.shared.options import option, require_positive
 from raybo.space import Array
 from raybo.surrogate import GP, GradientAt
 from raybo.surrogate.factor import solve

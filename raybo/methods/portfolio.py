@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.history import History, Proposal, State, Tags
-from raybo.methods import unknown
-from raybo.methods.bandit import ARMS, design_range, learning_rate, log_gain, probabilities, scaled
-from raybo.methods.model import Fitted
+from raybo.methods.shared import unknown_hyperparameters as unknown
+from raybo.methods.shared.exp3 import ARMS, design_range, learning_rate, log_gain, probabilities, scaled
+from raybo.methods.shared.model import Fitted
 from raybo.space import Array
 
 

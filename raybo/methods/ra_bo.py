@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.history import History, Proposal, Tags
-from raybo.methods import unknown
-from raybo.methods.bandit import next_turn
+from raybo.methods.shared import unknown_hyperparameters as unknown
+from raybo.methods.shared.exp3 import next_turn
 
 
 @dataclass(frozen=True, kw_only=True)

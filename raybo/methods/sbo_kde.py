@@ -17,7 +17,13 @@ import numpy as np
 from raybo.acquisition import ContextConfidence
 from raybo.context import Expectation
 from raybo.history import History, Proposal, Tags
-from raybo.methods.context_model import SCREENED, DensityOptions, Learned, explain_over_contexts, propose_over_contexts
+from raybo.methods.shared.over_contexts import (
+    SCREENED,
+    DensityOptions,
+    Learned,
+    explain_over_contexts,
+    propose_over_contexts,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

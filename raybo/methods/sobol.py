@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.history import History, Proposal, Tags
-from raybo.methods.design import sobol_proposal
+from raybo.methods.shared.design import sobol_proposal
 
 
 @dataclass(frozen=True, kw_only=True)

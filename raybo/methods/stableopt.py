@@ -15,8 +15,14 @@ import numpy as np
 from raybo.acquisition import ContextConfidence
 from raybo.context import Lowest, box
 from raybo.history import History, Proposal, Tags
-from raybo.methods.context_model import SCREENED, ContextOptions, Learned, explain_over_contexts, propose_over_contexts
-from raybo.methods.options import option, require_counts
+from raybo.methods.shared.options import option, require_counts
+from raybo.methods.shared.over_contexts import (
+    SCREENED,
+    ContextOptions,
+    Learned,
+    explain_over_contexts,
+    propose_over_contexts,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

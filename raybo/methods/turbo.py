@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybo.errors import MethodError
-from raybo.history import History, Proposal, Record, State, Tags
-from raybo.methods.design import scrambled_sobol
-from raybo.methods.local import ENDED, FAILURES
-from raybo.methods.model import REFIT_SHARE, design_size
-from raybo.methods.options import option, require_counts
-from raybo.space import Array
+from raybo.history import FAILURES, History, Proposal, Record, State, Tags
+from raybo.methods.shared.design import design_size
+from raybo.methods.shared.options import option, require_counts
+from raybo.methods.shared.refits import REFIT_SHARE
+from raybo.space import Array, scrambled_sobol
 from raybo.surrogate import GP, Observations, Standardised, fit_map, joint_draws, turbo_model
 
 FIRST_LENGTH, LEAST_LENGTH, LARGEST_LENGTH = 0.8, 2.0**-7, 1.6  # of the region's side
@@ -95,7 +94,7 @@ class Turbo:
     def _counted(self, region: Region, own: list[Record], d: int) -> Region:
         """The region after the results that have come in since, in batches."""
         finished = [record.y for record in own if record.y is not None]
-        ended = sum(record.state in ENDED for record in own if "region" in record.tags)
+        ended = sum(record.has_ended for record in own if "region" in record.tags)
         batches = (ended - region.design - region.counted) // self.batch
         if not finished or (region.best is not None and batches < 1):
             return region
@@ -117,7 +116,7 @@ class Turbo:
     def _model(self, history: History, own: list[Record]) -> tuple[GP, Tags]:
         """The posterior given the run's trials, without those in flight; and the fit where it was made anew."""
         finished = np.array([record.y for record in own if record.y is not None])
-        known = [record for record in own if record.y is not None or record.state in FAILURES]
+        known = [record for record in own if record.y is not None or record.has_failed]
         y = np.array([finished.min() if record.y is None else record.y for record in known])
         outputs = dataclasses.replace(Standardised.of(finished), mean=2.0 * float(np.median(0.5 * finished)))
         X = np.array([record.x for record in known])

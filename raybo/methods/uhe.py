@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.history import History, Proposal, Tags
-from raybo.methods import unknown
-from raybo.methods.bandit import next_turn
-from raybo.methods.options import option
+from raybo.methods.shared import unknown_hyperparameters as unknown
+from raybo.methods.shared.exp3 import next_turn
+from raybo.methods.shared.options import option
 
 
 @dataclass(frozen=True, kw_only=True)

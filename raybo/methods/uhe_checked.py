@@ -31,8 +31,8 @@ import numpy as np
 
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
-from raybo.methods import unknown
-from raybo.methods.options import option
+from raybo.methods.shared import unknown_hyperparameters as unknown
+from raybo.methods.shared.options import option
 from raybo.space import Array
 from raybo.surrogate import GP
 

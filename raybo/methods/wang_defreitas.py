@@ -32,10 +32,11 @@ import numpy as np
 from raybo.acquisition import LogAverage, LogExpectedImprovement, UpperConfidence
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, State, Tags
-from raybo.methods import unknown
-from raybo.methods.model import Fitted, fitted, taken
-from raybo.methods.options import option, require_positive, require_probabilities
-from raybo.methods.shorter import LARGEST, STEP, candidates, divided, observed_by, std_at_top, under
+from raybo.methods.shared import unknown_hyperparameters as unknown
+from raybo.methods.shared.apart import taken
+from raybo.methods.shared.model import Fitted, fitted
+from raybo.methods.shared.options import option, require_positive, require_probabilities
+from raybo.methods.shared.shorter_lengthscales import LARGEST, STEP, candidates, divided, observed_by, std_at_top, under
 from raybo.solvers import Solution, SolverName, solve
 from raybo.space import Array
 from raybo.surrogate import GP, Hyperparameter, KernelName, Model, Standardised
@@ -235,8 +236,7 @@ def highest_mean(gp: GP, history: History, rng: np.random.Generator, solver: Sol
     """The posterior mean's maximum over the cube: where it is, and mu_plus."""
     order = np.argsort(-gp.posterior(history.X)[0], kind="stable")[:10]
     known, mean = history.X[order], UpperConfidence(gp, 0.0)
-    found = solve(solver, mean, history.cube, rng, near=known)
-    return found
+    return solve(solver, mean, history.cube, rng, near=known)
 
 
 # ---- nu

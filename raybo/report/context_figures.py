@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from raybo.context import Density, expected, fit_joint
 from raybo.errors import NumericalError
-from raybo.history import State
+from raybo.history import History, State, Trial
 from raybo.report.axes import Axis
 from raybo.report.panel import Panel
 from raybo.report.run_figures import hover
@@ -24,7 +27,6 @@ def density(study: Study) -> Panel | None:
     history = study.history
     if study.context is None or len(history.contexts) == 0:
         return None
-    go = plotly()
     assert history.context_cube is not None
     law = Density.of(history.contexts, history.context_cube)
     parameters = study.context.parameters.values()
@@ -34,52 +36,58 @@ def density(study: Study) -> Panel | None:
     fig = grid_of(rows, columns, height=60 + 270 * rows, horizontal_spacing=0.07, vertical_spacing=0.28 / rows)
     for k, axis in enumerate(axes):
         where = {"row": k // columns + 1, "col": k % columns + 1}
-        u, at = axis.grid(CURVE)
         met = history.contexts[:, axis.index]
         if axis.is_categorical:
-            shares = [float(law.weights[np.isclose(met, level)].sum()) for level in u]
-            fig.add_trace(go.Bar(x=at, y=shares, marker={"color": BLUE}, showlegend=False), **where)
-            fig.update_yaxes(title="share of those met" if k % columns == 0 else "", rangemode="tozero", **where)
+            _draw_shares(fig, axis, law, met, where)
         else:
-            curve = marginal(law, axis.index, u)
-            fig.add_trace(
-                go.Scatter(
-                    x=at,
-                    y=curve,
-                    mode="lines",
-                    fill="tozeroy",
-                    fillcolor=PALE,
-                    line={"color": BLUE, "width": 2},
-                    name="estimated density",
-                    showlegend=k == 0,
-                    hovertemplate="%{x:.4g}: %{y:.3g}<extra></extra>",
-                ),
-                **where,
-            )
-            marks = {"symbol": "line-ns-open", "size": 11, "color": ORANGE, "line": {"width": 1.2}}
-            foot = np.full(len(met), -0.05 * float(curve.max()))
-            places = axis.places(axis.parameter.decode(met))
-            fig.add_trace(
-                go.Scatter(
-                    x=places,
-                    y=foot,
-                    mode="markers",
-                    marker=marks,
-                    name="context met",
-                    showlegend=k == 0,
-                    hovertemplate="%{x:.4g}<extra></extra>",
-                ),
-                **where,
-            )
-            fig.update_yaxes(
-                title="density" if k % columns == 0 else "", range=[-0.1 * curve.max(), 1.1 * curve.max()], **where
-            )
+            _draw_density(fig, axis, law, met, where, legend=k == 0)
         fig.update_xaxes(axis_layout(axis), title_standoff=6, **where)
     caption = (
         f"The law of the context as estimated from the {len(history.contexts)} that were met (the strokes below the "
         "curve); densities are per declared range."
     )
     return Panel("contexts", "The contexts", caption, fig)
+
+
+def _draw_shares(fig: Any, axis: Axis, law: Density, met: Array, where: dict[str, int]) -> None:
+    u, at = axis.grid(CURVE)
+    shares = [float(law.weights[np.isclose(met, level)].sum()) for level in u]
+    fig.add_trace(plotly().Bar(x=at, y=shares, marker={"color": BLUE}, showlegend=False), **where)
+    fig.update_yaxes(title="share of those met" if where["col"] == 1 else "", rangemode="tozero", **where)
+
+
+def _draw_density(fig: Any, axis: Axis, law: Density, met: Array, where: dict[str, int], legend: bool) -> None:
+    go = plotly()
+    u, at = axis.grid(CURVE)
+    curve = marginal(law, axis.index, u)
+    fig.add_trace(
+        go.Scatter(
+            x=at,
+            y=curve,
+            mode="lines",
+            fill="tozeroy",
+            fillcolor=PALE,
+            line={"color": BLUE, "width": 2},
+            name="estimated density",
+            showlegend=legend,
+            hovertemplate="%{x:.4g}: %{y:.3g}<extra></extra>",
+        ),
+        **where,
+    )
+    fig.add_trace(
+        go.Scatter(
+            x=axis.places(axis.parameter.decode(met)),
+            y=np.full(len(met), -0.05 * float(curve.max())),
+            mode="markers",
+            marker={"symbol": "line-ns-open", "size": 11, "color": ORANGE, "line": {"width": 1.2}},
+            name="context met",
+            showlegend=legend,
+            hovertemplate="%{x:.4g}<extra></extra>",
+        ),
+        **where,
+    )
+    limits = [-0.1 * curve.max(), 1.1 * curve.max()]
+    fig.update_yaxes(title="density" if where["col"] == 1 else "", range=limits, **where)
 
 
 def marginal(law: Density, axis: int, u: Array) -> Array:  # (m,) -> (m,)
@@ -97,15 +105,10 @@ def expected_and_lucky(study: Study) -> Panel | None:
     ]
     if study.context is None or history.context_cube is None or len(known) < 5:
         return None
-    rng = np.random.default_rng(SEED)
-    law = Density.of(history.contexts, history.context_cube)
     try:
-        joint = fit_joint(history, law, rng)
+        middle, low, high = _expectations(history, known)
     except NumericalError:
         return None
-    atoms, p = law.atoms(ATOMS, rng)
-    mean, std = expected(joint.gp, np.array([history.records[t.number].x for t in known]), atoms, p)
-    middle, low, high = (history.sign * joint.outputs.invert(z) for z in (mean, mean - std, mean + std))
     go = plotly()
     values = np.array([trial.value for trial in known], dtype=np.float64)
     fig = figure(height=430)
@@ -163,3 +166,15 @@ def expected_and_lucky(study: Study) -> Panel | None:
         f"with the estimate's standard deviation. {verdict}"
     )
     return Panel("expected", "Expected and lucky", caption, fig)
+
+
+def _expectations(history: History, trials: Sequence[Trial]) -> tuple[Array, Array, Array]:  # (n,) each
+    """What is expected of the trials' configurations over all contexts, and a standard deviation to both sides."""
+    assert history.context_cube is not None
+    rng = np.random.default_rng(SEED)
+    law = Density.of(history.contexts, history.context_cube)
+    joint = fit_joint(history, law, rng)
+    atoms, p = law.atoms(ATOMS, rng)
+    mean, std = expected(joint.gp, np.array([history.records[trial.number].x for trial in trials]), atoms, p)
+    middle, low, high = (history.sign * joint.outputs.invert(z) for z in (mean, mean - std, mean + std))
+    return middle, low, high

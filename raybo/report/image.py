@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raybo.errors import MissingExtra, RayboError
-from raybo.history import State
+from raybo.history import FAILURES, State
 from raybo.report.axes import Axis, axes_of, places_of
 from raybo.report.emulator import Emulator
 from raybo.report.importance import Importance, importance
@@ -83,7 +83,7 @@ def _best_so_far(study: Study, plot: Axes) -> None:
     if done:
         line = running_best(values, study.mode)
         plot.step([*numbers, len(study.trials) - 1], [*line, line[-1]], where="post", color=ORANGE, label="best so far")
-    failed = [trial.number for trial in study.trials if trial.state in (State.FAILED, State.LOST)]
+    failed = [trial.number for trial in study.trials if trial.state in FAILURES]
     ends = (10.0**low, 10.0**high) if is_log else (low, high)
     if failed:
         plot.plot(failed, np.full(len(failed), ends[0]), "x", color=RED, clip_on=False, label="failed")

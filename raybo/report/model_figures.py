@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from raybo.history import State
+from raybo.history import FAILURES, State
 from raybo.report.axes import Axis, axes_of, places_of
 from raybo.report.emulator import Emulator
 from raybo.report.panel import Panel
@@ -36,7 +36,7 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> Panel:
         vertical_spacing=min(0.3, 0.26 / rows),
     )
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
-    failed = [trial for trial in study.trials if trial.state in (State.FAILED, State.LOST)]
+    failed = [trial for trial in study.trials if trial.state in FAILURES]
     places, lost = places_of(study, done), places_of(study, failed)
     values = np.array([trial.value for trial in done], dtype=np.float64)
     low, high, is_log, _ = value_range(study, values)
@@ -101,7 +101,7 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
     rows = math.ceil(len(pairs) / columns)
     fig = grid_of(rows, columns, height=70 + 330 * rows, horizontal_spacing=0.1, vertical_spacing=min(0.3, 0.3 / rows))
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
-    failed = [trial for trial in study.trials if trial.state in (State.FAILED, State.LOST)]
+    failed = [trial for trial in study.trials if trial.state in FAILURES]
     places, lost = places_of(study, done), places_of(study, failed)
     best = next(i for i, trial in enumerate(done) if trial.number == study.best.number)
     maps = [_map(emulator, a, b) for a, b in pairs]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.history import Origin, State, Trial
+from raybo.history import FAILURES, Origin, State, Trial
 from raybo.report.panel import Panel
 from raybo.report.tables import config_line
 from raybo.report.theme import (
@@ -68,7 +68,7 @@ def best_so_far(study: Study) -> Panel | None:
         )
     floor = low + 0.02 * (high - low)
     for states, name, symbol, colour in (
-        ((State.FAILED, State.LOST), "failed", "x", RED),
+        (FAILURES, "failed", "x", RED),
         ((State.STOPPED,), "stopped", "square-open", GREY),
         ((State.PENDING,), "running", "triangle-up-open", STATE_COLOURS[State.PENDING]),
     ):

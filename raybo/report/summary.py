@@ -7,10 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from raybo import methods
-from raybo.history import State
+from raybo.history import FAILURES, State
 from raybo.report.tables import shown
-from raybo.searcher import explain
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
 
@@ -28,7 +26,7 @@ def facts(study: Study) -> str:
     """A heading, and the numbers that matter."""
     d = study.description
     better = "the larger the better" if study.mode == "max" else "the smaller the better"
-    done, failed = study.count(State.FINISHED), study.count(State.FAILED, State.LOST)
+    done, failed = study.count(State.FINISHED), study.count(*FAILURES)
     told = [
         ("best", f"best {d.metric}", shown(study.best.value) if done else "none yet"),
         ("", f"finished{f' of {study.planned} planned' if study.planned else ''}", str(done)),
@@ -67,13 +65,13 @@ def wanted(study: Study) -> str:
     rows = [("method", d.method), *((f"option {key}", str(value)) for key, value in d.options.items())]
     rows += [("seed", str(d.seed)), *((f"setting {key}", str(value)) for key, value in d.settings.items())]
     rows += [
-        (name, in_words(parameter))
+        (name, range_in_words(parameter))
         for name, parameter in zip(study.space.names, study.space.parameters.values(), strict=True)
     ]
     return f"<section><h2>What was asked for</h2>{_table((), [(a, b[:REASON_CHARACTERS]) for a, b in rows])}</section>"
 
 
-def in_words(parameter: Parameter) -> str:
+def range_in_words(parameter: Parameter) -> str:
     """What a parameter may be, in a few words."""
     if isinstance(parameter, Categorical):
         return ", ".join(shown(choice) for choice in parameter.choices)
@@ -84,7 +82,7 @@ def in_words(parameter: Parameter) -> str:
 
 def failures(study: Study) -> str:
     """Why trials failed, and how often; nothing where none did."""
-    failed = [trial for trial in study.trials if trial.state in (State.FAILED, State.LOST)]
+    failed = [trial for trial in study.trials if trial.state in FAILURES]
     if not failed:
         return ""
     counted = Counter(trial.reason[:REASON_CHARACTERS] for trial in failed)
@@ -102,7 +100,6 @@ def best_trials(study: Study) -> str:
     if not done:
         return ""
     sign = -1.0 if study.mode == "max" else 1.0
-    method = methods.make(study.description.method, **study.description.options)
     best = sorted(done, key=lambda trial: (sign * (trial.value or 0.0), trial.number))[:LEADERS]
     rows = [
         (
@@ -110,7 +107,7 @@ def best_trials(study: Study) -> str:
             shown(trial.value),
             "" if trial.seconds is None else f"{trial.seconds:.3g}",
             *("" if value is None else shown(value) for value in study.space.values(trial.config)),
-            explain(method, trial),
+            study.explain(trial),
         )
         for trial in best
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich import box
@@ -12,8 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from raybo import methods
-from raybo.history import State, Trial
-from raybo.searcher import explain
+from raybo.history import FAILURES, State, Trial
 from raybo.space import Categorical, Float, Integer
 from raybo.study import Study
 
@@ -24,7 +23,7 @@ def study_view(study: Study, last: int) -> Group:
     """What `raybo show` prints: a heading, the last trials, why they were tried, and the best one."""
     description = study.description
     ended = study.count(State.FINISHED)
-    failed = study.count(State.FAILED, State.LOST)
+    failed = study.count(*FAILURES)
     heading = Text.assemble(
         (description.objective, "bold"),
         f": {description.mode} {description.metric}, method {description.method}, seed {description.seed}; "
@@ -38,7 +37,6 @@ def study_view(study: Study, last: int) -> Group:
 
 def trials_table(study: Study, trials: Sequence[Trial]) -> Table:
     """A row a trial: number, state, value, seconds, configuration, and why it was tried or how it ended."""
-    method = methods.make(study.description.method, **study.description.options)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, justify in (("trial", "right"), ("state", "left"), (study.description.metric, "right"), ("s", "right")):
         table.add_column(Text(name), justify=justify, no_wrap=True)  # type: ignore[arg-type]
@@ -48,7 +46,7 @@ def trials_table(study: Study, trials: Sequence[Trial]) -> Table:
     table.add_column("why", overflow="fold", ratio=2)
     for trial in trials:
         state = f"{trial.state}" + (f" ({trial.attempt} attempts)" if trial.attempt > 1 else "")
-        why = escape(explain(method, trial))
+        why = escape(study.explain(trial))
         if trial.reason and trial.state is not State.FINISHED:
             why = f"[red]{escape(trial.reason)}[/red]"
         table.add_row(
@@ -122,7 +120,7 @@ def shown(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def comparison_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def text_table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """A plain table of text."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in heading:

@@ -6,11 +6,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from raybo import methods
 from raybo.errors import TrialError
-from raybo.history import Event, Kind, State, Trial
+from raybo.history import FAILURES, Event, Kind, Trial
 from raybo.report.tables import STYLES, shown
-from raybo.searcher import explain
 from raybo.study import Study
 
 TAG_CHARACTERS = 100  # of a tag's value
@@ -27,9 +25,8 @@ def trial_view(study: Study, number: int) -> Group:
     trial = study.trials[number]
     parts: list[RenderableType] = [_heading(study, trial)]
     parts += _section("configuration", [(n, shown(v)) for n, v in study.space.open_values(trial.config)])
-    method = methods.make(study.description.method, **study.description.options)
     tags = [(key, _brief(value)) for key, value in trial.tags.items()]
-    parts += [Text("\nwhy it was tried", style="bold"), Text(f"  {explain(method, trial)}")]
+    parts += [Text("\nwhy it was tried", style="bold"), Text(f"  {study.explain(trial)}")]
     parts += _section("what the method noted", tags)
     metrics = {**(trial.context or {}), **(trial.details.get("metrics") or {})}
     parts += _section("what else it returned", [(name, shown(value)) for name, value in metrics.items()])
@@ -50,7 +47,7 @@ def _heading(study: Study, trial: Trial) -> Text:
         if study.best.number == trial.number:
             text.append(", the best so far", style="bold green")
     elif trial.reason:
-        text.append(f": {trial.reason}", style="red" if trial.state in (State.FAILED, State.LOST) else "")
+        text.append(f": {trial.reason}", style="red" if trial.state in FAILURES else "")
     return text
 
 

@@ -8,7 +8,8 @@
     cg             the same starts, then conjugate gradients                        conjugate_gradient
 
 All maximise, return points that can be run, and treat discrete axes as such: the climbers search them one at a time
-(`mixed`), and try every point of a small wholly discrete domain.
+(`mixed`), and try every point of a small wholly discrete domain. `two_stage` searches with a cheap function and
+improves what it finds with a costly one.
 """
 
 from __future__ import annotations

@@ -7,17 +7,16 @@ axis and is represented by the coordinate of its value inside it, so that unifor
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from types import FunctionType
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from raybo.errors import SpaceError
+from raybo.space.objects import equal, identical, object_to_json, same
 
 Array: TypeAlias = NDArray[np.float64]
 
@@ -175,7 +174,7 @@ class Categorical:
 
     def position(self, value: object, name: str) -> int:
         """Where the value stands among the choices; SpaceError where it does not."""
-        for agree in (_identical, same, equal):
+        for agree in (identical, same, equal):
             for i, choice in enumerate(self.choices):
                 if agree(choice, value):
                     return i
@@ -207,17 +206,8 @@ class Categorical:
 Parameter: TypeAlias = Float | Integer | Categorical
 
 
-@dataclass(frozen=True, eq=False)  # two objects may look alike and still be two
-class Opaque:
-    """Stands, in a space read back from JSON, for an object that JSON cannot hold."""
-
-    text: str
-
-    def __repr__(self) -> str:
-        return self.text
-
-
 def levels_of(parameter: Parameter) -> Array | None:
+    """Ascending coordinates of its values; None for a continuum, and for more than LISTED_LEVELS of them."""
     count = parameter.count
     if count is None or count > LISTED_LEVELS:
         return None
@@ -298,52 +288,3 @@ def _grid(parameter: Float, index: Array) -> Array:
     if places + math.log10(max(abs(parameter.low), abs(parameter.high))) <= 15:  # as many digits as a float can keep
         values = np.round(values, places)
     return np.clip(values, parameter.low, parameter.high)
-
-
-# ---- choices of any kind
-
-
-def _identical(a: object, b: object) -> bool:
-    return a is b
-
-
-def equal(a: object, b: object) -> bool:
-    try:
-        return bool(a == b)
-    except (TypeError, ValueError):  # arrays and their like do not compare to one truth value
-        return False
-
-
-def same(a: object, b: object) -> bool:
-    return a is b or (type(a) is type(b) and equal(a, b))  # True is not 1, and 1 is not 1.0
-
-
-def object_to_json(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, str)) or (isinstance(value, int) and type(value) is int):
-        return value
-    if type(value) is float:
-        return value if math.isfinite(value) else {"float": repr(value)}
-    if type(value) is list:
-        return [object_to_json(item) for item in value]
-    if type(value) is tuple:
-        return {"tuple": [object_to_json(item) for item in value]}
-    if type(value) is dict and all(type(key) is str for key in value):
-        return {"dict": {key: object_to_json(item) for key, item in value.items()}}
-    if isinstance(value, (type, FunctionType)):
-        return {"repr": f"{value.__module__}.{value.__qualname__}"}
-    return {"repr": re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))}  # an address is another one in the next process
-
-
-def object_from_json(value: Any) -> Any:
-    if isinstance(value, list):
-        return [object_from_json(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    ((kind, inside),) = value.items()
-    if kind == "float":
-        return float(inside)
-    if kind == "tuple":
-        return tuple(object_from_json(item) for item in inside)
-    if kind == "dict":
-        return {key: object_from_json(item) for key, item in inside.items()}
-    return Opaque(inside)

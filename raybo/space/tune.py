@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from raybo.errors import SpaceError
-from raybo.space.parameters import Categorical, Float, Integer, Parameter, same
+from raybo.space.objects import same
+from raybo.space.parameters import Categorical, Float, Integer, Parameter
 from raybo.space.paths import Path, label
 
 

@@ -6,6 +6,8 @@ digits that an inverse loses.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.linalg import lapack
 
@@ -15,24 +17,28 @@ from raybo.surrogate.kernels import Array
 JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # of the mean diagonal, tried in turn
 
 
-def cholesky(A: Array) -> tuple[Array, float]:  # (n, n)
+def cholesky(A: Array, jitters: Sequence[float] = JITTERS, scale: float | None = None) -> tuple[Array, float]:
     """Lower Cholesky factor of a symmetric matrix, and what had to be added to its diagonal: 0 unless it failed.
 
+    Args:
+        A: (n, n).
+        jitters: tried in turn, ascending.
+        scale: what they are fractions of; the mean of the diagonal unless given.
     Raises:
-        NumericalError: no step of JITTERS makes it positive definite.
+        NumericalError: none of them makes it positive definite.
     """
     if len(A) == 0:
         return np.empty((0, 0)), 0.0
-    scale = float(np.mean(np.diagonal(A)))
-    for jitter in JITTERS:
+    scale = float(np.mean(np.diagonal(A))) if scale is None else scale
+    for jitter in jitters:
         B = A.copy()
         B.flat[:: len(A) + 1] += jitter * scale
         L, info = lapack.dpotrf(B.T, lower=1, clean=1, overwrite_a=1)
         if info == 0 and np.isfinite(L[-1, -1]):
             return np.asarray(L), jitter * scale
     raise NumericalError(
-        f"a covariance matrix of {len(A)} points is not positive definite, even with {JITTERS[-1]:g} of its mean "
-        "diagonal added"
+        f"a covariance matrix of {len(A)} points is not positive definite, even with {jitters[-1] * scale:.3g} added "
+        "to its diagonal"
     )
 
 

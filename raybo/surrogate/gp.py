@@ -14,12 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
+from raybo.surrogate.blocks import FOR_SOLVES, blocks
 from raybo.surrogate.factor import cholesky, grown, half_solve, solve
-from raybo.surrogate.kernels import BLOCK, Array, Kernel
+from raybo.surrogate.kernels import Array, Kernel
 from raybo.surrogate.model import Model
 from raybo.surrogate.observations import Observations
-
-LEAST_ROWS = 16  # of a block, however many observations there are: triangular solves are slow on fewer
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +122,7 @@ class GP:
     def posterior(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m,)
         """Mean and variance of f at the rows of X."""
         mean, var = np.empty(len(X)), np.empty(len(X))
-        for rows in self._blocks(len(X)):
+        for rows in blocks(len(X), self.n, FOR_SOLVES):
             K = self.kernel.matrix(X[rows], self.X)
             mean[rows] = self.prior_mean + K @ self.alpha
             V = half_solve(self.L, K.T, overwrite=True)  # K.T is Fortran-ordered: nothing is copied
@@ -134,7 +133,7 @@ class GP:
         """Mean and variance of f at the rows of X, and their gradients in x; zero along categorical axes."""
         mean, var = np.empty(len(X)), np.empty(len(X))
         dmean, dvar = np.empty(X.shape), np.empty(X.shape)
-        for rows in self._blocks(len(X)):
+        for rows in blocks(len(X), self.n, FOR_SOLVES):
             K, slope = self.kernel.matrix_and_slope(X[rows], self.X)
             mean[rows] = self.prior_mean + K @ self.alpha
             V = half_solve(self.L, K.T, overwrite=True)
@@ -189,8 +188,3 @@ class GP:
         same &= mine.noise(self.noise_variance)[:n] == observations.noise(self.noise_variance)[:n]
         kept = n if same.all() else int(np.argmin(same))
         return self._grown_factor(observations, kept) if 0 < len(observations.X) <= 2 * kept else None
-
-    def _blocks(self, m: int) -> list[slice]:
-        """Rows to be worked on at a time, few enough for the work to stay in a small and warm part of memory."""
-        rows = max(LEAST_ROWS, BLOCK // max(1, self.n))
-        return [slice(i, min(i + rows, m)) for i in range(0, m, rows)]

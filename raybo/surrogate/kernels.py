@@ -21,13 +21,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from raybo.surrogate.blocks import block_rows, blocks
+
 Array: TypeAlias = NDArray[np.float64]
 KernelName = Literal["rbf", "matern32", "matern52"]
 KERNELS: tuple[KernelName, ...] = ("rbf", "matern32", "matern52")
 
-# Numbers in a block of a kernel matrix: 96 kB. Fresh arrays beyond malloc's 128 kB cost page faults, which were seen to
-# take up to eight times as long as the arithmetic.
-BLOCK = 12_288
 SHORT = 1e-3  # axes with shorter length-scales are differenced directly; see `squared_distances`
 
 
@@ -138,14 +137,13 @@ class Kernel:
 
     def matrix(self, A: Array, B: Array) -> Array:  # (m, n)
         """k between the rows of A (m, d) and of B (n, d)."""
-        rows = max(1, BLOCK // max(1, len(B)))
-        if len(A) <= rows:
+        if len(A) <= block_rows(len(B)):
             K = profile(self.name, self.squared_distances(A, B))
             K *= self.outputscale
             return K
         K = np.empty((len(A), len(B)))
-        for i in range(0, len(A), rows):
-            K[i : i + rows] = self.matrix(A[i : i + rows], B)
+        for rows in blocks(len(A), len(B)):
+            K[rows] = self.matrix(A[rows], B)
         return K
 
     def matrix_and_slope(self, A: Array, B: Array) -> tuple[Array, Array]:  # (m, n), (m, n)

@@ -21,11 +21,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from raybo.errors import NumericalError
+from raybo.surrogate.blocks import blocks
 from raybo.surrogate.factor import cholesky, solve
 from raybo.surrogate.gp import GP
-from raybo.surrogate.kernels import BLOCK, Array
+from raybo.surrogate.kernels import Array
 
 FEATURES = 1_024
+LEAST_ROWS = 8  # of a block
 SINE = [(-1) ** k * (2.0 * math.pi) ** (2 * k + 1) / math.factorial(2 * k + 1) for k in range(11)]  # its series
 DEGREES = {"matern32": 3.0, "matern52": 5.0}  # of the t distribution that is a Matern kernel's spectrum, 2 nu
 
@@ -64,7 +66,7 @@ class FunctionDraw:
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
         """The function at the rows of X."""
         values = np.empty(len(X))
-        for rows in self._blocks(len(X)):
+        for rows in blocks(len(X), len(self.phases), LEAST_ROWS):
             snapped, turns = self._turns(X[rows])
             prior = cosine(turns) @ self.weights
             values[rows] = prior + self.gp.kernel.matrix(snapped, self.gp.X) @ self.correction
@@ -75,7 +77,7 @@ class FunctionDraw:
         """The function and its gradient; zero along categorical axes."""
         numeric = [j for j, levels in enumerate(self.levels) if len(levels) == 0]
         values, gradient = np.empty(len(X)), np.zeros(X.shape)
-        for rows in self._blocks(len(X)):
+        for rows in blocks(len(X), len(self.phases), LEAST_ROWS):
             snapped, turns = self._turns(X[rows])
             K, slope = self.gp.kernel.matrix_and_slope(snapped, self.gp.X)
             values[rows] = cosine(turns) @ self.weights + K @ self.correction
@@ -97,10 +99,6 @@ class FunctionDraw:
         turns = _code(snapped, self.levels) @ self.frequencies.T
         turns += self.phases
         return snapped, turns
-
-    def _blocks(self, m: int) -> list[slice]:
-        rows = max(8, BLOCK // len(self.phases))
-        return [slice(i, min(i + rows, m)) for i in range(0, m, rows)]
 
 
 def draw_function(

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raybo.acquisition import UpperConfidence
-from raybo.acquisition.context import ContextConfidence
+from raybo.acquisition.context import LEAST_VARIANCE, ContextConfidence
 from raybo.context import Expectation, Lowest, MinimaxApproximation, MmdBall, TotalVariation
 from raybo.surrogate import GP, Model, Observations
 from tests.acquisition.small_gp import gradient_error
@@ -144,6 +144,17 @@ def test_gradient_over_several_blocks_of_atoms():
     p = np.concatenate([np.full(350, 1.0 / 350.0), np.zeros(350)])
     acquisition = ContextConfidence(random_gp(6, n=60), atoms, TotalVariation(p, 0.3), 1.5)
     assert gradient_error(acquisition, rng.random((4, 2))) < 1e-6
+
+
+def test_where_the_value_is_known_only_the_mean_has_a_slope():
+    rng = np.random.default_rng(9)
+    Z = rng.random((6, 2))
+    gp = GP.of(Observations.of(Z, np.sin(5.0 * Z[:, 0]) + Z[:, 1]), Model(), np.log([0.5, 0.5, 1.0, 1e-12]))
+    known = ContextConfidence(gp, Z[:1, 1:], Expectation(np.ones(1)), 1.5)
+    near = Z[:1] + np.array([1e-6, 0.0])  # where the variance is rising, but is still taken for none
+    _, var, dmean, dvar = gp.posterior_gradient(near)
+    assert var[0] < LEAST_VARIANCE < 100.0 * abs(dvar[0, 0])
+    assert known.value_and_gradient(near[:, :1])[1][0, 0] == pytest.approx(dmean[0, 0], rel=1e-6)
 
 
 def test_categorical_axes():

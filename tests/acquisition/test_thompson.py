@@ -58,6 +58,19 @@ def test_known_and_repeated_points():
     assert np.corrcoef(sample[:, 6:].T)[0, 1] > 0.999
 
 
+def test_points_that_are_all_but_known_are_independent():
+    """Two of deviation 1e-8, which rounding alone correlates, beside one that is not known."""
+
+    class Fixed:
+        def joint(self, X):
+            cov = np.eye(3)
+            cov[:2, :2] = 1e-16 * np.array([[1.0, 0.99], [0.99, 1.0]])
+            return np.zeros(3), cov
+
+    sample = draws(Fixed(), np.zeros((3, 1)), 800, inflation=1.0)
+    assert np.all(np.abs(np.corrcoef(sample.T) - np.eye(3)) < 5.0 / np.sqrt(800))
+
+
 def test_many_points_are_refused():
     gp, _, _ = random_gp(2)
     with pytest.raises(ValueError, match="at most 2000 points"):

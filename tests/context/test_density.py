@@ -171,3 +171,19 @@ def test_atoms_of_numbers_are_a_sample():
     assert C.shape == (100, 1)
     np.testing.assert_array_equal(p, 0.01)
     np.testing.assert_array_equal(C, density.sample(100, stream(8)))
+
+
+def test_what_is_spread_over_categories_has_the_spread_of_all_numbers():
+    """Ten contexts about 0.2 with one category, ten about 0.8 with another, none with the third."""
+    names = cube(load=Float(0, 1), host=Categorical(["a", "b", "c"]))
+    a, b, c = names.levels[1]
+    rng = stream(5)
+    met = np.vstack(
+        [np.column_stack([m + 0.01 * rng.standard_normal(10), np.full(10, h)]) for m, h in ((0.2, a), (0.8, b))]
+    )
+    density = Density.of(met, names)
+    sample = density.sample(1 << 12, stream(6))
+    unseen, seen = sample[sample[:, 1] == c, 0], sample[sample[:, 1] == a, 0]
+    assert density.pooled_bandwidth[0] > 0.1 > 10.0 * density.bandwidth[:, 0].max()
+    assert np.mean(np.abs(unseen - 0.5) < 0.2) > 0.15  # between the two, where no context was
+    assert np.mean(np.abs(seen - 0.2) < 0.1) > 0.9

@@ -129,3 +129,14 @@ def test_many_trials():
     number, _, sd = best_expected(history)
     assert 0.46394 - newsvendor_expectation(history.X[number, 0]) < 0.02
     assert sd < 0.1
+
+
+def test_of_equal_points_the_earliest_is_recommended():
+    history = of_newsvendor(20)
+    best, c = best_expected(history)[0], np.array([0.2])
+    x = history.X[best]
+    for _ in range(2):
+        history.trial(x, c, float(newsvendor(x[None, :], c[None, :])[0]))
+    again = best_expected(history)[0]
+    assert again == np.flatnonzero((history.X == history.X[again]).all(axis=1))[0]
+    assert (history.X == history.X[again]).all(axis=1).sum() == 3

@@ -78,3 +78,10 @@ def test_histogram():
     expected = {(0.0, a): 0.25, (1.0, a): 0.5, (0.0, b): 0.0, (1.0, b): 0.25}
     assert {tuple(point): share for point, share in zip(points, p, strict=True)} == expected
     np.testing.assert_array_equal(histogram(np.empty((0, 2)), points, cube), 0.25)
+
+
+def test_in_a_histogram_no_number_is_as_far_as_another_category():
+    cube = Space({"load": Float(0, 1), "host": Categorical(["a", "b"])}).cube
+    a, b = cube.levels[1]
+    points = np.array([[0.9, b], [0.0, a]])
+    np.testing.assert_array_equal(histogram(np.array([[0.9, a]]), points, cube), [0.0, 1.0])

@@ -14,7 +14,7 @@ import pytest
 
 import raybo
 from raybo.engine import connection
-from raybo.engine.connection import ray_for_study, workers_available
+from raybo.engine.connection import ray_for_study
 from raybo.errors import RayError
 
 
@@ -150,43 +150,6 @@ def test_the_ray_that_this_process_is_connected_to_is_used_and_left_running(ray_
         RayError, match=r"is connected to Ray at .* already; call ray.shutdown\(\) before using 1.2.3.4:5"
     ):
         join("1.2.3.4:5")
-
-
-class FakeRay:
-    """Nodes with these resources, alive or not."""
-
-    def __init__(self, *nodes):
-        self._nodes = [{"Resources": resources, "Alive": alive} for alive, resources in nodes]
-
-    def nodes(self):
-        return self._nodes
-
-
-def test_as_many_trials_run_as_the_nodes_have_room_for():
-    ray = FakeRay(
-        (True, {"CPU": 4.0, "GPU": 1.0, "memory": 8e9}),
-        (True, {"CPU": 3.0, "disk": 2.0}),
-        (False, {"CPU": 99.0, "GPU": 99.0}),  # a node that is gone
-    )
-    assert workers_available(ray.nodes(), 1, 0, None, {}) == 7
-    assert workers_available(ray.nodes(), 2, 0, None, {}) == 3  # no trial runs on two nodes
-    assert workers_available(ray.nodes(), 0.5, 0, None, {}) == 14
-    assert workers_available(ray.nodes(), 1, 0.5, None, {}) == 2
-    assert workers_available(ray.nodes(), 1, 0, 3e9, {}) == 2
-    assert workers_available(ray.nodes(), 1, 0, None, {"disk": 1}) == 2
-    assert workers_available(ray.nodes(), 0, 0, None, {}) >= 1
-    with pytest.raises(
-        RayError, match=r"a trial needs CPU=5, and no node of the cluster has more than 4; ask for less"
-    ):
-        workers_available(ray.nodes(), 5, 0, None, {})
-    with pytest.raises(RayError, match="a trial needs tpu=1, and no node of the cluster has more than 0"):
-        workers_available(ray.nodes(), 1, 0, None, {"tpu": 1})
-
-
-def test_resources_that_only_several_nodes_have_together_are_refused_too():
-    ray = FakeRay((True, {"CPU": 4.0}), (True, {"GPU": 1.0}))
-    with pytest.raises(RayError, match="a trial needs CPU=1, GPU=1, and no node of the cluster has all of it"):
-        workers_available(ray.nodes(), 1, 1, None, {})
 
 
 def test_what_killed_studies_left_in_tmp_is_removed(tmp_path, monkeypatch):

@@ -70,6 +70,7 @@ def test_a_killed_worker_is_noticed_though_what_it_had_forked_lives_on(ray_sessi
     @raybo.objective(space=SPACE)
     def forking(config):
         if not children.exists():
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # which Ray sends to what a lost worker leaves behind
             pid = os.fork()
             if pid == 0:
                 time.sleep(300)

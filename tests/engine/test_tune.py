@@ -99,6 +99,16 @@ def test_every_trial_is_run_and_told(path):
     assert study.path == path
 
 
+def test_a_trial_is_in_the_journal_before_it_runs(path):
+    @raybo.objective(space=SPACE)
+    def job(config):
+        if config not in [trial.config for trial in raybo.load(path).trials]:
+            raise ValueError("nobody would know of this run")
+        return config["x"]
+
+    assert tune(job, path, trials=8).count(State.FINISHED) == 8
+
+
 def test_without_storage_the_study_is_kept_in_memory_alone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     study = raybo.tune(simple(mode="min"), trials=4, method="sobol", workers=2)

@@ -13,6 +13,7 @@ from raybo.errors import ObjectiveError
 from raybo.experiments import Figure
 from raybo.experiments.papers import find_experiments
 from raybo.experiments.run import bound_objective
+from trials.synthetic import PROBLEMS
 
 ROOT = Path(__file__).parents[2]
 JOB = """
@@ -79,6 +80,28 @@ def test_the_papers_experiments_name_real_objectives_methods_and_options():
             assert bound_objective(problem, root).space.d >= 1
             for entry in experiment.entries:
                 methods.make(entry.method, **entry.options_for(problem))
+
+
+def test_the_papers_optima_and_raw_units_are_those_of_their_functions():
+    _, experiments = find_experiments(ROOT)
+    checked = 0
+    for experiment in experiments.values():
+        for problem in () if isinstance(experiment, Figure) else experiment.problems:
+            file, _, name = problem.target.partition(":")
+            if file != "trials/synthetic.py":
+                continue
+            known = PROBLEMS[name]
+            assert problem.optimum == pytest.approx(known.optimum, abs=1e-9)
+            sign = 1 if known.mode == "max" else -1
+            parameter = next(iter(bound_objective(problem, ROOT).space.parameters.values()))
+            for entry in experiment.entries:
+                options = entry.options_for(problem)
+                if "prior_mean" in options:  # of what is maximised
+                    assert options["prior_mean"] == pytest.approx(sign * known.optimum, abs=1e-9)
+                if "lengthscale_start" in options:  # 1 in raw units, in sides of the box
+                    assert options["lengthscale_start"] * (parameter.high - parameter.low) == pytest.approx(1.0)
+                    checked += 1
+    assert checked == 48
 
 
 def test_outside_a_clone_there_is_nothing_to_reproduce(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 
 import raybo
 from raybo.experiments import Claim, Entry, Experiment, Problem, page, table
+from raybo.experiments.compare import pairwise
 from raybo.experiments.measures import curve, measure, optimum, values
 from raybo.experiments.output import write
-from raybo.experiments.run import Run, file_name, runs
+from raybo.experiments.run import Run, file_name, is_complete, runs
 from raybo.experiments.verdicts import judge, paired_test
 from raybo.history import Event, Kind
 from raybo.journal import Description
@@ -48,6 +50,17 @@ def experiment(results, *, mode="max", claims=(), problem=None, curve="best_valu
 def test_a_failed_trial_counts_as_the_worst_value_seen():
     np.testing.assert_array_equal(values(study([3.0, None, 1.0])), [3.0, 1.0, 1.0])
     np.testing.assert_array_equal(values(study([3.0, None, 1.0], "min")), [3.0, 3.0, 1.0])
+
+
+def test_a_stopped_trial_counts_for_nothing():
+    found = study([3.0, 1.0])
+    number = len(found.trials)
+    asked = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, "suggest_seconds": 0.25}
+    stopped = [Event(Kind.ASKED, number, asked), Event(Kind.STOPPED, number, {"reason": "Ctrl-C"})]
+    found = Study(found.description, [*found.events, *stopped])
+    np.testing.assert_array_equal(values(found), [3.0, 1.0])
+    assert is_complete(found, 2)
+    assert not is_complete(found, 3)
 
 
 @pytest.mark.parametrize(("mode", "best"), [("max", [3.0, 3.0, 4.0]), ("min", [3.0, 1.0, 1.0])])
@@ -120,7 +133,7 @@ def test_four_repeats_decide_nothing_and_a_claim_may_speak_of_some_problems():
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12))
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=7))  # 2^n permutations, where some are equal
 def test_the_paired_test_is_symmetric(differences):
     forwards, backwards = paired_test(np.array(differences)), paired_test(-np.array(differences))
     np.testing.assert_allclose(forwards, backwards[::-1], rtol=1e-9)
@@ -144,6 +157,51 @@ def test_everything_is_written_and_read(tmp_path):
     assert len(rows[0]) == len(heading)
 
 
+def test_the_files_hold_what_was_measured(tmp_path):
+    problem = Problem("p", "job.py", trials=3, initial=1, optimum=10.0)
+    claims = [Claim("a has less regret", "cumulative_regret", "a", "b")]
+    results = {"a": [[1.0, 9.0 - r, 10.0] for r in range(5)], "b": [[1.0, 2.0, 3.0]] * 5}
+    plan, studies = experiment(results, claims=claims, problem=problem, curve="cumulative_regret")
+    runs_csv, curves_csv, _, readme = write(plan, studies, judge(plan, studies), tmp_path)
+    with runs_csv.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["method"] == "a"]
+    assert [int(row["seed"]) for row in rows] == [0, 1, 2, 3, 4]
+    assert [float(row["cumulative_regret"]) for row in rows] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert {(row["final_value"], row["final_regret"], row["seconds"]) for row in rows} == {("10.0", "0.0", "0.75")}
+    with curves_csv.open(encoding="utf-8", newline="") as file:
+        row, *_ = csv.DictReader(file)
+    assert row == {
+        "problem": "p",
+        "method": "a",
+        "curve": "cumulative_regret",
+        "evaluation": "2",  # the first after the initial design
+        "median": "3",
+        "lower quartile": "2",
+        "upper quartile": "4",
+        "mean": "3",
+        "sd": "1.414213562",
+    }
+    heading, (row, _) = table(plan, studies)
+    assert dict(zip(heading, row, strict=True))["cumulative regret"] == "3 [2, 4]"
+    assert "| a has less regret | p | 3 | 15 | 0.031 | **holds** |" in readme.read_text(encoding="utf-8")
+
+
+def test_runs_are_paired_by_seed_in_whatever_order_they_ended():
+    claims = [Claim("a is better", "final_value", "a", "b")]
+    plan, studies = experiment(
+        {"a": [[10.0 * r + 1.0] for r in range(6)], "b": [[10.0 * r] for r in range(6)]}, claims=claims
+    )
+    mixed = sorted(studies, key=lambda run: run.seed if run.entry.name == "a" else -run.seed)
+    (verdict,) = judge(plan, {run: studies[run] for run in mixed})
+    assert verdict.word == "holds"
+
+
+def test_a_users_methods_are_each_compared_with_those_named_before():
+    plan, _ = experiment({"a": [[1.0]], "b": [[2.0]], "c": [[3.0]]})
+    assert [(claim.better, claim.worse) for claim in pairwise(plan)] == [("b", "a"), ("c", "a"), ("c", "b")]
+    assert {claim.measure for claim in pairwise(plan)} == {"final_value"}
+
+
 def test_a_plan_that_makes_no_sense_is_refused():
     problem = Problem("p", "job.py", 3)
     with pytest.raises(raybo.MethodError, match="named twice"):
@@ -162,5 +220,7 @@ def test_options_may_differ_from_problem_to_problem_and_paths_are_plain():
     assert file_name("gp-ucb:solver=cg / x") == "gp-ucb-solver=cg-x"
     order = runs(Experiment("e", "t", [problem], [entry, Entry("b", "random")], 2), Path("out"))
     assert [run.seed for run in order] == [0, 0, 1, 1]
+    later = Experiment("e", "t", [problem], [entry], 2, first_seed=100)
+    assert [run.seed for run in runs(later, Path("out"))] == [100, 101]
     assert len({run.path for run in order}) == 4
     assert isinstance(order[0], Run)

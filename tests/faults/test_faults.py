@@ -69,11 +69,11 @@ def test_each_kind_of_kill_of_a_study_on_a_cluster(tmp_path: Path, cluster: Clus
     assert report.retried["the study was interrupted"]
 
 
-def broken(directory: Path, before: str, after: str) -> Path:
-    """A clone whose study actor has a defect."""
+def broken(directory: Path, file: str, before: str, after: str) -> Path:
+    """A clone whose engine has a defect."""
     for name in ("raybo", "tests"):
         shutil.copytree(HERE / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
-    path = directory / "raybo" / "engine" / "actor.py"
+    path = directory / "raybo" / "engine" / file
     text = path.read_text(encoding="utf-8")
     assert text.count(before) == 1
     path.write_text(text.replace(before, after), encoding="utf-8")
@@ -81,20 +81,23 @@ def broken(directory: Path, before: str, after: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "kinds", "wrong"),
+    ("file", "before", "after", "kinds", "wrong"),
     [
         (
-            "self.journal.append(self.unwritten)",
-            "self.journal.append([e for e in self.unwritten if (e.trial, e.kind) != (5, Kind.TOLD)])",
+            "record.py",
+            "self.journal.append(self._unwritten)",
+            "self.journal.append([e for e in self._unwritten if (e.trial, e.kind) != (5, Kind.TOLD)])",
             [],
             {Wrong.LOST, Wrong.GAPS, Wrong.UNFINISHED},
         ),
-        ("flight.attempt += 1", "pass", [Kind.WORKER], {Wrong.ATTEMPTS}),
+        ("flight.py", "self.attempt += 1", "pass", [Kind.WORKER], {Wrong.ATTEMPTS}),
     ],
     ids=["a commit is left out", "attempts are not counted"],
 )
-def test_a_defect_is_noticed(tmp_path: Path, before: str, after: str, kinds: list[Kind], wrong: set[Wrong]) -> None:
-    source = broken(tmp_path / "clone", before, after)
+def test_a_defect_is_noticed(
+    tmp_path: Path, file: str, before: str, after: str, kinds: list[Kind], wrong: set[Wrong]
+) -> None:
+    source = broken(tmp_path / "clone", file, before, after)
     report = run(planned(Place.OWN, "random", kinds), tmp_path, source=source)
     assert report.later is not None
     look_for_processes(report.later)

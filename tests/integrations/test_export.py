@@ -8,14 +8,14 @@ import math
 import threading
 import time
 import urllib.request
-from datetime import timezone
+from datetime import datetime, timezone
 from types import SimpleNamespace
 
 import pytest
 
 import raybo
 from raybo.errors import MethodError, MissingExtra, RayboError
-from raybo.history import State
+from raybo.history import Event, Kind, State
 from raybo.integrations.export import EXPORTS, Recorder, exporter
 from raybo.journal import Journal
 from raybo.study import Study
@@ -65,7 +65,8 @@ def test_json_holds_everything(study, tmp_path):
     content = json.loads((tmp_path / "s.json").read_text())
     assert content["study"]["objective"] == "train_<net>"
     assert (content["planned"], content["best"]) == (20, study.best.number)
-    assert [trial["value"] for trial in content["trials"]] == [trial.value for trial in study.trials]
+    for name in ("number", "value", "seconds", "suggest_seconds", "attempt", "reason"):
+        assert [trial[name] for trial in content["trials"]] == [getattr(trial, name) for trial in study.trials]
     assert content["trials"][3]["config"] == study.trials[3].config
     assert any("traceback" in trial["details"] for trial in content["trials"])
 
@@ -83,6 +84,16 @@ def test_a_dataframe_has_typed_columns(study):
     ).to_dataframe()
     assert (str(met["load"].dtype), str(met["users"].dtype)) == ("float64", "Int64")
     assert list(Study(study.description, []).to_dataframe().columns) == list(frame.columns)
+
+
+def test_a_file_is_replaced_in_one_step(study, tmp_path):
+    path = tmp_path / "s.csv"
+    exporter("csv", str(path))(part(study, 20))
+    before = path.read_text()
+    with open(path, encoding="utf-8") as reader:
+        exporter("csv", str(path))(study)
+        assert reader.read() == before
+    assert len(path.read_text()) > len(before)
 
 
 # ---- Optuna
@@ -120,7 +131,8 @@ def test_optuna_reads_the_whole_study(mode, tmp_path):
         if ours.state is State.FINISHED:
             assert trial.user_attrs["metrics"] == {"f1": 0.5}
             ended = trial.datetime_complete.astimezone(timezone.utc).timestamp()
-            assert ended >= trial.datetime_start.astimezone(timezone.utc).timestamp()
+            begun = datetime.fromisoformat(ours.details["started"]).timestamp()
+            assert ended == pytest.approx(begun + ours.seconds, abs=0.002)
     theirs.trials_dataframe()
 
 
@@ -135,8 +147,6 @@ def test_every_kind_of_parameter_becomes_a_distribution_of_optuna(tmp_path):
     exporter("optuna", str(tmp_path / "s.log"))(study)
     assert [t.value for t in loaded(tmp_path / "s.log").trials] == [t.value for t in study.trials]
     searcher = raybo.Searcher({"d": space["d"]}, "random", seed=0)
-    from raybo.history import Event, Kind
-
     events = [Event(Kind.PLANNED, None, {"trials": 12}, 1)] + [
         searcher.apply(searcher.propose(searcher.history)) for _ in range(12)
     ]
@@ -234,7 +244,21 @@ def test_tensorboard_reads_values_and_configurations(study, tmp_path):
     done = {trial.number: trial.value for trial in study.trials if trial.value is not None}
     assert {e.step: pytest.approx(e.value, rel=1e-6) for e in events.Scalars("accuracy")} == done
     assert events.Scalars("best")[-1].value == pytest.approx(study.best.value, rel=1e-6)
+    ended = [trial.number for trial in study.trials if trial.state is not State.PENDING]
+    assert sorted(e.step for e in events.Scalars("failed")) == ended
     assert len(list(tmp_path.glob("trial-*"))) == len(done)
+    number, value = next(iter(done.items()))
+    one = accumulator.EventAccumulator(str(tmp_path / f"trial-{number}")).Reload()
+    assert one.Scalars("hparam/accuracy")[0].value == pytest.approx(value, rel=1e-6)
+
+
+def test_the_best_in_tensorboard_is_the_least_where_that_is_wanted(tmp_path):
+    pytest.importorskip("tensorboardX")
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    study = run("random", 12, mode="min")
+    exporter("tensorboard", str(tmp_path))(study)
+    best = accumulator.EventAccumulator(str(tmp_path)).Reload().Scalars("best")
+    assert best[-1].value == pytest.approx(min(t.value for t in study.trials if t.value is not None), rel=1e-6)
 
 
 @pytest.mark.slow
@@ -261,6 +285,12 @@ def test_mlflow_reads_a_run_a_trial_once_however_often_it_is_exported(study, tmp
         assert child.data.metrics.get("accuracy") == trial.value
         assert child.data.params["lr"] == str(trial.config["lr"])
         assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
+    last = study.events[-1]
+    (pending,) = [trial.number for trial in study.trials if trial.state is State.PENDING]
+    stopped = Event(Kind.STOPPED, pending, {"reason": "Ctrl-C"}, last.number + 1, last.at)
+    exporter("mlflow", uri)(Study(study.description, [*study.events, stopped]))
+    child = client.get_run(children[pending].info.run_id)
+    assert (child.info.status, child.data.tags["raybo.reason"]) == ("KILLED", "Ctrl-C")
 
 
 @pytest.mark.parametrize(("form", "package"), [("tensorboard", "tensorboardX"), ("mlflow", "mlflow")])

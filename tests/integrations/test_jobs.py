@@ -21,7 +21,7 @@ import raybo
 from raybo import cli
 from raybo.errors import JournalError, JournalInUse, MethodError, MissingExtra, ObjectiveError, RayError
 from raybo.history import Event, Kind, State
-from raybo.integrations import jobs, package, travel
+from raybo.integrations import dashboard, jobs, package, travel
 from raybo.journal import Description, Journal, read
 from tests.engine.hosts import LocalHead
 
@@ -278,7 +278,7 @@ def test_where_nobody_answers_is_told_within_seconds():
             jobs.Cluster(address)
     with pytest.raises(RayError, match="nothing answers"):
         jobs.Cluster("http://no such host:8265")
-    assert time.monotonic() - begun < jobs.ANSWER_SECONDS[1]
+    assert time.monotonic() - begun < dashboard.ANSWER_SECONDS[1]
 
 
 def test_without_rays_job_client_it_is_told_what_to_install(monkeypatch):
@@ -329,10 +329,61 @@ def test_a_job_is_raybo_tune_with_this_raybo_and_the_project(cluster, project):
         f"exec python3 -m raybo.cli job-run '{job.storage}' lib/helper.py:it --trials 7 --set 'a=b c'"
     )
     assert given["runtime_env"]["py_modules"] == [str(ROOT / "raybo")]
+    assert given["runtime_env"]["env_vars"]["RAY_JOB_STOP_SIGNAL"] == "SIGINT"  # `raybo stop` is like Ctrl-C
     assert "lib/helper.py" in cluster._client.zip
     assert cluster.jobs() == [job]  # and not that of another program
     with pytest.raises(RayError, match=f"no job x at http://head:8265; there are: {job.name}"):
         cluster.job("x")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "shown"),
+    [
+        (
+            ["Preparing\nRunning entrypoint for job ", "it-1: exec", " python3\ntrial 0\n", "trial 1\n"],
+            "trial 0\ntrial 1\n",
+        ),
+        (["Preparing\n", "no such wheel\n"], "Preparing\nno such wheel\n"),  # all that there is
+    ],
+)
+def test_a_job_is_followed_from_its_own_first_line(cluster, pieces, shown):
+    from ray.dashboard.modules.job.pydantic_models import JobDetails
+
+    async def tail_job_logs(name):
+        for piece in pieces:
+            yield piece
+
+    cluster._client.tail_job_logs = tail_job_logs
+    cluster._client.get_job_info = lambda name: JobDetails(
+        type="SUBMISSION", submission_id=name, status="SUCCEEDED", entrypoint="", driver_exit_code=0
+    )
+    said = []
+    job = cluster.follow("it-1", said.append)
+    assert "".join(said) == shown
+    assert (job.name, job.state, job.exit_code, job.has_ended) == ("it-1", "SUCCEEDED", 0, True)
+
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        ("Error: /data/s.db: no such file\n", "cannot be fetched: /data/s.db: no such file"),
+        (f"{travel.MARK}AAAA\n", "cannot be fetched: exit code 1"),  # cut short: a part of it is none
+    ],
+)
+def test_a_journal_that_does_not_come_whole_is_refused(cluster, project, tmp_path, log, words):
+    from ray.dashboard.modules.job.pydantic_models import JobDetails
+
+    job, client = cluster.submit("job.py", [], directory=project), cluster._client
+    client.submit_job = lambda **given: given["submission_id"]
+    client.get_job_info = lambda name: JobDetails(
+        type="SUBMISSION", submission_id=name, status="FAILED", entrypoint="", driver_exit_code=1
+    )
+    client.get_job_logs, deleted = lambda name: log, []
+    client.delete_job = deleted.append
+    with pytest.raises(JournalError, match=words):
+        cluster.fetch(job.name, tmp_path / "here.db")
+    assert not (tmp_path / "here.db").exists()
+    assert [name.rpartition("-")[0] for name in deleted] == [f"{job.name}-fetch"]
 
 
 def test_what_cannot_be_submitted_is_refused(cluster, project):
@@ -408,6 +459,52 @@ def test_wrong_use_is_told_before_anything_is_sent(capsys, monkeypatch, argument
         cli.main()
     assert leaving.value.code == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("state", "exit_code", "left_with", "fetched", "words"),
+    [
+        ("SUCCEEDED", 0, 0, True, ""),
+        ("FAILED", 1, 1, True, "Error: job-1 failed: exit code 1, see what it said"),
+        ("FAILED", 2, 2, False, "Error: job-1 failed: exit code 2"),
+        ("FAILED", None, 1, False, "Error: job-1 failed: no head"),
+        ("STOPPED", None, 130, True, "job-1 was stopped"),
+    ],
+)
+def test_submit_leaves_with_the_jobs_exit_code_and_its_journal(
+    state, exit_code, left_with, fetched, words, monkeypatch, capsys, project
+):
+    said, brought = [], []
+
+    class Cluster:
+        def __init__(self, address):
+            self.address = address
+
+        def submit(self, target, arguments, **named):
+            return jobs.Job("job-1", "PENDING", target, "/data/s.db", "", None, "")
+
+        def follow(self, name, show):
+            said.append(show("trial 0 of 50\n"))
+            return jobs.Job(name, state, "job.py", "/data/s.db", "", exit_code, "no head")
+
+        def fetch(self, name, path):
+            brought.append(path)
+            return travel.Arrival(path, 7, 3, 0)
+
+    monkeypatch.setattr(jobs, "Cluster", Cluster)
+    monkeypatch.chdir(project)
+    monkeypatch.setattr(sys, "argv", ["raybo", "submit", "job.py", "-o", "mine.db"])
+    code = 0
+    try:
+        cli.main()
+    except SystemExit as leaving:
+        code = leaving.code
+    out, err = capsys.readouterr()
+    assert code == left_with
+    assert brought == ([Path("mine.db")] if fetched else [])
+    assert "trial 0 of 50\n" in out
+    assert ("mine.db has all of job-1: 3 events are new" in out) == fetched
+    assert words in err
 
 
 # ---- whole studies, on a head of this machine

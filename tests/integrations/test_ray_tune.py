@@ -129,6 +129,7 @@ def test_how_each_end_is_recorded():
     assert ended(good, result={"loss": 1.0}).value == 1.0  # stopped by a scheduler: what it had then
     assert ended(good, result=bare).value == 2.0
     assert ended(good, bare, nan, result=None).value == 2.0  # stopped while paused
+    assert ended({"loss": 3.0}, good, result=None).value == 2.0
     assert ended(result=None).state is State.STOPPED
     assert ended(result=bare).reason == "it reported no loss"
     assert ended(good, result=nan).state is State.FAILED
@@ -232,6 +233,28 @@ def test_points_with_known_rewards_are_not_run():
     searcher = search(points_to_evaluate=POINTS[:2], evaluated_rewards=[5.0, None])
     assert searcher.suggest("t")["x"] == -1.0
     assert [(trial.config["x"], trial.value) for trial in trials_of(searcher)] == [(0.1 + 0.2, 5.0), (-1.0, None)]
+    nothing = search(points_to_evaluate=POINTS[:2], evaluated_rewards=[0.0, None])
+    assert nothing.suggest("t")["x"] == -1.0
+    assert trials_of(nothing)[0].value == 0.0
+
+
+def test_a_point_in_part_reaches_into_a_list():
+    space = {"layers": [tune.uniform(0, 1), tune.uniform(2, 3)]}
+    searcher = search(space=space, points_to_evaluate=[{"layers/1": 2.25}])
+    first, second = searcher.suggest("t")["layers"]
+    assert second == 2.25
+    assert 0 <= first <= 1
+
+
+def test_the_metric_is_the_tuners_or_that_of_a_bare_number():
+    bare = search(metric=None, mode="max")
+    bare.suggest("t")
+    assert outcome(bare, result={"_metric": 2.0}).value == 2.0  # what Tune calls it
+    named = search()
+    named.set_search_properties("accuracy", "max", {}, num_samples=3)
+    named.suggest("t")
+    assert outcome(named, result={"accuracy": 0.5, "loss": 7.0}).value == 0.5
+    assert named._asker.mode == "max"
 
 
 @pytest.mark.parametrize(
@@ -457,7 +480,14 @@ def test_objects_come_back_with_the_tuners_space(tmp_path):
 
 
 def test_a_file_that_is_no_state_is_refused(tmp_path):
-    for text in ("", "{}", "[]", '{"format": 99}'):
+    texts = ["", "{}", "[]", '{"format": 99}']
+    searcher = search()
+    searcher.suggest("a")
+    searcher.save(tmp_path / "state")
+    whole = json.loads((tmp_path / "state").read_text())
+    for lacking in whole:
+        texts.append(json.dumps({key: value for key, value in whole.items() if key != lacking}))
+    for text in texts:
         (tmp_path / "state").write_text(text)
         with pytest.raises(JournalError):
             RayboSearch().restore(tmp_path / "state")
@@ -474,5 +504,6 @@ def test_restored_trials_that_never_come_back_hold_nothing_up(tmp_path):
     for i in range(3):
         assert blank.suggest(f"t{i}")
         assert blank.suggest("more") is None
+        assert trials_of(blank.searcher)[0].state is State.PENDING  # it may come back late
         blank.on_trial_complete(f"t{i}", {"loss": 1.0})
     assert trials_of(blank.searcher)[0].state is State.STOPPED

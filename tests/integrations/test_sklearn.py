@@ -97,6 +97,18 @@ def test_several_points_at_a_time_are_as_many_as_asked_for():
     assert len({c["C"] for c in search.cv_results_["params"]}) == 7
 
 
+def test_the_method_has_the_options_and_knows_how_many_are_planned():
+    searcher = quick(method="gp-ucb", options={"initial": 2, "solver": "cg"}).fit(X, Y).searcher_
+    assert (searcher.method.initial, searcher.method.solver) == (2, "cg")
+    assert searcher.history.planned == 4
+    assert searcher.mode == "max"
+
+
+def test_train_scores_are_kept_where_they_are_asked_for():
+    assert "mean_train_score" in quick(return_train_score=True).fit(X, Y).cv_results_
+    assert "mean_train_score" not in quick().fit(X, Y).cv_results_
+
+
 def test_it_is_cloned_pickled_and_known_for_what_it_tunes():
     search = quick()
     assert clone(search).get_params()["n_iter"] == 4
@@ -180,7 +192,16 @@ def test_a_space_may_be_given_in_any_form():
 
 @pytest.mark.ray
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_fits_on_ray_give_the_same_results(ray_session):
+def test_fits_on_ray_give_the_same_results(ray_session, monkeypatch):
+    from raybo.integrations.joblib_tasks import RayTasks
+
+    submit, sent = RayTasks.submit, []
+
+    def noted(self, *arguments, **named):
+        sent.append(self.parallel.n_jobs)
+        return submit(self, *arguments, **named)
+
+    monkeypatch.setattr(RayTasks, "submit", noted)
     wide, labels = make_classification(300, 600, random_state=1)  # 1.4 MB: goes to the object store once
     here, there = (
         quick(LogisticRegression(), n_iter=4, n_points=2, n_jobs=n, cv=KFold(2, shuffle=True, random_state=0)).fit(
@@ -190,6 +211,8 @@ def test_fits_on_ray_give_the_same_results(ray_session):
     )
     np.testing.assert_array_equal(here.cv_results_["mean_test_score"], there.cv_results_["mean_test_score"])
     assert here.cv_results_["params"] == there.cv_results_["params"]
+    assert set(sent) == {2}
+    assert len(sent) >= 4  # at least one a fold and pair of candidates: joblib may send several fits together
 
 
 @pytest.mark.ray
@@ -205,7 +228,8 @@ def test_joblib_on_ray_shares_arrays_and_raises_what_the_call_raised(ray_session
         sums = joblib.Parallel()(joblib.delayed(lambda a, k: float(a.sum()) + k)(large, k) for k in range(6))
         assert sums == [large.sum() + k for k in range(6)]
         assert len(backend.shared) == 1
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(ZeroDivisionError) as caught:
             joblib.Parallel()(joblib.delayed(lambda k: 1 / k)(k) for k in range(2))
+        assert type(caught.value) is ZeroDivisionError  # and not Ray's own that looks like it
     assert backend.effective_n_jobs(-1) == 4
     assert backend.effective_n_jobs(3) == 3

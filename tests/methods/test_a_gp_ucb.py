@@ -9,9 +9,10 @@ import pytest
 
 from raybo import methods
 from raybo.errors import MethodError
-from raybo.methods.model import fitted
-from raybo.methods.shorter import candidates, divided, std_at_top
-from raybo.surrogate import uhe_model
+from raybo.history import Event, Kind
+from raybo.methods.shared.model import fitted
+from raybo.methods.shared.shorter_lengthscales import candidates, divided, std_at_top
+from raybo.surrogate import GP, Observations, Standardised, uhe_model
 from tests.methods.studies import hill, history_at, run, run_workers
 
 KAPPA = 1.96
@@ -75,6 +76,22 @@ def test_length_scales_are_divided_and_all_else_is_kept():
     points = candidates(fit, history, rng)
     assert points.shape == (1701, 2)
     assert std_at_top(divided(fit, 50.0, history), KAPPA, points) > std_at_top(fit, KAPPA, points)
+
+
+def test_pending_trials_are_believed_anew_under_the_shorter_length_scales():
+    rng = np.random.default_rng(0)
+    X, pending = rng.random((7, 2)), np.array([0.31, 0.77])
+    history = history_at(X[0], X, [hill(x) for x in X])
+    history.apply(Event(Kind.ASKED, 7, {"x": pending.tolist(), "tags": {}}))
+    fit = fitted(history, uhe_model(), rng, estimate="lengthscale=0.4/0.8")
+    half = divided(fit, 2.0, history).gp
+    alone = GP.of(Observations.of(history.X, Standardised.of(history.y).apply(history.y)), uhe_model(), half.theta)
+    points = rng.random((20, 2))
+    np.testing.assert_allclose(half.posterior(points)[0], alone.posterior(points)[0], atol=1e-9)
+    np.testing.assert_allclose(
+        half.posterior(points)[1], alone.believing(pending[None, :]).posterior(points)[1], atol=1e-9
+    )
+    assert half.n == 8
 
 
 @pytest.mark.parametrize("wanted", [0.0, 1.0, 2.5, 100.0])

@@ -136,6 +136,41 @@ def method(name):
     return methods.make(name)
 
 
+def numbers(name, value):
+    """Each option that is a number, or numbers, with that value; beside every choice of words."""
+    hints, words = typing.get_type_hints(methods.load(name)), [{}]
+    words += [variant.values[1] for variant in variants(name) if not variant.marks]
+    small = {"initial": 3} if "initial" in hints else {}
+    for option, _, _ in methods.describe(name)[1]:
+        kinds = {hints[option], *typing.get_args(hints[option])}
+        given = [value] if kinds & {int, float} else []
+        given += [(value, 1.0), (1.0, value)] if any(typing.get_origin(kind) is tuple for kind in kinds) else []
+        for each in given:
+            yield from ({**small, **variant, option: each} for variant in words)
+
+
+@pytest.mark.parametrize("value", [-1, 0, math.nan, math.inf])
+def test_a_number_at_or_beyond_the_end_of_its_range_is_refused_by_name_or_works(name, value):
+    """Refused when the method is made, or good for proposals at the next points of a study that had its defaults."""
+    space, default, rng = Space({"a": Float(0, 1), "b": Float(0, 1)}), methods.make(name), np.random.default_rng(1)
+    whole = history_of(space, rng.random((10, 2)), rng.random(10), planned=40, method=default)
+    histories = [whole]
+    for end in (8, 9):  # where methods that work in iterations explore, and where they move
+        histories.append(whole.copy())
+        del histories[-1].records[end:]
+    for options in numbers(name, value):
+        try:
+            method, refusal = methods.make(name, **options), ""
+        except MethodError as error:
+            refusal = str(error)
+        assert refusal == "" or refusal.startswith(f"{name}: "), options
+        assert "\n" not in refusal, options
+        for history in () if refusal else histories:
+            x = method.propose(history, stream(1)).x
+            assert np.isfinite(x).all(), options
+            assert ((x >= 0.0) & (x <= 1.0)).all(), options
+
+
 def test_the_registry_has_the_methods_of_this_version():
     assert set(NAMES) >= {"random", "sobol"}
 

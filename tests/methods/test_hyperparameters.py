@@ -9,7 +9,7 @@ import pytest
 
 import raybo
 from raybo.methods import make
-from raybo.methods.hyperparameters import fixed_values
+from raybo.methods.shared.hyperparameters import fixed_values
 from raybo.surrogate import LogNormal, Observations, Standardised, fit_map, pseudo_data, standard_model
 from tests.methods.test_gp_methods import run
 
@@ -48,6 +48,7 @@ def test_what_is_not_given_is_the_most_likely():
         ("mpa", "must be map, mcmc, slice, uhe or values such as lengthscale=0.3"),
         ("length=1", "has no 'length'; did you mean 'lengthscale'"),
         ("lengthscale=0", "needs a positive number for lengthscale, got '0'"),
+        ("lengthscale=inf", "needs a positive number for lengthscale, got 'inf'"),
         ("lengthscale=0.3,noise_variance=much", "needs a positive number for noise_variance, got 'much'"),
         ("outputscale=1/2", "takes one outputscale"),
     ],

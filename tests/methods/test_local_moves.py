@@ -13,8 +13,8 @@ from raybo.acquisition import UpperConfidence
 from raybo.errors import MethodError
 from raybo.history import History
 from raybo.methods import make
-from raybo.methods.local import safest, window
 from raybo.methods.mpd import most_probable_ascent, walk
+from raybo.methods.shared.local_search import safest, window
 from raybo.space import Categorical, Float, Space
 from raybo.surrogate import GP, GradientAt, Model, Observations
 from tests.acquisition.oracles import BETA, PUBLISHED, THETA, X0, F, X, posterior
@@ -306,6 +306,14 @@ def test_categories_stay_and_steps_are_taken_on_the_other_axes():
     assert len(visited) == 3
     assert (visited[:, 1] == 0.5).all()
     assert (visited[1:, [0, 2]] < visited[:-1, [0, 2]]).all()
+
+
+@pytest.mark.parametrize(("planned", "points"), [(None, 6), (200, 6), (59, 5), (20, 2), (5, 1)])
+def test_at_most_a_tenth_of_a_planned_study_explores_in_an_iteration(planned, points):
+    history = History(floats(6).cube)
+    history.planned = planned
+    assert make("gibo").batch_size(history) == points
+    assert make("gibo", batch=9).batch_size(history) == 9
 
 
 def test_the_last_planned_trial_is_the_recommendation():

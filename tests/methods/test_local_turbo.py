@@ -11,7 +11,8 @@ from raybo.errors import MethodError
 from raybo.history import Record, State
 from raybo.methods import make, turbo
 from raybo.methods.turbo import LEAST_LENGTH, Region, Turbo, latin_hypercube, perturbed
-from tests.methods.studies import coordinates, hill, run, run_workers
+from raybo.searcher import Searcher
+from tests.methods.studies import coordinates, floats, hill, run, run_workers
 
 
 def results(values, region):
@@ -25,6 +26,7 @@ def counted(method, region, values, d=2):
 def test_a_latin_hypercube_has_one_point_in_each_part_of_each_axis():
     X = latin_hypercube(8, 5, np.random.default_rng(0))
     np.testing.assert_array_equal(np.sort(np.floor(8 * X), axis=0), np.repeat(np.arange(8)[:, None], 5, axis=1))
+    assert len(np.unique(8 * X % 1.0)) == 40  # each at a place of its own within its part
 
 
 def test_a_run_begins_with_its_design_and_keeps_it():
@@ -141,3 +143,20 @@ def test_bad_options_are_refused():
     for options in ({"batch": 0}, {"initial": 0}, {"candidates": 0}, {"candidates": 5_000}):
         with pytest.raises(MethodError, match=next(iter(options))):
             make("turbo", **options)
+
+
+def test_a_candidate_that_would_equal_the_centre_is_moved_on_one_axis(monkeypatch):
+    monkeypatch.setattr(turbo, "PERTURBED", 1)
+    mask = perturbed(4_000, 21, np.random.default_rng(0))
+    assert mask.any(axis=1).all()
+    np.testing.assert_allclose(mask.mean(axis=0), mask.mean(), rtol=0.25)  # whichever it is
+
+
+def test_results_that_were_added_belong_to_the_first_run():
+    searcher = Searcher(floats(2), "turbo", "max", 0, None, initial=3)
+    searcher.add({"x0": 0.3, "x1": 0.3}, 5.0)
+    for _ in range(4):
+        trial = searcher.ask()
+        searcher.tell(trial, hill(coordinates(trial)))
+    assert [len(turbo.run_of(searcher.history, run)) for run in (1, 2)] == [5, 0]
+    assert searcher.trials[-1].tags["region"]["best"] == 5.0

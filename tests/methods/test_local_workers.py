@@ -8,7 +8,7 @@ import pytest
 from raybo.acquisition.look_ahead import OneShotLookAhead
 from raybo.history import Event, Kind, State
 from raybo.methods import la_min_ucb, make
-from raybo.methods.local import Iteration
+from raybo.methods.shared.iterations import Iteration
 from raybo.searcher import Searcher
 from raybo.surrogate import GP, GradientAt, Observations
 from tests.methods.studies import centres, coordinates, floats, hill, roles, run, run_workers
@@ -69,6 +69,16 @@ def test_a_worker_that_asks_before_the_iteration_is_over_explores_on():
     searcher.tell(asked[0], hill(coordinates(asked[0])))  # joins the data when it comes
     searcher.tell(following, hill(coordinates(following)))
     assert searcher.ask().tags["iteration"] == 2
+
+
+@pytest.mark.parametrize(("quorum", "needed"), [(1.0, 5), (0.99, 5), (0.81, 5), (0.8, 4), (0.5, 3), (0.01, 1)])
+def test_a_quorum_is_at_least_its_share_of_the_trials(quorum, needed):
+    searcher = Searcher(floats(2), "gibo", "max", 0, None, batch=4, **KNOWN)
+    trials = [searcher.ask() for _ in range(5)]
+    for ended, trial in enumerate(trials):
+        assert Iteration.of(searcher.history).is_over(5, quorum) == (ended >= needed)
+        searcher.tell(trial, 0.1 * ended)
+    assert Iteration.of(searcher.history).is_over(5, quorum)
 
 
 def test_a_quorum_moves_before_the_last_result():

@@ -7,8 +7,9 @@ import pytest
 
 import raybo
 from raybo.history import History, State
-from raybo.methods import make, unknown
-from raybo.methods.bandit import design_range, learning_rate, probabilities
+from raybo.methods import make
+from raybo.methods.shared import unknown_hyperparameters as unknown
+from raybo.methods.shared.exp3 import design_range, learning_rate, probabilities
 from raybo.surrogate import GP, Observations, Standardised, fit_map, pseudo_data, uhe_model
 from tests.surrogate.conftest import naive_kernel
 

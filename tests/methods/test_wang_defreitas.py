@@ -13,6 +13,8 @@ from raybo import methods
 from raybo.errors import MethodError
 from raybo.history import Event, History, Kind, State
 from raybo.methods.wang_defreitas import PATIENCE, Bounds, bounded, current_bounds, cut, likely_scale, regret_scale
+from raybo.searcher import Searcher
+from raybo.space import Integer, Space
 from raybo.surrogate import GP, Model, Observations
 from tests.methods.studies import floats, hill, run, run_workers, told
 
@@ -288,3 +290,22 @@ def test_wrong_options_are_refused(options, message):
 def test_as_many_length_scales_as_axes_are_needed():
     with pytest.raises(MethodError, match="upper gives 2 length-scales for 3 axes; give 1 or 3"):
         run("wang-defreitas", 3, 5, initial=2, upper=(0.5, 0.5))
+
+
+def test_t_counts_values_not_points():
+    searcher = Searcher(Space({"n": Integer(1, 3)}), "wang-defreitas", "max", 0, initial=3)
+    for value in (0.1, 0.2, 0.4, 0.3, 0.2):
+        searcher.add({"n": 2}, value)
+    assert searcher.ask().tags["t"] == 6
+
+
+def test_length_scales_that_were_kept_come_down_with_their_bounds():
+    """From 200 observations on a fit is kept, and a cut may meanwhile have brought a bound below it."""
+    method, history, rng = methods.make("wang-defreitas"), History(floats(2).cube), np.random.default_rng(0)
+    kept = [math.log(0.9), math.log(0.1), 0.0, math.log(1e-4)]
+    for number in range(251):
+        x = rng.random(2)
+        told(history, x, {"theta": kept} if number == 250 else {}, hill(x))
+    fit = method._fit(history, rng, np.array([0.005, 0.005]), np.array([0.5, 0.5]))
+    np.testing.assert_allclose(fit.gp.lengthscale, [0.5, 0.1])
+    np.testing.assert_allclose(np.exp(fit.tags["theta"]), [0.5, 0.1, 1.0, 1e-4])

@@ -7,15 +7,18 @@ import json
 import re
 import shutil
 
+import numpy as np
 import pytest
 
 import raybo
 from raybo.errors import MissingExtra, RayboError
 from raybo.history import Event, Kind
 from raybo.report import draw
+from raybo.report.emulator import Emulator
 from raybo.report.figures import panels
+from raybo.report.importance import importance
 from raybo.report.page import page, write_report
-from raybo.report.summary import in_words
+from raybo.report.summary import range_in_words
 from raybo.study import Study
 from tests.report.studies import run
 
@@ -66,9 +69,9 @@ def test_the_page_holds_everything_itself_and_escapes_what_users_wrote():
 
 
 def test_ranges_are_told_in_words():
-    assert in_words(raybo.Float(1e-4, 1, log=True)) == "0.0001 to 1, logarithmic"
-    assert in_words(raybo.Integer(2, 10, step=2)) == "2 to 10, whole, in steps of 2"
-    assert in_words(raybo.Categorical(["a", None])) == "a, None"
+    assert range_in_words(raybo.Float(1e-4, 1, log=True)) == "0.0001 to 1, logarithmic"
+    assert range_in_words(raybo.Integer(2, 10, step=2)) == "2 to 10, whole, in steps of 2"
+    assert range_in_words(raybo.Categorical(["a", None])) == "a, None"
 
 
 def test_a_page_or_a_picture_by_the_name_of_the_file(tmp_path):
@@ -97,6 +100,23 @@ def test_pictures_of_short_studies(trials, tmp_path):
     draw(one, tmp_path / "one.png")
     for name in ("r.png", "one.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("mode", ["max", "min"])
+def test_a_picture_shows_the_best_so_far_and_slices_along_what_matters_most(mode, tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, path: drawn.append(self))
+    study = run("sobol", 30, mode=mode)
+    draw(study, tmp_path / "r.png")
+    (figure,) = drawn
+    (line,) = [line for line in figure.axes[0].get_lines() if line.get_label() == "best so far"]
+    values = [trial.value for trial in study.trials if trial.value is not None]
+    improving = np.maximum.accumulate if mode == "max" else np.minimum.accumulate
+    assert list(line.get_ydata()[:-1]) == list(improving(values))
+    found = importance(Emulator.of(study))
+    assert [plot.get_xlabel() for plot in figure.axes[3:6]] == [study.space.names[i] for i in found.order[:3]]
 
 
 def test_without_its_extra_the_remedy_is_told(monkeypatch, tmp_path):

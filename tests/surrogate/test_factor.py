@@ -45,6 +45,15 @@ def test_the_jitter_is_the_first_step_that_suffices(rung):
     np.testing.assert_allclose(L @ L.T, A + jitter * np.eye(8), atol=1e-12)
 
 
+def test_another_ladder_and_what_it_is_a_fraction_of():
+    A = np.ones((3, 3))  # of rank 1
+    L, jitter = cholesky(A, (1e-6, 1e-3), 10.0)
+    assert jitter == pytest.approx(1e-5, rel=1e-12)
+    np.testing.assert_allclose(L @ L.T, A + 1e-5 * np.eye(3), atol=1e-15)
+    with pytest.raises(NumericalError, match=r"even with 0\.02 added to its diagonal"):
+        cholesky(A - np.eye(3), (1e-6, 1e-3), 20.0)
+
+
 def test_a_matrix_that_nothing_mends_is_refused():
     with pytest.raises(NumericalError, match="not positive definite"):
         cholesky(-np.eye(3))

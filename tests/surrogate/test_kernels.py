@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raybo.surrogate.kernels import BLOCK, KERNELS, SHORT, Kernel, curvature, profile, profile_and_slope
+from raybo.surrogate.blocks import BLOCK
+from raybo.surrogate.kernels import KERNELS, SHORT, Kernel, curvature, profile, profile_and_slope
 from tests.surrogate.conftest import CATEGORIES, STEP, naive_kernel
 
 

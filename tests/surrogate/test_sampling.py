@@ -199,3 +199,13 @@ def test_a_proposal_into_the_impossible_is_refused():
 def test_a_slice_narrower_than_rounding_keeps_its_place():
     spike = slice_draw(lambda u: 0.0 if u == 0.3 else -math.inf, 0.3, 0.0, 0.0, 1.0, 1.0, np.random.default_rng(7))
     assert spike == (0.3, 0.0)
+
+
+def test_shrinking_keeps_the_present_point_inside():
+    """From an interval far wider than the slice every draw moves, uniformly on |u| < sqrt(-2 level)."""
+    rng, u = np.random.default_rng(2), 0.3
+    draws = [slice_draw(lambda v: -0.5 * v * v, u, -0.5 * u * u, -100.0, 100.0, 60.0, rng)[0] for _ in range(2_000)]
+    assert u not in draws
+    # a uniform height below the density at 0.3, then a uniform point of the slice: the second moment is E[-2 level] / 3
+    assert np.mean(np.square(draws)) == pytest.approx((u * u + 2.0) / 3.0, rel=0.1)
+    assert np.mean(draws) == pytest.approx(0.0, abs=0.08)

@@ -17,9 +17,11 @@ import numpy as np
 from raybo.acquisition import LogExpectedImprovement, UpperConfidence
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, State, Tags
-from raybo.methods.hyperparameters import Estimate
-from raybo.methods.model import Fitted, design_size, fitted, taken
-from raybo.methods.options import option, require_counts, require_not_negative
+from raybo.methods.shared.apart import taken
+from raybo.methods.shared.design import design_size
+from raybo.methods.shared.hyperparameters import Estimate
+from raybo.methods.shared.model import Fitted, fitted
+from raybo.methods.shared.options import option, require_counts, require_not_negative
 from raybo.solvers import SolverName, solve
 from raybo.space import Array
 from raybo.surrogate import Gamma, Model, uhe_model
@@ -83,8 +85,7 @@ def design_is_behind(history: History, initial: int | None) -> bool:
     """
     if history.count_tag("range"):
         return True
-    ended = len(history) - history.count(State.PENDING)
-    return ended >= points_of_design(history, initial) and history.count(State.FINISHED) > 0
+    return history.ended >= points_of_design(history, initial) and history.count(State.FINISHED) > 0
 
 
 def uniform_point(history: History, rng: np.random.Generator) -> Proposal:

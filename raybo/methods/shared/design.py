@@ -1,4 +1,4 @@
-"""Points spread evenly: designs, where to look before there is a model, and samples."""
+"""Where to look before there is a model: how many points, and which."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from raybo.history import History, Proposal
-from raybo.space import Array
-
-LARGEST_DIMENSION = 21_201  # of the published direction numbers; uniform points beyond
+from raybo.space import LARGEST_DIMENSION, Array, scrambled_sobol
 
 
 def sobol_proposal(history: History, rng: np.random.Generator) -> Proposal:
@@ -30,18 +28,17 @@ def _sobol_point(d: int, seed: int, index: int) -> Array:  # (d,)
 
 @lru_cache(maxsize=4)  # a cache only: the sequence is a function of its seed
 def _sobol_block(d: int, seed: int, size: int) -> Array:  # (size, d)
-    from scipy.stats import qmc
-
-    points: Array = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(seed)).random(size)
-    return points
+    return scrambled_sobol(size, d, np.random.default_rng(seed))
 
 
-def scrambled_sobol(n: int, d: int, rng: np.random.Generator) -> Array:  # (n, d)
-    """The first n points of a freshly scrambled Sobol sequence."""
-    if d > LARGEST_DIMENSION:
-        return rng.random((n, d))
-    from scipy.stats import qmc
+def design_size(history: History, published: int, given: int | None) -> int:
+    """How many points to spread before there is a model: as given; else as published, but at most a quarter of all.
 
-    balanced = 1 << (n - 1).bit_length()  # a power of 2
-    points: Array = qmc.Sobol(d, rng=rng).random(balanced)[:n]
-    return points
+    A design as long as the papers' would leave a user's short study without a single modelled point. A quarter may be
+    raised to d + 1, the fewest that show every axis, as long as that is at most a half.
+    """
+    if given is not None:
+        return given
+    if history.planned is None:
+        return published
+    return max(1, min(published, history.planned // 4), min(history.d + 1, history.planned // 2))

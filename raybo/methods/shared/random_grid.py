@@ -13,9 +13,9 @@ from typing import Literal, TypeAlias
 from raybo.acquisition import exploration
 from raybo.errors import MethodError
 from raybo.history import History
-from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
-from raybo.methods.model import design_size
-from raybo.methods.options import option, require_counts, require_not_negative, require_probabilities
+from raybo.methods.shared.design import design_size
+from raybo.methods.shared.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
+from raybo.methods.shared.options import option, require_counts, require_not_negative, require_probabilities
 from raybo.solvers import grid_size
 from raybo.surrogate import GP, KernelName
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from raybo.acquisition import Average, LogAverage
 from raybo.acquisition.protocols import Acquisition
-from raybo.history import History, State, Tags
-from raybo.methods.hyperparameters import Hyperparameters, fixed_values, with_fixed
+from raybo.history import History, Tags
+from raybo.methods.shared.hyperparameters import Hyperparameters, fixed_values, with_fixed
+from raybo.methods.shared.refits import REFIT_SHARE, is_kept, last_estimate, starts_of_fit
 from raybo.space import Array
 from raybo.surrogate import (
     GP,
@@ -29,9 +30,6 @@ from raybo.surrogate import (
     sample_slice,
 )
 
-APART = 1e-3  # of the cube's side, as a root mean square over the axes: the least distance between points in flight
-AFRESH = 10  # trials between fits that also start from nothing, lest a warm start stay in a poor maximum
-REFIT_SHARE = 100  # from twice as many observations on, a fit is kept until they have grown by a hundredth
 SAMPLES = 10  # of the hyperparameters, where these are sampled
 SAMPLED_POINTS = 300  # at most so many observations enter the sampling, which takes thousands of likelihoods
 
@@ -116,15 +114,13 @@ def fitted(
     outputs = Standardised.of(history.y) if outputs is None else outputs
     observations = Observations.of(X, outputs.apply(y), history.cube.categorical)
     model = with_fixed(model, fixed_values(estimate), history.d)
-    ended = len(history) - history.count(State.PENDING)
-    thetas = _kept(history, model, ended, tag)
+    thetas = _kept(history, model, tag)
     if thetas is None:
-        last = history.last_tag(tag)
-        last = None if last is None or len(last) != model.size(history.d) else np.array(last)
-        points = _starts(history, model, last, starts)
+        last = last_estimate(history, model, history.d, tag)
+        points = starts_of_fit(history, model, history.d, last, starts)
         if estimate in ("mcmc", "slice"):
             thetas = _sampled(observations, model, rng, estimate, last, points, tune)
-        elif last is not None and _changes_little(history, len(observations.X)):
+        elif last is not None and is_kept(history, len(observations.X)):
             thetas = last[None, :]
         elif estimate == "uhe":
             thetas = _consistent(history, observations, model, rng, points, refit_noise)[None, :]
@@ -133,16 +129,16 @@ def fitted(
     members = tuple(_conditioned(observations, model, theta, history) for theta in thetas)
     best = int(np.argmax(history.y))
     incumbent = float(outputs.apply(history.y[[best]])[0])
-    tags: Tags = {tag: thetas[-1].tolist(), "ended": ended}
+    tags: Tags = {tag: thetas[-1].tolist(), "ended": history.ended}
     if len(thetas) > 1:
         tags[f"{tag}s"] = thetas.tolist()
     return Fitted(members, outputs, incumbent, history.X[best], tags)
 
 
-def _kept(history: History, model: Model, ended: int, tag: str) -> Array | None:  # (s, p)
+def _kept(history: History, model: Model, tag: str) -> Array | None:  # (s, p)
     """What was estimated last, if no trial has ended since."""
     last = next((record.tags for record in reversed(history.records) if tag in record.tags), {})
-    if last.get("ended") != ended or len(last[tag]) != model.size(history.d):
+    if last.get("ended") != history.ended or len(last[tag]) != model.size(history.d):
         return None
     return np.array(last.get(f"{tag}s", [last[tag]]))
 
@@ -194,11 +190,6 @@ def _sampled(
     return sample_slice(likelihood, start, rng, samples=SAMPLES, burn_in=20 if last is None else 2).thetas
 
 
-def _changes_little(history: History, n: int) -> bool:
-    """Whether this is one of the trials that a fit to so many observations is kept for."""
-    return n >= 2 * REFIT_SHARE and len(history) % (n // REFIT_SHARE) > 0
-
-
 def _consistent(
     history: History,
     observations: Observations,
@@ -219,34 +210,3 @@ def _with_free_noise(model: Model, theta: Array) -> Model:
         lengthscale=replace(model.lengthscale, fixed=lengthscale),
         outputscale=replace(model.outputscale, fixed=outputscale),
     )
-
-
-def _starts(history: History, model: Model, last: Array | None, starts: Sequence[Array]) -> list[Array]:
-    """Where to start a fit: at the last one, and as given, or every tenth trial from the model's own start too."""
-    default = [model.start(history.d)]
-    if last is None:
-        return list(starts) or default
-    if starts:
-        return [last, *starts]
-    return [last] if len(history) % AFRESH else [last, *default]
-
-
-def taken(history: History) -> tuple[Array, Array]:  # (a, d), (a,)
-    """Points that must not be proposed again, and how far to stay from each: a little from those in flight."""
-    pending = history.X_pending
-    known = np.vstack([history.X, history.X_failed])
-    apart = np.concatenate([np.full(len(pending), APART * np.sqrt(history.d)), np.zeros(len(known))])
-    return np.vstack([pending, known]), apart
-
-
-def design_size(history: History, published: int, given: int | None) -> int:
-    """How many points to spread before there is a model: as given; else as published, but at most a quarter of all.
-
-    A design as long as the papers' would leave a user's short study without a single modelled point. A quarter may be
-    raised to d + 1, the fewest that show every axis, as long as that is at most a half.
-    """
-    if given is not None:
-        return given
-    if history.planned is None:
-        return published
-    return max(1, min(published, history.planned // 4), min(history.d + 1, history.planned // 2))

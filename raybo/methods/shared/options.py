@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 import typing
 from collections.abc import Mapping, Sequence
-from types import NoneType, UnionType
 from typing import Any
 
 from raybo.errors import MethodError
+from raybo.words import convert, nearest
 
 
 def option(default: Any, meaning: str) -> Any:
     """A field of a method's dataclass: its default, and what it means (units, range, source)."""
     return dataclasses.field(default=default, metadata={"meaning": meaning})
+
+
+def require_finite(options: object, *names: str) -> None:
+    """MethodError where one of these options, if it is given, is not a finite number."""
+    for name, value in _given(options, names):
+        if not math.isfinite(value):
+            raise MethodError(f"{name} must be a finite number, got {value}")
 
 
 def require_positive(options: object, *names: str) -> None:
@@ -67,70 +73,3 @@ def read(method: str, cls: type, options: Mapping[str, Any]) -> dict[str, Any]:
         except ValueError as error:
             raise MethodError(f"{method}: option {name} must be {error}, got {value!r}") from None
     return values
-
-
-def nearest(name: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown name: the likely one, or all that there are."""
-    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    if matches:
-        return f"; did you mean {matches[0]!r}?"
-    return f"; there are: {', '.join(known)}" if known else "; it has none"
-
-
-def convert(value: Any, hint: Any) -> Any:
-    """The value as the annotation wants it; text is parsed. ValueError says what it must be."""
-    if isinstance(hint, UnionType) or typing.get_origin(hint) is typing.Union:
-        return _convert_union(value, typing.get_args(hint))
-    if typing.get_origin(hint) is typing.Literal:
-        if value not in typing.get_args(hint):
-            raise ValueError("one of " + ", ".join(map(str, typing.get_args(hint))))
-        return value
-    if hint is bool:
-        if isinstance(value, str) and value.lower() in ("true", "yes", "1", "false", "no", "0"):
-            return value.lower() in ("true", "yes", "1")
-        if not isinstance(value, bool):
-            raise ValueError("true or false")
-        return value
-    if hint in (int, float):
-        return _convert_number(value, hint)
-    if typing.get_origin(hint) is tuple:
-        return _convert_tuple(value, typing.get_args(hint)[0])
-    if hint is str and not isinstance(value, str):
-        raise ValueError("text")
-    return value
-
-
-def _convert_union(value: Any, hints: Sequence[Any]) -> Any:
-    if NoneType in hints and (value is None or (isinstance(value, str) and value.lower() == "none")):
-        return None
-    wanted = []
-    for hint in hints:
-        if hint is not NoneType:
-            try:
-                return convert(value, hint)
-            except ValueError as error:
-                wanted.append(str(error))
-    raise ValueError(" or ".join(wanted + ["none"] * (NoneType in hints)))
-
-
-def _convert_tuple(value: Any, kind: Any) -> tuple[Any, ...]:
-    """From a list, as a journal has it, or from text with commas."""
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, (list, tuple)):
-        raise ValueError("a list")
-    return tuple(convert(part, kind) for part in parts)
-
-
-def _convert_number(value: Any, kind: type) -> Any:
-    wanted = "a whole number" if kind is int else "a number"
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise ValueError(wanted)
-    try:
-        number = float(value)
-    except ValueError:
-        raise ValueError(wanted) from None
-    if kind is int:
-        if number != number // 1:
-            raise ValueError(wanted)
-        return int(number)
-    return number

@@ -1,7 +1,7 @@
-"""What the methods over contexts share: the design, the model over points and contexts, and the search in two stages.
+"""What the methods over contexts share: options, the design, the model over points and contexts, and the search.
 
 Each of them maximises upper confidence bounds at many contexts, reduced to one number. That costs as many predictions a
-point as there are contexts, so the cube is first searched with few of them, and what is found is climbed on with all.
+point as there are contexts, so the cube is searched with few of them, and what is found is climbed on with all.
 
 Where the next trial's context is known first, every one of them tunes for it: the bound at that one context.
 """
@@ -17,21 +17,18 @@ import numpy as np
 from raybo.acquisition import ContextConfidence
 from raybo.context import Density, Expectation, Joint, declared, expected, fit_joint, with_context
 from raybo.history import History, Proposal, Tags
-from raybo.methods.design import sobol_proposal
-from raybo.methods.model import AFRESH, REFIT_SHARE, design_size, taken
-from raybo.methods.options import option, require_counts, require_not_negative, require_positive
-from raybo.solvers import SolverName, solve
-from raybo.solvers.ascent import ascend
-from raybo.solvers.domain import continuous
-from raybo.solvers.solution import ROWS_AT_ONCE, Search, Solution
+from raybo.methods.shared.apart import taken
+from raybo.methods.shared.design import design_size, sobol_proposal
+from raybo.methods.shared.options import option, require_counts, require_not_negative, require_positive
+from raybo.methods.shared.refits import is_kept, last_estimate, starts_of_fit
+from raybo.solvers import SolverName
+from raybo.solvers.two_stage import two_stages
 from raybo.space import Array
 from raybo.surrogate import Model, Observations, fit_map
 
 DESIGN = 10  # points before there is a model, as published
 SCREENED = 64  # contexts, of which the first stage sees the objective
 PREDICTED = 256  # contexts, over which the expectation in the tags is taken
-POLISH_ROUNDS = 12
-GRID, COMPARED = 1000, 32  # points of a random grid, and how many of them are judged by all contexts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +121,11 @@ def propose_over_contexts(
         atoms, p = history.wanted.reshape(1, -1), np.ones(1)
         coarse = meant = ContextConfidence(joint.gp, atoms, Expectation(p), options.kappa)
         tags["wanted"] = history.wanted.tolist()
-    found = _search(history, rng, options.solver, coarse, meant, candidates)
+    points, apart = taken(history)
+    near = history.X[[int(np.argmax(history.y))]]
+    found = two_stages(
+        options.solver, coarse, meant, history.cube, rng, size=candidates, near=near, avoid=points, apart=apart
+    )
     mean, std = expected(joint.gp, found.x[None, :], atoms, p)
     tags |= {"value": found.value, "mean": float(mean[0]), "std": float(std[0]), "evaluations": found.evaluations}
     return Proposal(found.x, tags)
@@ -148,39 +149,8 @@ def _is_informative(history: History) -> bool:
 
 def _theta(history: History, observations: Observations, model: Model) -> Array:  # (p,)
     """The most likely hyperparameters, starting from the last ones; kept a while where observations are many."""
-    default, last, n = model.start(len(observations.categorical)), history.last_tag("theta"), len(observations.X)
-    if last is None or len(last) != len(default):
-        return fit_map(observations, model)
-    if n >= 2 * REFIT_SHARE and len(history) % (n // REFIT_SHARE):
-        return np.array(last)
-    return fit_map(observations, model, [np.array(last)] if len(history) % AFRESH else [np.array(last), default])
-
-
-def _search(
-    history: History,
-    rng: np.random.Generator,
-    solver: SolverName,
-    coarse: ContextConfidence,
-    meant: ContextConfidence,
-    candidates: int | None,
-) -> Solution:
-    """The coarse acquisition's maximiser, climbed on with the one that is meant along its continuous axes.
-
-    Of a random grid, the points that the coarse one likes best are compared under the one that is meant.
-    """
-    cube, (points, apart) = history.cube, taken(history)
-    search = Search(meant, cube, points, apart)
-    if solver == "random-grid":
-        grid, values = Search(coarse, cube).try_points(rng.random((candidates or GRID, cube.d)), ROWS_AT_ONCE)
-        search.try_points(grid[np.argsort(-values, kind="stable")[:COMPARED]])
-        return search.solution(rng, aside=False)
-    near = history.X[[int(np.argmax(history.y))]]
-    found = solve(solver, coarse, cube, rng, size=candidates, near=near, avoid=points, apart=apart)
-    if coarse is meant or not found.is_apart:
-        return found
-    start, _ = search.try_points(found.x[None, :])
-    axes = continuous(cube)
-    if axes.any():
-        climbs = ascend(search, start, axes, rounds=POLISH_ROUNDS)
-        search.settle(climbs.X, climbs.values)
-    return search.solution(rng, climbs=1, aside=False)
+    d = len(observations.categorical)
+    last = last_estimate(history, model, d)
+    if last is not None and is_kept(history, len(observations.X)):
+        return last
+    return fit_map(observations, model, starts_of_fit(history, model, d, last))

@@ -14,7 +14,7 @@ import numpy as np
 
 from raybo.acquisition import UpperConfidence
 from raybo.history import History
-from raybo.methods.model import Fitted
+from raybo.methods.shared.model import Fitted
 from raybo.solvers.starts import raw_candidates
 from raybo.space import Array
 from raybo.surrogate import GP

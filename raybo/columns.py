@@ -1,4 +1,4 @@
-"""A study's trials as a table: a row a trial, a column for each thing that is known of it."""
+"""A study's trials as columns: a row a trial, a column for each thing that is known of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FACTS = ("number", "state", "value", "seconds", "attempt", "reason")
 NUMBERS = {"number": "int64", "value": "float64", "seconds": "float64", "attempt": "int64"}
 
 
-def columns(trials: Sequence[Trial], space: Space, context: Space | None) -> dict[str, list[Any]]:
+def columns_of(trials: Sequence[Trial], space: Space, context: Space | None) -> dict[str, list[Any]]:
     """Number, state, value, seconds, attempt and reason of each trial, its parameters, and its contexts.
 
     A parameter whose name is taken has `config.` before it, a context `context.`. What is not known is None.
@@ -44,7 +44,7 @@ def to_dataframe(trials: Sequence[Trial], space: Space, context: Space | None) -
         import pandas as pd
     except ImportError:
         raise MissingExtra("to_dataframe needs pandas: pip install pandas") from None
-    table = columns(trials, space, context)
+    table = columns_of(trials, space, context)
     frame = {name: pd.Series(table[name], dtype=dtype) for name, dtype in NUMBERS.items()}
     frame["state"] = pd.Series(pd.Categorical(table["state"], categories=[str(state) for state in State]))
     frame["reason"] = pd.Series(table["reason"], dtype="str")

@@ -1,21 +1,11 @@
-"""What the local methods share: iterations read back from tags, the model of a window of trials, the exploration batch.
-
-An iteration t of gibo, mpd, min-ucb and la-min-ucb evaluates its centre x_t, then points that tell most of it, and then
-moves. A proposal is one point, so the phase is read from the tags of the trials so far:
-
-    iteration    t, on every trial; the trials with the last one are the iteration's own
-    role         "centre" or "explore"
-    centre       x_t, on the first trial of the iteration; relaxed, while the trial's point is one that can be run
-    theta        hyperparameters, on the trial at which they were estimated: once an iteration, before it explores
+"""What gibo, mpd, min-ucb and la-min-ucb share: options, the model of the newest trials, exploration, the safest move.
 
 Sign: the papers minimise f; values are maximised here. With g = -f, their upper bound mu_f + beta sigma, to be made
 small, is -(mu_g - beta sigma): the lower confidence bound of g, to be made large. Gradients turn their sign with f.
 
 Workers: what is in flight is known by its point, and enters variances for exploration, never the move, where it would
 feign safety. Exploration depends on points alone, so the points that workers evaluate side by side are those that one
-would choose after the other. The iteration moves when as many of its own trials have ended as it has points (or the
-quorum of these); a worker that asks before explores on, so that nobody waits for a straggler. Late results join the
-window when they come. Failed trials end too, and count as the worst value of the window.
+would choose after the other. Late results join the window when they come; failed trials count as its worst value.
 
 Defaults that are ours: of a planned study at most a tenth explores in an iteration; the window holds 20 results at
 least; length-scales are fitted within [0.05, 2]. The published settings of each task are in `trials/papers/local.py`.
@@ -24,7 +14,6 @@ least; length-scales are fitted within [0.05, 2]. The published settings of each
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -33,19 +22,16 @@ import numpy as np
 from raybo.acquisition import UpperConfidence
 from raybo.acquisition.protocols import Acquisition
 from raybo.errors import MethodError
-from raybo.history import History, Proposal, Record, State, Tags
-from raybo.methods.design import sobol_proposal
-from raybo.methods.model import APART
-from raybo.methods.options import option, require_counts, require_positive
+from raybo.history import History, State, Tags
+from raybo.methods.shared.apart import least_distance
+from raybo.methods.shared.iterations import Iteration, Start
+from raybo.methods.shared.options import option, require_counts, require_positive
 from raybo.solvers import Solution, solve
 from raybo.solvers.box import Box, Within
 from raybo.solvers.given import ascent_from
 from raybo.space import Array
 from raybo.surrogate import GP, Hyperparameter, Model, Observations, Standardised, fit_map, gibo_model
 
-Start = Literal["best", "sobol", "centre"]
-ENDED = (State.FINISHED, State.FAILED, State.LOST, State.STOPPED)
-FAILURES = (State.FAILED, State.LOST)
 RAW_POINTS, CLIMBS = 64, 5  # of the search for an exploration point, as published
 CLOSEST = 4  # window points of highest mean, and of highest bound, from which the bound is climbed
 RANDOM_STARTS = 5  # near the centre, likewise
@@ -80,6 +66,8 @@ class LocalOptions:
     def __post_init__(self) -> None:
         require_positive(self, "delta", "noise_variance", "lengthscale_low")
         require_counts(self, "batch", "window")
+        if self.lengthscale == ():
+            raise MethodError("lengthscale must be one number, or one an axis, got none of them")
         if not self.lengthscale_high >= self.lengthscale_low:
             raise MethodError(f"lengthscale_high must not be below lengthscale_low, got {self.lengthscale_high}")
         if not 0.0 < self.quorum <= 1.0:
@@ -116,88 +104,12 @@ class LocalOptions:
         return model
 
 
-# ---- where an iteration stands
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """One iteration as the history shows it.
-
-    Attributes:
-        number: from 1. centre: (d,), x_t. own: its trials, in the order of asking.
-    """
-
-    number: int
-    centre: Array
-    own: tuple[Record, ...]
-
-    @classmethod
-    def of(cls, history: History) -> Iteration | None:
-        """The present one; None before the first."""
-        number, centre = history.last_tag("iteration"), history.last_tag("centre")
-        if number is None or centre is None:
-            return None
-        own = tuple(record for record in history.records if record.tags.get("iteration") == number)
-        return cls(int(number), np.array(centre, dtype=np.float64), own)
-
-    def asked(self, role: str) -> int:
-        """How many of its trials have that role."""
-        return sum(record.tags.get("role") == role for record in self.own)
-
-    def is_over(self, size: int, quorum: float) -> bool:
-        """Whether it may move: it has asked for `size` trials, and the quorum of so many have ended."""
-        ended = sum(record.state in ENDED for record in self.own)
-        return len(self.own) >= size and ended >= math.ceil(quorum * size)
-
-    @property
-    def theta(self) -> list[float] | None:
-        """The hyperparameters estimated in it; None where that is still to be done."""
-        return next((record.tags["theta"] for record in self.own if "theta" in record.tags), None)
-
-    def explores(self, x: Array, tags: Tags) -> Proposal:
-        """An exploration point as a proposal."""
-        return Proposal(x, {"iteration": self.number, "role": "explore", **tags})
-
-    def again(self) -> Proposal:
-        """The centre once more."""
-        return Proposal(self.centre, {"iteration": self.number, "role": "centre"})
-
-    def moves_to(self, centre: Array, tags: Tags) -> Proposal:
-        """The first trial of the next iteration, at a centre within the cube."""
-        moved = float(np.linalg.norm(centre - self.centre))
-        entered = {"iteration": self.number + 1, "role": "centre", "centre": centre.tolist(), "moved": moved}
-        return Proposal(centre, {**entered, **tags})
-
-
-def first_centre(history: History, rng: np.random.Generator, start: Start, number: int = 1) -> Proposal:
-    """The first trial of a run: where the option `start` says, or at the study's next Sobol point."""
-    tags: Tags = {}
-    if start == "centre":
-        x = np.full(history.d, 0.5)
-    elif start == "best" and len(history.y):
-        x = history.X[int(np.argmax(history.y))]
-    else:
-        proposal = sobol_proposal(history, rng)
-        x, tags = proposal.x, proposal.tags
-    x = history.cube.snap(x[None, :])[0]
-    return Proposal(x, {"iteration": number, "role": "centre", "centre": x.tolist(), **tags})
-
-
-def is_last(history: History, now: Iteration) -> bool:
-    """Whether a planned study has one trial left, and the iteration something to base a recommendation on."""
-    is_known = any(record.state is State.FINISHED for record in now.own)
-    return history.planned is not None and len(history) == history.planned - 1 and is_known
-
-
-# ---- the model
-
-
 def window(history: History, size: int) -> tuple[Array, Array]:  # (n, d), (n,)
     """The newest finished trials, at most `size`, and the failed ones among them with their worst value."""
     finished = [i for i, record in enumerate(history.records) if record.state is State.FINISHED][-size:]
     if not finished:
         return np.empty((0, history.d)), np.empty(0)
-    newest = [r for r in history.records[finished[0] :] if r.state is State.FINISHED or r.state in FAILURES]
+    newest = [r for r in history.records[finished[0] :] if r.state is State.FINISHED or r.has_failed]
     worst = min(history.records[i].y or 0.0 for i in finished)
     y = np.array([worst if record.y is None else record.y for record in newest])
     return np.array([record.x for record in newest]), y
@@ -232,9 +144,6 @@ def _observations(history: History, options: LocalOptions) -> Observations:
     return Observations.of(X, outputs.apply(y), history.cube.categorical)
 
 
-# ---- where to look next
-
-
 def explore(worth: Acquisition, history: History, centre: Array, delta: float, rng: np.random.Generator) -> Solution:
     """The point of the cube centre -+ delta that is worth most, apart from those in flight."""
     return within(worth, Box.around(history.cube, centre, delta), history, rng)
@@ -250,7 +159,7 @@ def within(
     starts: int = CLIMBS,
 ) -> Solution:
     """The point of a box that is worth most, apart from those in flight."""
-    avoid, apart = box.inwards(history.X_pending), APART * math.sqrt(history.d)
+    avoid, apart = box.inwards(history.X_pending), least_distance(history.d)
     found = solve("lbfgsb", Within(worth, box), box, rng, size=size, starts=starts, avoid=avoid, apart=apart)
     return dataclasses.replace(found, x=box.outwards(found.x[None, :])[0])
 
@@ -282,17 +191,3 @@ def prediction(gp: GP, x: Array) -> Tags:  # (d,)
     """Posterior mean and standard deviation at a point, as tags."""
     mean, var = gp.posterior(x[None, :])
     return {"mean": float(mean[0]), "std": float(np.sqrt(var[0]))}
-
-
-def explain(tags: Tags) -> str:
-    """The phase, and what the model says of the point."""
-    if "iteration" not in tags:
-        return "a trial of no iteration"
-    t = tags["iteration"]
-    if tags["role"] == "explore":
-        left = f": leaves {tags['trace']:.3g} of the gradient's variance" if "trace" in tags else ""
-        return f"iteration {t}: explores around the centre{left}"
-    if "moved" not in tags:
-        return f"iteration {t}: the centre" if t == 1 or "centre" not in tags else f"iteration {t}: a new start"
-    expected = f", expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}" if "mean" in tags else ""
-    return f"iteration {t}: the centre, moved by {tags['moved']:.3g}{expected}"

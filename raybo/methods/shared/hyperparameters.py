@@ -16,8 +16,8 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from raybo.errors import MethodError
-from raybo.methods.options import nearest
 from raybo.surrogate import Model
+from raybo.words import nearest
 
 Estimate = Literal["map", "mcmc", "slice", "uhe"]
 Hyperparameters: TypeAlias = Estimate | str  # text holds values

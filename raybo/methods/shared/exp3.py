@@ -76,12 +76,12 @@ class Round:
     @property
     def first_has_ended(self) -> bool:
         """Whether its first trial has ended, however."""
-        return self.trials[0].state is not State.PENDING
+        return self.trials[0].has_ended
 
     @property
     def has_ended(self) -> bool:
         """Whether all that it has have ended."""
-        return not self.owes_second and all(trial.state is not State.PENDING for trial in self.trials)
+        return not self.owes_second and all(trial.has_ended for trial in self.trials)
 
     def reward(self, low: float, high: float) -> float | None:
         """The better of its values, scaled; 0 where none is finite; None where nothing can be learned.

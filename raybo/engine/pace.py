@@ -1,0 +1,65 @@
+"""How fast a study goes: what its suggestions and its trials took of late, and what of them is done ahead."""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+from dataclasses import dataclass, field
+
+RECENT = 100  # suggestions and trials that count
+HURRY = 0.01  # of a trial's time: what takes longer, of what is done between two trials, is done ahead
+DISPATCH_SECONDS = 0.003  # from the end of a trial to the start of the next, by Ray alone
+INSTANT = 0.001  # seconds: a suggestion that takes less is made on the spot, as a thread would cost as much
+REPLACEABLE = 0.25  # of a trial's time: prepared proposals that took longer are used, whatever has come since
+
+
+def _recent() -> deque[float]:
+    return deque(maxlen=RECENT)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What suggestions and trials took of late, in seconds.
+
+    Attributes:
+        workers: how many trials run at a time, by the plan.
+        fills: whether that is all that Ray has room for.
+        suggestions: of each suggestion that was used.
+        trials: of each trial that finished.
+    """
+
+    workers: int
+    fills: bool
+    suggestions: deque[float] = field(default_factory=_recent)
+    trials: deque[float] = field(default_factory=_recent)
+
+    @property
+    def suggest_seconds(self) -> float | None:
+        """The median of the suggestions; None before the first."""
+        return statistics.median(self.suggestions) if self.suggestions else None
+
+    def is_instant(self) -> bool:
+        """Whether suggestions take no time, beyond any initial design."""
+        return len(self.suggestions) == RECENT and max(self.suggestions) < INSTANT
+
+    def is_short(self) -> bool:
+        """Whether trials are so short that workers would wait for Ray: then one is always in its queue.
+
+        Not where Ray has more room than this study is to use, as that one would run.
+        """
+        if self.workers == 1 or not self.fills or not self.trials:
+            return False
+        return statistics.median(self.trials) < DISPATCH_SECONDS / HURRY
+
+    def is_hurried(self) -> bool:
+        """Whether workers would wait for proposals: then each is prepared ahead, without the result that frees one.
+
+        A sequential study always knows everything, and so does one whose trials are long beside its suggestions.
+        """
+        if self.workers == 1 or not self.suggestions or not self.trials:
+            return False
+        return statistics.median(self.suggestions) > HURRY * statistics.median(self.trials)
+
+    def is_replaceable(self) -> bool:
+        """Whether a worker loses less by waiting for a fresh proposal than a trial by knowing less."""
+        return statistics.median(self.suggestions) < REPLACEABLE * statistics.median(self.trials)

@@ -1,0 +1,53 @@
+"""Proposals as workers need them: made on the spot, in a thread beside the event loop, or ahead, while trials run."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from raybo.engine.pace import Pace
+from raybo.engine.record import Record
+from raybo.history import Event
+
+SWITCH_SECONDS = 0.0005  # the thread that proposes must not keep the event loop waiting for Python's usual 5 ms
+
+
+class Proposals:
+    """Makes a study's proposals, one at a time.
+
+    Args:
+        record: what they are based on.
+        pace: by which they are made on the spot, or again.
+    """
+
+    def __init__(self, record: Record, pace: Pace) -> None:
+        self.record = record
+        self.pace = pace
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="propose")
+        self.prepared: asyncio.Future[Event] | None = None
+        sys.setswitchinterval(SWITCH_SECONDS)
+
+    async def take(self) -> Event:
+        """The proposal that was prepared while trials ran, or a fresh one where a better best has come since."""
+        prepared, self.prepared = self.prepared, None
+        if prepared is None:
+            searcher = self.record.searcher
+            return searcher.propose(searcher.history) if self.pace.is_instant() else await self._think()
+        asked = await prepared
+        if asked.data["seen"] < self.record.improved and self.pace.is_replaceable():
+            return await self._think()
+        return asked
+
+    def prepare(self) -> None:
+        """Begin the next one, if that has not been done."""
+        if self.prepared is None:
+            self.prepared = self._think()
+
+    def close(self) -> None:
+        """Make no more; one that is being made is not waited for."""
+        self.thread.shutdown(wait=False)
+
+    def _think(self) -> asyncio.Future[Event]:
+        searcher = self.record.searcher
+        return asyncio.get_running_loop().run_in_executor(self.thread, searcher.propose, searcher.history.copy())

@@ -1,0 +1,169 @@
+"""The record of a study that runs: what has happened, committed before anybody outside hears of it.
+
+An event is taken in by the searcher at once, so that the next proposal knows it, and waits for the next commit. What is
+told of the study (counts, the best, the pace, notes) is of committed events only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import cast
+
+from raybo.engine.pace import Pace
+from raybo.engine.plan import Plan, Status
+from raybo.errors import JournalError
+from raybo.history import COUNTED, Event, Kind, State, end_of
+from raybo.journal import Journal
+from raybo.objectives import Objective
+from raybo.searcher import NO_CONTEXT
+from raybo.study import searcher_of
+
+NOTES = 1_000  # of the last things that happened to single trials
+
+
+class Record:
+    """A study's journal, open for writing, and the searcher that is rebuilt from it.
+
+    Args:
+        plan: what is run; the number of trials that it names is recorded, if that is news.
+        objective: what is tuned, without its function.
+        pace: hears what each suggestion and each finished trial took.
+    Attributes:
+        searcher: knows everything that was recorded.
+        improved: number of the last event that brought a better best, committed or not.
+        counts: trials by state, as far as committed.
+        best: number and value of the best finished trial, as far as committed; None while there is none.
+        losses: how often each trial had lost its worker when the journal was opened.
+    Raises:
+        JournalError: the journal cannot be opened.
+    """
+
+    def __init__(self, plan: Plan, objective: Objective, pace: Pace) -> None:
+        self.plan = plan
+        self.pace = pace
+        self.journal = Journal(plan.path, plan.description, driver=None if plan.detached else plan.driver)
+        self.searcher = searcher_of(plan.description, objective.space, objective.context)
+        self.improved = 0
+        self.best: tuple[int, float] | None = None
+        self.losses: dict[int, int] = {}
+        self._unwritten: list[Event] = []
+        self._notes: deque[tuple[int, str]] = deque(maxlen=NOTES)
+        self._misses_context = False  # whether a trial came without a declared context
+        self._ended_before = 0  # trials, when the driver began
+        for event in self.journal.events():
+            self.searcher.apply(event)
+            self._note(event)
+            if event.kind is Kind.RETRIED:
+                self.losses[cast(int, event.trial)] = int(event.data.get("losses", 0))
+            elif event.kind in (Kind.TOLD, Kind.FAILED) and event.number <= plan.after:
+                self._ended_before += 1
+        self.counts = {state: self.searcher.history.count(state) for state in State}
+        for trial in self.searcher.trials:
+            self._consider_best(trial.number)
+        if self.searcher.history.planned != plan.trials:
+            self.add(Event(Kind.PLANNED, None, {"trials": plan.trials}))
+
+    @property
+    def newest(self) -> int:
+        """Number of the last event, committed or not."""
+        return self.searcher.history.last_event
+
+    def add(self, event: Event) -> Event:
+        """Take in an event, and return it with its number; the next commit holds it."""
+        numbered = self.searcher.apply(event)
+        if event.kind is Kind.ASKED:
+            self.pace.suggestions.append(event.data["suggest_seconds"])
+        elif event.kind is Kind.TOLD and self._is_better(event.data["value"]):
+            self.improved = numbered.number
+        self._unwritten.append(numbered)
+        return numbered
+
+    def commit(self) -> None:
+        """Commit what was added, in one transaction, and only then let it be told.
+
+        Raises:
+            JournalError: it could not be written; the next commit tries again.
+        """
+        if self._unwritten:
+            self.journal.append(self._unwritten)
+            for event in self._unwritten:
+                self._announce(event)
+            self._unwritten = []
+
+    def commit_in_background(self, number: int) -> None:
+        """Commit an event, and what was added since, unless that has been done. Called where nobody hears an error."""
+        if not self._unwritten or self._unwritten[0].number > number:  # a proposal has taken that event with it
+            return
+        try:
+            self.commit()
+        except JournalError as error:  # the next commit raises it where it is heard
+            self._notes.append((self._unwritten[-1].number, str(error)))
+
+    def status(self, running: int, reason: str, after: int) -> Status:
+        """The study now.
+
+        Args:
+            running: how many trials run.
+            reason: why it stops before its end.
+            after: number of the last event whose notes are old news.
+        """
+        ended = sum(self.counts[state] for state in COUNTED)
+        elapsed = time.monotonic() - self.plan.begun
+        here = ended - self._ended_before
+        return Status(
+            metric=self.plan.description.metric,
+            planned=self.plan.trials,
+            finished=self.counts[State.FINISHED],
+            failed=self.counts[State.FAILED] + self.counts[State.LOST],
+            running=running,
+            best=self.best,
+            suggest_seconds=self.pace.suggest_seconds,
+            elapsed=elapsed,
+            left=elapsed / here * (self.plan.trials - ended) if here else None,
+            notes=[text for number, text in self._notes if number > after],
+            last_event=self._unwritten[0].number - 1 if self._unwritten else self.newest,
+            reason=reason,
+            has_context=self.searcher.context is not None,
+        )
+
+    def has_asked_enough(self) -> bool:
+        """Whether no trial more is wanted, if those that run end with a result or a failure."""
+        return len(self.searcher.trials) - self.counts[State.STOPPED] >= self.plan.trials
+
+    def close(self) -> None:
+        """Close the journal."""
+        self.journal.close()
+
+    def _announce(self, event: Event) -> None:
+        if event.trial is None:
+            return
+        if event.kind in (Kind.TOLD, Kind.FAILED, Kind.STOPPED):
+            self.counts[self.searcher.trials[event.trial].state] += 1
+        if event.kind is Kind.TOLD:
+            self._consider_best(event.trial)
+            self.pace.trials.append(event.data["seconds"])
+        self._note(event)
+
+    def _note(self, event: Event) -> None:
+        """What the user should hear of at once: a trial that failed or starts again, or whose context is not known."""
+        text = event.data.get("reason", "")
+        if event.kind is Kind.FAILED:
+            self._notes.append((event.number, f"trial {event.trial} {end_of(event)}: {text}"))
+        if note := event.data.get("context_note"):
+            self._notes.append((event.number, f"trial {event.trial}: {note}"))
+        if event.kind is Kind.TOLD and "context_missing" in event.data and not self._misses_context:
+            self._misses_context = True
+            self._notes.append((event.number, f"trial {event.trial}: {NO_CONTEXT}"))
+        if event.kind is Kind.RETRIED:
+            again = f"trial {event.trial} starts again (attempt {event.data['attempt']}): {text}"
+            self._notes.append((event.number, again))
+
+    def _consider_best(self, number: int) -> None:
+        value = self.searcher.trials[number].value
+        if value is not None and self._is_better(value):
+            self.best = number, value
+
+    def _is_better(self, value: float) -> bool:
+        sign = self.searcher.history.sign
+        return self.best is None or sign * value > sign * self.best[1]

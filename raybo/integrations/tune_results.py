@@ -1,0 +1,79 @@
+"""How a trial ended, by what Ray Tune says of it, as an event of the study; it is not said of which trial.
+
+    Tune says                                               recorded    with
+    ended by itself or by a scheduler, metric finite        finished    the last value that it reported
+    the same, the last report lacks the metric              finished    the last finite value before; failed without one
+    the same, the metric is NaN, infinite or no number      failed      what was reported
+    error                                                   failed
+    stopped while it waited or was paused                   finished    the last finite value; stopped without one
+
+So a trial that ASHA stops early counts for the value at which it was stopped, which is also what Tune's own results
+show for it: the scheduler stopped it for being worse than others were at that age, and the model learns just that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from raybo.errors import TrialError
+from raybo.history import Event, Kind
+from raybo.searcher import finite
+from raybo.space import Space, context_data, read_context
+
+
+def is_finite(value: object) -> bool:
+    """Whether it is a finite number."""
+    try:
+        return math.isfinite(finite(value, 0))
+    except TrialError:
+        return False
+
+
+def ended(value: object, failure: str = "") -> Event:
+    """How a trial ended that has this value, or the failure where one is told."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if failure:
+        return Event(Kind.FAILED, None, {"reason": failure})
+    if not is_finite(value):
+        return Event(Kind.FAILED, None, {"reason": f"it reported {value!r}, which is not a finite number"})
+    return Event(Kind.TOLD, None, {"value": float(cast(float, value))})
+
+
+def read_end(
+    result: Mapping[str, Any] | None, error: bool, latest: Event | None, metric: str, context: Space | None
+) -> tuple[Event, str]:
+    """How a trial ended, by the table above.
+
+    Args:
+        result: its last report; None where Tune gives none.
+        error: whether Tune says that it failed.
+        latest: its last report with a finite value.
+        metric: what counts.
+        context: the space of the contexts; None where none is declared.
+    Returns:
+        the event, and where it has a value and no context, why it has none.
+    """
+    if error:
+        return Event(Kind.FAILED, None, {"reason": "Ray Tune reported an error"}), ""
+    if not result:
+        return latest or Event(Kind.STOPPED, None, {"reason": "it was stopped before it reported a value"}), ""
+    if result.get(metric) is None and latest is not None:
+        return latest, ""
+    return _read_report(result, metric, context)
+
+
+def _read_report(result: Mapping[str, Any], metric: str, context: Space | None) -> tuple[Event, str]:
+    end = ended(result.get(metric), "" if metric in result else f"it reported no {metric}")
+    if context is None:
+        return end, ""
+    reading = read_context(context, result)
+    lacking = ""
+    if reading.values is None and end.kind is Kind.TOLD:
+        lacking = reading.note or f"context {reading.missing[0]}: it was not reported"
+    return replace(end, data={**end.data, **context_data(context, reading)}), lacking

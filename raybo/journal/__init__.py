@@ -1,0 +1,24 @@
+"""The durable study: one SQLite file, one writer, any number of readers.
+
+    study   one row: what is studied (`Description`, JSON)
+    event   number, kind, trial, at, data: the history, in order (`raybo.history.Event`, data is JSON)
+
+Events are only ever added, several in one transaction, and a transaction that was committed survives the death of every
+process and a power cut (WAL, synchronous=FULL). The writer holds a lock on a file beside the journal, which the system
+releases when the process dies in whatever way. Everything in it is JSON and nothing is ever unpickled.
+
+    description   what is studied, and in words what another study does differently
+    schema        what makes an SQLite file a journal
+    reading       opening a file without harm, and reading it
+    lock          the one writer
+    writing       `Journal`, open for writing
+"""
+
+from __future__ import annotations
+
+from raybo.journal.description import Description
+from raybo.journal.lock import in_use
+from raybo.journal.reading import describe, exists, read
+from raybo.journal.writing import Journal
+
+__all__ = ["Description", "Journal", "describe", "exists", "in_use", "read"]

@@ -1,0 +1,67 @@
+"""What a journal is about, and in words what another study does differently."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from raybo.space import Space, label
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a journal is about. A study is continued only with the same one.
+
+    Attributes:
+        objective: name of the objective.
+        settings: keyword parameters that the objective was given, as JSON values.
+        metric, mode: what is wanted.
+        space: `Space.to_json()`.
+        method, options: the method and what it was given.
+        seed: of every random stream.
+        context: `Space.to_json()` of the contexts; None where none is declared.
+    """
+
+    objective: str
+    metric: str
+    mode: str
+    space: Mapping[str, Any]
+    method: str
+    seed: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] | None = None
+
+    def differences(self, other: Description) -> list[str]:
+        """What another description says differently, in words."""
+        told = []
+        for name in ("objective", "settings", "metric", "mode", "method", "options", "seed"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if as_text(mine) != as_text(theirs):
+                told.append(f"{name} is {_shown(mine)} in the journal and {_shown(theirs)} now")
+        if as_text(self.space) != as_text(other.space):
+            told += _space_differences(self.space, other.space) or ["the constants of the space differ"]
+        if as_text(self.context) != as_text(other.context):
+            told += [f"context {text}" for text in _space_differences(self.context, other.context)]
+        return told
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, (dict, list)) else repr(value)
+
+
+def as_text(value: Any) -> str:
+    """JSON, in which 1, 1.0 and True differ, and a tuple is the list that it is read back as."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _space_differences(mine: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> list[str]:
+    before, now = ({} if space is None else Space.from_json(space).parameters for space in (mine, theirs))
+    told = []
+    for path in [*before, *(path for path in now if path not in before)]:
+        a, b = before.get(path), now.get(path)
+        if a is None or b is None or as_text(a.to_json()) != as_text(b.to_json()):
+            told.append(f"{label(path)} is {a or 'absent'} in the journal and {b or 'absent'} now")
+    return told

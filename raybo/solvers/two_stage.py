@@ -1,0 +1,60 @@
+"""Search with a coarse function, which is cheap, and improve what it finds with the one that is meant.
+
+The two are alike but for their cost: expectations over few atoms and over many, say. Searching the cube with the coarse
+one costs little, and its maximiser is a good start for the other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from raybo.solvers import SolverName, solve
+from raybo.solvers.ascent import ascend
+from raybo.solvers.domain import Array, Domain, continuous
+from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Search, Solution
+
+GRID, COMPARED = 1000, 32  # points of a random grid, and how many of them the meant function compares
+ROUNDS = 12  # of the climb with the meant function
+
+
+def two_stages(
+    name: SolverName,
+    coarse: Differentiable,
+    meant: Differentiable,
+    domain: Domain,
+    rng: np.random.Generator,
+    *,
+    size: int | None = None,
+    near: Array | None = None,
+    avoid: Array | None = None,
+    apart: float | Array = 0.0,
+) -> Solution:
+    """The coarse function's maximiser, climbed on with the meant one along its continuous axes.
+
+    Of a random grid, the points that the coarse one likes best are compared under the meant one instead; nothing
+    climbs. Where both are the same function a climber's maximiser is the answer.
+
+    Args:
+        name: the solver of the first stage.
+        coarse, meant: functions of the same points, maximised.
+        domain: the cube.
+        rng: a stream for this search alone.
+        size, near, avoid, apart: as in `solve`.
+    Returns:
+        A point with its value under `meant`, at least that of the first stage's point. Its evaluations are those of
+        `meant`, or of the first stage where that was all.
+    """
+    search = Search(meant, domain, avoid, apart)
+    if name == "random-grid":
+        grid, values = Search(coarse, domain).try_points(rng.random((size or GRID, domain.d)), ROWS_AT_ONCE)
+        search.try_points(grid[np.argsort(-values, kind="stable")[:COMPARED]])
+        return search.solution(rng, aside=False)
+    found = solve(name, coarse, domain, rng, size=size, near=near, avoid=avoid, apart=apart)
+    if coarse is meant or not found.is_apart:
+        return found
+    start, _ = search.try_points(found.x[None, :])
+    axes = continuous(domain)
+    if axes.any():
+        climbs = ascend(search, start, axes, rounds=ROUNDS)
+        search.settle(climbs.X, climbs.values)
+    return search.solution(rng, climbs=1, aside=False)

@@ -1,0 +1,206 @@
+"""A space's template: nested parameters and constants, and configurations of the same shape.
+
+A template is a tree of dicts (and lists, from Ray Tune) with parameters and constants at its leaves. A choice may hold
+such a tree as well, whose parameters follow the choice's own. A configuration's row holds, leaf by leaf, a number, a
+choice's position, or None for what is not open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from raybo.errors import SpaceError
+from raybo.space.objects import equal, object_from_json, object_to_json
+from raybo.space.parameters import Categorical, Float, Integer, Parameter
+from raybo.space.paths import Path, label
+from raybo.space.tune import is_domain
+
+
+def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], path: Path) -> dict[str, Any]:
+    """The template that a user's dict, or his pairs, declare; SpaceError where it is none."""
+    try:
+        pairs = [(n, v) for n, v in (parameters.items() if isinstance(parameters, Mapping) else parameters)]
+    except (TypeError, ValueError):
+        raise SpaceError(f"a space is a dict from names to parameters, got {parameters!r}") from None
+    template: dict[str, Any] = {}
+    for name, value in pairs:
+        if not isinstance(name, str) or not name:
+            raise SpaceError(f"a parameter's name must be a non-empty string, got {name!r}")
+        here = (*path, name)
+        if name in template:
+            raise SpaceError(f"{label(here)}: each name may be used once, got it twice")
+        if isinstance(value, Mapping):
+            template[name] = read_template(value, here)
+        elif isinstance(value, (Float, Integer, Categorical)):
+            template[name] = value
+        else:
+            raise SpaceError(
+                f"{label(here)}: a parameter must be Float, Integer or Categorical, got {value!r}"
+                + ("; use Space.from_tune for Ray Tune's domains" if is_domain(value) else "")
+            )
+    return template
+
+
+def leaves(template: Any, path: Path = ()) -> Iterator[tuple[Path, Parameter]]:
+    """Its parameters with their paths, a choice before those that it opens."""
+    if isinstance(template, (Float, Integer, Categorical)):
+        yield path, template
+        for k, branch in branches_of(template):
+            yield from leaves(branch, (*path, k))
+    elif isinstance(template, dict):
+        for key, value in template.items():
+            for leaf in leaves(value, (*path, key)):
+                if not isinstance(key, str):
+                    raise SpaceError(f"{label((*path, key))}: a parameter's name must be a string, got {key!r}")
+                yield leaf
+    elif isinstance(template, (list, tuple)):
+        for i, value in enumerate(template):
+            yield from leaves(value, (*path, i))
+
+
+def holds_parameters(template: Any) -> bool:
+    """Whether there are any; else it is a constant."""
+    return any(True for _ in leaves(template))
+
+
+def branches_of(parameter: Parameter) -> list[tuple[int, Any]]:
+    """The choices, with their positions, that hold parameters of their own."""
+    if not isinstance(parameter, Categorical) or not isinstance(parameter.choices, Sequence):
+        return []
+    return [(k, choice) for k, choice in enumerate(parameter.choices) if holds_parameters(choice)]
+
+
+def conditions(parameters: Mapping[Path, Parameter]) -> list[tuple[int, int] | None]:
+    """Per parameter, the axis and position of the innermost choice that opens it; None where it is always open."""
+    axes = {path: i for i, (path, parameter) in enumerate(parameters.items()) if branches_of(parameter)}
+    found: list[tuple[int, int] | None] = []
+    for path in parameters:
+        depth = max((n for n in range(len(path)) if path[:n] in axes), default=None)
+        found.append(None if depth is None else (axes[path[:depth]], cast(int, path[depth])))
+    return found
+
+
+def filled(template: Any, row: Iterator[Any]) -> Any:
+    """The configuration whose row this is; the row is used up."""
+    if isinstance(template, Categorical):
+        chosen = next(row)
+        value = None if chosen is None else template.choices[chosen]
+        for k, branch in branches_of(template):
+            if k == chosen:
+                value = filled(branch, row)
+            else:
+                for _ in leaves(branch):
+                    next(row)
+        return value
+    if isinstance(template, (Float, Integer)):
+        return next(row)
+    if type(template) is dict:
+        return {key: filled(value, row) for key, value in template.items()}
+    if type(template) in (list, tuple):
+        return type(template)(filled(value, row) for value in template)
+    return template
+
+
+def row_of(template: Any, config: Any, path: Path) -> Iterator[float | int | None]:
+    """The configuration's numbers and positions in the order of the template's leaves; None for what is not open."""
+    if isinstance(template, Categorical):
+        yield from _choice_row(template, config, path)
+    elif isinstance(template, (Float, Integer)):
+        yield template.accept(config, label(path))
+    else:
+        for key, inside in template.items() if isinstance(template, dict) else enumerate(template):
+            if not holds_parameters(inside):
+                continue
+            try:
+                value = config[key]
+            except (KeyError, IndexError, TypeError):
+                raise SpaceError(f"{label((*path, key))}: missing from the configuration") from None
+            yield from row_of(inside, value, (*path, key))
+
+
+def _choice_row(template: Categorical, value: Any, path: Path) -> list[float | int | None]:
+    branches = dict(branches_of(template))
+    rows: dict[int, list[float | int | None]] = {}
+    refusals = []
+    try:
+        chosen = template.position(value, label(path))
+    except SpaceError as error:
+        chosen = -1
+        if not branches:
+            raise
+        refusals = [str(error)]
+    for k, branch in branches.items() if chosen < 0 else ():  # the first that the value fits
+        try:
+            refuse_different(branch, value, (*path, k))
+            rows[k] = list(row_of(branch, value, (*path, k)))
+        except SpaceError as error:
+            refusals.append(str(error))
+        else:
+            chosen = k
+            break
+    if chosen < 0:
+        raise SpaceError(f"{label(path)}: it fits none of the choices ({'; '.join(refusals[1:])})")
+    row: list[float | int | None] = [chosen]
+    for k, branch in branches.items():
+        row += rows[k] if k in rows else [None for _ in leaves(branch)]
+    return row
+
+
+def refuse_different(template: Any, config: Any, path: Path) -> None:
+    """SpaceError where the configuration holds what the template does not, or something else for a constant."""
+    if isinstance(template, (Float, Integer, Categorical)):
+        return
+    if not holds_parameters(template):
+        if not _is_constant(template, config):
+            raise SpaceError(f"{label(path)}: it is always {template!r} in this space, got {config!r}")
+    elif isinstance(template, dict) and isinstance(config, Mapping):
+        for key in config:
+            if key not in template:
+                known = ", ".join(map(str, template))
+                raise SpaceError(f"{label((*path, key))}: not a parameter of the space, which has {known}")
+            refuse_different(template[key], config[key], (*path, key))
+    elif isinstance(template, (list, tuple)) and isinstance(config, (list, tuple)):
+        if len(config) > len(template):
+            raise SpaceError(f"{label(path)}: it has {len(template)} items in the space, got {len(config)}")
+        for i, (inside, value) in enumerate(zip(template, config, strict=False)):
+            refuse_different(inside, value, (*path, i))
+
+
+def _is_constant(constant: Any, value: Any) -> bool:
+    # the last for arrays and their like, which do not compare to one truth value
+    return constant is value or equal(constant, value) or object_to_json(constant) == object_to_json(value)
+
+
+def template_to_json(template: Any) -> Any:
+    """A plain description."""
+    if isinstance(template, Categorical) and branches_of(template):
+        return {"type": "choice", "items": [template_to_json(choice) for choice in template.choices]}
+    if isinstance(template, (Float, Integer, Categorical)):
+        return template.to_json()
+    if isinstance(template, dict):
+        if not holds_parameters(template):
+            return {"type": "constant", "value": object_to_json(template)}
+        return {"type": "dict", "items": {str(key): template_to_json(value) for key, value in template.items()}}
+    if type(template) in (list, tuple) and holds_parameters(template):
+        return {"type": type(template).__name__, "items": [template_to_json(value) for value in template]}
+    return {"type": "constant", "value": object_to_json(template)}
+
+
+def template_from_json(description: Any) -> Any:
+    """What `template_to_json` described."""
+    kind = description["type"]
+    if kind == "float":
+        return Float(description["low"], description["high"], description["log"], description["step"])
+    if kind == "integer":
+        return Integer(description["low"], description["high"], description["log"], description["step"])
+    if kind == "categorical":
+        return Categorical([object_from_json(choice) for choice in description["choices"]])
+    if kind == "choice":
+        return Categorical([template_from_json(choice) for choice in description["items"]])
+    if kind == "dict":
+        return {key: template_from_json(value) for key, value in description["items"].items()}
+    if kind in ("list", "tuple"):
+        items = [template_from_json(value) for value in description["items"]]
+        return tuple(items) if kind == "tuple" else items
+    return object_from_json(description["value"])

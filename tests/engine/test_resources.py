@@ -1,0 +1,52 @@
+"""What a trial holds of Ray, and how many trials there is room for."""
+
+from __future__ import annotations
+
+import pytest
+
+import raybo
+from raybo.engine.resources import resources_of, workers_available
+from raybo.errors import RayError
+
+
+def asking(**resources):
+    """An objective whose trials hold these."""
+    return raybo.objective(space={"x": raybo.Float(0, 1)}, **resources)(lambda config: config["x"])
+
+
+def nodes(*found):
+    """As Ray tells them: alive or not, with these resources."""
+    return [{"Resources": resources, "Alive": alive} for alive, resources in found]
+
+
+def test_ray_is_told_what_was_asked_for_and_nothing_else():
+    assert resources_of(asking()) == {"num_cpus": 1, "num_gpus": 0}
+    everything = asking(num_cpus=0.5, num_gpus=2, memory=3e9, resources={"disk": 1})
+    assert resources_of(everything) == {"num_cpus": 0.5, "num_gpus": 2, "memory": 3e9, "resources": {"disk": 1}}
+
+
+def test_as_many_trials_run_as_the_nodes_have_room_for():
+    cluster = nodes(
+        (True, {"CPU": 4.0, "GPU": 1.0, "memory": 8e9}),
+        (True, {"CPU": 3.0, "disk": 2.0}),
+        (False, {"CPU": 99.0, "GPU": 99.0}),  # a node that is gone
+    )
+    assert workers_available(cluster, asking()) == 7
+    assert workers_available(cluster, asking(num_cpus=2)) == 3  # no trial runs on two nodes
+    assert workers_available(cluster, asking(num_cpus=0.5)) == 14
+    assert workers_available(cluster, asking(num_gpus=0.5)) == 2
+    assert workers_available(cluster, asking(memory=3e9)) == 2
+    assert workers_available(cluster, asking(resources={"disk": 1})) == 2
+    assert workers_available(cluster, asking(num_cpus=0)) >= 1
+    with pytest.raises(
+        RayError, match=r"a trial needs CPU=5, and no node of the cluster has more than 4; ask for less"
+    ):
+        workers_available(cluster, asking(num_cpus=5))
+    with pytest.raises(RayError, match="a trial needs tpu=1, and no node of the cluster has more than 0"):
+        workers_available(cluster, asking(resources={"tpu": 1}))
+
+
+def test_resources_that_only_several_nodes_have_together_are_refused_too():
+    cluster = nodes((True, {"CPU": 4.0}), (True, {"GPU": 1.0}))
+    with pytest.raises(RayError, match="a trial needs CPU=1, GPU=1, and no node of the cluster has all of it"):
+        workers_available(cluster, asking(num_gpus=1))
