@@ -156,10 +156,11 @@ def test_a_kill_in_the_middle_leaves_whole_transactions(path):
     text = """
 journal = Journal(path, DESCRIPTION)
 n = len(read(path)[1])
-print("begun", flush=True)
+journal.append([told(n + 1), told(n + 2)])
+print("begun", flush=True)  # not before: a busy machine may not come to it in the time that follows
 while True:
-    journal.append([told(n + 1), told(n + 2)])
     n += 2
+    journal.append([told(n + 1), told(n + 2)])
 """
     seen = 0
     for i in range(4):
