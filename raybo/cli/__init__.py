@@ -1,4 +1,7 @@
-"""The command line. Exit status: 0 success, 1 failure, 2 wrong use, 130 stopped by Ctrl-C."""
+"""The command line. Exit status: 0 success, 1 failure, 2 wrong use, 130 stopped by Ctrl-C.
+
+Where nobody reads the output any more (`raybo show ... | head`) click and rich end the command with 1, and not a word.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +60,6 @@ def main() -> None:
         sys.exit(2 if isinstance(error, WRONG_USE) else 1)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
-    except BrokenPipeError:  # the reader has seen enough: `raybo show ... | head`
-        sys.stderr.close()
-        sys.exit(0)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
