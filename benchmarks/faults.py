@@ -24,8 +24,9 @@ def figures(kills: int = 200, seed: int = 1) -> Figures:
         raise RuntimeError(f"the fault harness came to no end:\n{ended.stdout[-2000:]}\n{ended.stderr[-2000:]}")
     text = f"{done[0]}, {'no complaints' if ended.returncode == 0 else 'with complaints'}"
     yield Figure("studies that are killed", text, "no complaints", ended.returncode == 0)
-    for where, measured in re.findall(r"^(from the kill of .*?trial begun.*?): (\d.*)$", ended.stdout, re.MULTILINE):
-        yield Figure(where, measured)
+    title = "from the kill of the study actor to the next trial begun"
+    for where, measured in re.findall(r"^  (\S.*?) {2,}(\d.*)$", ended.stdout.partition(title)[2], re.MULTILINE):
+        yield Figure(f"{title}, {where}", measured)
 
 
 if __name__ == "__main__":
