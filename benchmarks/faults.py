@@ -13,6 +13,12 @@ import sys
 from benchmarks.figures import Figure, Figures, command
 
 QUICK = {"kills": 5}
+RECOVERED = "from the kill of the study actor to the next trial begun"
+
+
+def recoveries(said: str) -> list[tuple[str, str]]:
+    """Where studies ran, and how long recovery took there, from what the harness says at its end."""
+    return re.findall(r"^  (\S.*?) {2,}(\d.*)$", said.partition(RECOVERED)[2], re.MULTILINE)
 
 
 def figures(kills: int = 200, seed: int = 1) -> Figures:
@@ -24,9 +30,8 @@ def figures(kills: int = 200, seed: int = 1) -> Figures:
         raise RuntimeError(f"the fault harness came to no end:\n{ended.stdout[-2000:]}\n{ended.stderr[-2000:]}")
     text = f"{done[0]}, {'no complaints' if ended.returncode == 0 else 'with complaints'}"
     yield Figure("studies that are killed", text, "no complaints", ended.returncode == 0)
-    title = "from the kill of the study actor to the next trial begun"
-    for where, measured in re.findall(r"^  (\S.*?) {2,}(\d.*)$", ended.stdout.partition(title)[2], re.MULTILINE):
-        yield Figure(f"{title}, {where}", measured)
+    for where, measured in recoveries(ended.stdout):
+        yield Figure(f"{RECOVERED}, {where}", measured)
 
 
 if __name__ == "__main__":

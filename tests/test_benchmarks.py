@@ -15,8 +15,12 @@ from rich.console import Console
 
 from benchmarks.__main__ import NAMES
 from benchmarks.apart import measured
+from benchmarks.faults import recoveries
 from benchmarks.figures import Figure, at_least, at_most, missing, table, timed
 from benchmarks.searches import parse_method, published, search, simple_regret
+from tests.faults.__main__ import table as faults_table
+from tests.faults.harness import Report
+from tests.faults.plan import studies
 from trials.context import ackley
 from trials.papers.unknown_hyperparameters import ALGORITHM_1, TRAP
 from trials.synthetic import branin
@@ -100,6 +104,13 @@ def test_a_command_line_takes_the_parameters(tmp_path):
     helped = subprocess.run([*line[:3], "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
     assert "--dimensions INT" in helped.stdout
     assert "scikit-learn" in helped.stdout
+
+
+def test_the_times_of_recovery_are_read_from_what_the_fault_harness_says():
+    planned = next(studies(1, hosts=False))
+    said = faults_table([Report(planned, recoveries=[1.0, 2.5, 2.0]), Report(planned)], None, 60.0)
+    found = "2.0 s median, 2.5 s longest, of 3"
+    assert recoveries(said) == [(str(planned.place), found), ("anywhere", found)]
 
 
 # ---- searches

@@ -58,7 +58,7 @@ def main() -> int:
         if report.later is not None and (left := look_for_processes(report.later)):
             report.complaints += left
             print("".join(f"study {report.planned.number}: {each}\n" for each in left))
-    print(_table(reports, joined, time.monotonic() - begun))
+    print(table(reports, joined, time.monotonic() - begun))
     return 1 if any(report.complaints for report in reports) else 0
 
 
@@ -70,7 +70,7 @@ def _line(report: Report) -> str:
     )
 
 
-def _table(reports: list[Report], joined: int | None, seconds: float) -> str:
+def table(reports: list[Report], joined: int | None, seconds: float) -> str:
     kills = sum((report.kills for report in reports), Counter[Kind]())
     wrong = Counter(complaint.wrong for report in reports for complaint in report.complaints)
     places = Counter(report.planned.place for report in reports)
