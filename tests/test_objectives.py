@@ -212,7 +212,7 @@ def test_a_file_imports_its_neighbours_and_cannot_shadow_libraries(write):
 
 BAD_FILES = [
     ("def f(:\n", ":1: does not import: SyntaxError: invalid syntax"),
-    ("\nx = '\0'\n", ": does not import: SyntaxError"),
+    ("\nx = '\0'\n", ": does not import: "),  # a ValueError in Python 3.10
     ("\nimport no_such_module_at_all\n", ":2: does not import: ModuleNotFoundError: No module named 'no_such_module"),
     ("\n\nraise ValueError('first\\nsecond')\n", ":3: does not import: ValueError: first"),
     ("import sys\nsys.exit('bye')\n", ":2: does not import: SystemExit: bye"),

@@ -100,7 +100,8 @@ def _importance(study: Study, found: Importance, plot: Axes) -> None:
         middle = index[1, order]
         ends = np.maximum([middle - index[0, order], index[2, order] - middle], 0.0)
         bars = {"elinewidth": 0.8, "ecolor": "#4a5058"}
-        plot.barh(at, middle, 0.4, xerr=ends, color=colour, label=name, error_kw=bars)
+        # as a list: matplotlib 3.10 takes a row of one number for a number
+        plot.barh(at, middle, 0.4, xerr=ends.tolist(), color=colour, label=name, error_kw=bars)
     plot.set_yticks(rows, names)
     plot.set(xlabel="share of the objective's variance", xlim=(0.0, None))
     plot.legend(**LEGEND, reverse=True)
