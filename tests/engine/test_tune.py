@@ -348,6 +348,8 @@ def test_a_trial_that_loses_every_worker_is_lost_after_its_last_attempt(path, lo
     assert (trial.state, trial.attempt, trial.value) == (State.LOST, retries + 1, None)
     assert "its worker died" in trial.reason
     assert len(log.read_text().split()) == retries + 1
+    losses = [event.data["losses"] for event in read(path)[1] if event.kind is Kind.RETRIED]
+    assert losses == list(range(1, retries + 1))  # what a restarted study goes on counting from
     assert [note.split(":")[0] for note in notes] == [
         *(f"trial 0 starts again (attempt {n})" for n in range(2, retries + 2)),
         "trial 0 lost",
