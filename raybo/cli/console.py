@@ -26,12 +26,12 @@ def conclude(console: Console, study: Study, path: Path) -> None:
         TrialError: it has no result.
     """
     from raybo.errors import TrialError
-    from raybo.history import Origin, State
+    from raybo.history import COUNTED, FAILURES, Origin, State
     from raybo.report.tables import best_view
 
-    ended = study.count(State.FINISHED, State.FAILED, State.LOST)
+    ended = study.count(*COUNTED)
     if not study.count(State.FINISHED):
-        last = next((t for t in reversed(study.trials) if t.state in (State.FAILED, State.LOST)), None)
+        last = next((t for t in reversed(study.trials) if t.state in FAILURES), None)
         why = f"; the last one: {last.reason}" if last else ""
         raise TrialError(f"none of {len(study.trials)} trials has finished{why}; see raybo show {path}")
     console.print(best_view(study))

@@ -13,7 +13,7 @@ from typing import cast
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
 from raybo.errors import JournalError
-from raybo.history import COUNTED, Event, Kind, State, end_of
+from raybo.history import COUNTED, FAILURES, Event, Kind, State, end_of
 from raybo.journal import Journal
 from raybo.objectives import Objective
 from raybo.searcher import NO_CONTEXT
@@ -115,7 +115,7 @@ class Record:
             metric=self.plan.description.metric,
             planned=self.plan.trials,
             finished=self.counts[State.FINISHED],
-            failed=self.counts[State.FAILED] + self.counts[State.LOST],
+            failed=sum(self.counts[state] for state in FAILURES),
             running=running,
             best=self.best,
             suggest_seconds=self.pace.suggest_seconds,
