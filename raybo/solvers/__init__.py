@@ -22,7 +22,7 @@ from raybo.solvers.conjugate_gradient import conjugate_gradients
 from raybo.solvers.domain import Array, Domain
 from raybo.solvers.grid import grid_size, random_grid
 from raybo.solvers.multistart import multistart_ascent, paper_lbfgsb
-from raybo.solvers.runs import Preset
+from raybo.solvers.scipy_minimisers import Preset
 from raybo.solvers.simplex import nelder_mead
 from raybo.solvers.solution import Differentiable, Function, Solution
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from raybo.solvers.domain import Array, Domain
-from raybo.solvers.runs import CLIPPED, WAVE, Preset, best_starts, paper_starts, run_all
+from raybo.solvers.scipy_minimisers import CLIPPED, WAVE, Preset, best_starts, paper_starts, run_all
 from raybo.solvers.solution import Differentiable, Gradient, Search, Solution
 
 

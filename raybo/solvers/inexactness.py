@@ -20,7 +20,7 @@ import numpy as np
 
 from raybo.solvers.domain import Domain, climbable
 from raybo.solvers.mixed import is_small, search_axes, try_all
-from raybo.solvers.runs import BOX, run
+from raybo.solvers.scipy_minimisers import BOX, run
 from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Gradient, Search, Solution
 
 POLISHED = 5  # of the reference's best points, from which scipy's L-BFGS-B climbs to tight tolerances

@@ -13,7 +13,7 @@ import numpy as np
 from raybo.solvers.ascent import ascend
 from raybo.solvers.domain import Array, Domain, climbable, continuous
 from raybo.solvers.mixed import is_small, polish, try_all
-from raybo.solvers.runs import BOX, paper_starts, run_all
+from raybo.solvers.scipy_minimisers import BOX, paper_starts, run_all
 from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Gradient, Search, Solution
 from raybo.solvers.starts import choose_starts, raw_candidates
 

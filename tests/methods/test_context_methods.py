@@ -11,9 +11,9 @@ from raybo import methods
 from raybo.acquisition import ContextConfidence
 from raybo.context import Density, Expectation, best_expected, fit_joint
 from raybo.errors import MethodError
-from raybo.methods.drbo_kde import radius_of
-from raybo.methods.drbo_mmd import mmd_ball
-from raybo.methods.shared.over_contexts import SCREENED, Learned
+from raybo.methods.contexts.drbo_kde import radius_of
+from raybo.methods.contexts.drbo_mmd import mmd_ball
+from raybo.methods.contexts.over_contexts import SCREENED, Learned
 from raybo.solvers import solve
 from raybo.space import Categorical, Float, Integer, Space
 from tests.context.histories import Met, demand, floats, newsvendor, newsvendor_expectation, of_ackley, of_newsvendor

@@ -8,8 +8,8 @@ import pytest
 import raybo
 from raybo.history import State
 from raybo.methods import make
-from raybo.methods.shared.apart import APART
-from raybo.methods.shared.model import fitted
+from raybo.methods.apart import APART
+from raybo.methods.fitting import fitted
 from raybo.surrogate import standard_model
 from tests.surrogate.conftest import naive_kernel
 
@@ -226,7 +226,7 @@ def test_what_is_kept_between_proposals_changes_no_digit_of_them(monkeypatch):
         if len(asked) % 3:
             searcher.tell(asked[-1][1], bowl(asked[-1][1].config))
     for history, trial in asked:
-        monkeypatch.setattr("raybo.methods.shared.model._base", None)
+        monkeypatch.setattr("raybo.methods.fitting._base", None)
         again = searcher.propose(history)
         assert again.data["x"] == searcher.history.records[trial.number].x.tolist()
         assert again.data["tags"] == trial.tags

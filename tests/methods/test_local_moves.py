@@ -13,8 +13,8 @@ from raybo.acquisition import UpperConfidence
 from raybo.errors import MethodError
 from raybo.history import History
 from raybo.methods import make
-from raybo.methods.mpd import most_probable_ascent, walk
-from raybo.methods.shared.local_search import safest, window
+from raybo.methods.many_dimensions.local_search import safest, window
+from raybo.methods.many_dimensions.mpd import most_probable_ascent, walk
 from raybo.space import Categorical, Float, Space
 from raybo.surrogate import GP, GradientAt, Model, Observations
 from tests.acquisition.oracles import BETA, PUBLISHED, THETA, X0, F, X, posterior

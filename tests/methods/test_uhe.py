@@ -8,8 +8,8 @@ import pytest
 import raybo
 from raybo.history import History, State
 from raybo.methods import make
-from raybo.methods.shared import unknown_hyperparameters as unknown
-from raybo.methods.shared.exp3 import design_range, learning_rate, probabilities
+from raybo.methods.unknown_hyperparameters import common as unknown
+from raybo.methods.unknown_hyperparameters.exp3 import design_range, learning_rate, probabilities
 from raybo.surrogate import GP, Observations, Standardised, fit_map, pseudo_data, uhe_model
 from tests.surrogate.conftest import naive_kernel
 

@@ -7,7 +7,7 @@ import pytest
 
 import raybo
 from raybo.methods import make
-from raybo.methods.uhe_checked import known_share
+from raybo.methods.unknown_hyperparameters.uhe_checked import known_share
 from raybo.surrogate import GP, Observations, Standardised, fit_map, pseudo_data, uhe_model
 from tests.methods.test_uhe import PLANE, run, stream
 

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from raybo import methods
 from raybo.errors import MethodError
 from raybo.history import Event, History, Kind, State
-from raybo.methods.wang_defreitas import PATIENCE, Bounds, bounded, current_bounds, cut, likely_scale, regret_scale
+from raybo.methods.unknown_hyperparameters.wang_defreitas import (
+    PATIENCE,
+    Bounds,
+    bounded,
+    current_bounds,
+    cut,
+    likely_scale,
+    regret_scale,
+)
 from raybo.searcher import Searcher
 from raybo.space import Integer, Space
 from raybo.surrogate import GP, Model, Observations

@@ -1,0 +1,89 @@
+"""ei: expected improvement over the incumbent, or its probability, maximised through the logarithm.
+
+Kushner (1964) for the probability; Mockus (1978); Jones, Schonlau, Welch (1998), "Efficient global optimization of
+expensive black-box functions"; Ament et al. (2023), "Unexpected Improvements to Expected Improvement for Bayesian
+Optimization", for the logarithm.
+Pending trials are believed at their posterior mean; failed trials count as the worst value seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from raybo.acquisition import (
+    Acquisition,
+    LogExpectedImprovement,
+    LogProbabilityOfImprovement,
+    best_posterior_mean,
+)
+from raybo.errors import MethodError
+from raybo.history import History, Proposal, Tags
+from raybo.methods.apart import taken
+from raybo.methods.design import design_size, sobol_proposal
+from raybo.methods.fitting import fitted
+from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
+from raybo.methods.options import option, require_counts, require_positive
+from raybo.solvers import SolverName, solve
+from raybo.surrogate import GP, KernelName, standard_model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ei:
+    """Expected improvement over the best value seen, or over the best posterior mean where values are noisy.
+
+    Jones, Schonlau, Welch (1998), "Efficient global optimization of expensive black-box functions".
+    """
+
+    solver: SolverName = option("lbfgsb", "how it is maximised")
+    incumbent: Literal["value", "mean"] = option("value", "the best value seen, or the best posterior mean at a point")
+    improvement: Literal["expected", "probability"] = option("expected", "its expectation, or its probability")
+    nu: float = option(1.0, "multiplies the standard deviation; more explores more")
+    points: int = option(1_000, "points of the random grid")
+    initial: int | None = option(None, "points of the Sobol design; none: 10 an axis, at most a quarter of the trials")
+    kernel: KernelName = option("matern52", "matern52, matern32 or rbf")
+    hyperparameters: Hyperparameters = option("map", HYPERPARAMETERS_MEAN)
+
+    def __post_init__(self) -> None:
+        fixed_values(self.hyperparameters)
+        require_positive(self, "nu")
+        require_counts(self, "points", "initial")
+        if self.improvement == "probability" and self.nu != 1.0:
+            raise MethodError(
+                f"nu rescales the expected improvement, not its probability; leave it at 1, got {self.nu}"
+            )
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The initial design, then the maximiser of the expected improvement."""
+        if len(history) < design_size(history, 10 * history.d, self.initial) or len(history.y) == 0:
+            return sobol_proposal(history, rng)
+        fit = fitted(history, standard_model(self.kernel), rng, estimate=self.hyperparameters)
+
+        def improvement(gp: GP) -> Acquisition:
+            incumbent = fit.incumbent if self.incumbent == "value" else best_posterior_mean(gp, history.X)
+            if self.improvement == "probability":
+                return LogProbabilityOfImprovement(gp, incumbent)
+            return LogExpectedImprovement(gp, incumbent, self.nu)
+
+        points, apart = taken(history)
+        found = solve(
+            self.solver,
+            fit.average(improvement, log=True),
+            history.cube,
+            rng,
+            size=self.points if self.solver == "random-grid" else None,
+            near=fit.best[None, :],
+            avoid=points,
+            apart=apart,
+        )
+        name = "log_ei" if self.improvement == "expected" else "log_pi"
+        return Proposal(found.x, {name: found.value, **fit.prediction(found.x), **fit.tags})
+
+    def explain(self, tags: Tags) -> str:
+        """The design, or what is expected of the point in standard deviations of the values."""
+        if "sobol" in tags:
+            return "initial design (Sobol)"
+        name = "probability of improvement" if "log_pi" in tags else "expected improvement"
+        return f"{name}: expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}"

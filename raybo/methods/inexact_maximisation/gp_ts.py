@@ -1,0 +1,81 @@
+"""gp-ts: Thompson sampling, the maximiser of one function drawn from the posterior.
+
+Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI,
+Algorithm 2 and Theorem 8: f_t has the posterior's mean and kappa_t^2 times its covariance, and is maximised over a
+fresh random grid of c t points. The draw is joint and exact on up to 2,000 points, and beyond made of random features
+corrected by the data, as it is for the climbing solvers.
+Departures: kappa is 1, plain Thompson sampling, unless the option says otherwise (the theorem's kappa_t grows, and the
+paper has no experiment with Thompson sampling); the model is the standard one; failed trials count as the worst value
+seen. Pending trials need nothing: draws differ; they are believed all the same, so that many workers keep apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.acquisition import Inflated, JointDraw
+from raybo.acquisition.thompson import LARGEST_JOINT
+from raybo.history import History, Proposal, Tags
+from raybo.methods.apart import taken
+from raybo.methods.design import sobol_proposal
+from raybo.methods.fitting import fitted
+from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions, check_kappa
+from raybo.methods.options import option, require_not_negative
+from raybo.solvers import SolverName, solve
+from raybo.surrogate import draw_function, standard_model
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpTs(RandomGridOptions):
+    """Thompson sampling: maximises a function drawn from the posterior, over a fresh random grid or by a climber.
+
+    Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI.
+    """
+
+    solver: SolverName = option("random-grid", "how the draw is maximised")
+    kappa: Kappa = option(
+        1.0, "factor on the draw's spread about the mean: a number, sqrt(log(t + 1)), or the theorem's"
+    )
+    inflation: float = option(0.0, "added to the standard deviation: (1 / eta - 1) B of Theorem 4")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_kappa(self.kappa)
+        require_not_negative(self, "inflation")
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The initial design, then the maximiser of a draw."""
+        if self.is_in_design(history):
+            return sobol_proposal(history, rng)
+        t = 1 + history.count_tag("t")
+        fit = fitted(history, standard_model(self.kernel), rng, estimate=self.hyperparameters)
+        gp = fit.members[int(rng.integers(len(fit.members)))]
+        on_grid = self.solver == "random-grid"
+        kappa = self.exploration(self.kappa, t, gp, "random-grid-ts" if on_grid else "ts")
+        grid = self.size(t)
+        points, apart = taken(history)
+        if on_grid and grid <= LARGEST_JOINT:
+            joint = JointDraw(gp, int(rng.integers(2**63)), kappa, self.inflation)
+            found = solve(self.solver, joint, history.cube, rng, size=grid, avoid=points, apart=apart)
+        else:
+            draw = Inflated(gp, draw_function(gp, rng, levels=history.cube.levels), kappa, self.inflation)
+            found = solve(
+                self.solver,
+                draw,
+                history.cube,
+                rng,
+                size=grid if on_grid else None,
+                near=fit.best[None, :],
+                avoid=points,
+                apart=apart,
+            )
+        tags = {"t": t, "kappa": kappa, "drawn": found.value, **fit.prediction(found.x), **fit.tags}
+        return Proposal(found.x, tags)
+
+    def explain(self, tags: Tags) -> str:
+        """The design, or what the draw promised."""
+        if "sobol" in tags:
+            return "initial design (Sobol)"
+        return f"Thompson sampling: a drawn function promised {tags['drawn']:+.2f} sd, {tags['mean']:+.2f} expected"

@@ -1,0 +1,54 @@
+"""Shorter length-scales than the fitted ones: what a-gp-ucb and wang-defreitas share.
+
+    l = l_MAP / h        h on a grid of powers of 1.1, at most 1,000
+
+Which h a method wants is read off a random set of points, the same for every h; what is proposed is searched for in
+earnest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from raybo.acquisition import UpperConfidence
+from raybo.history import History
+from raybo.methods.fitting import Fitted
+from raybo.solvers.starts import raw_candidates
+from raybo.space import Array
+from raybo.surrogate import GP
+
+STEP = 1.1
+LARGEST = 1_000.0
+
+
+def divided(fit: Fitted, h: float, history: History) -> Fitted:
+    """The same surrogate under length-scales divided by h; what is kept for the next fit stays as fitted."""
+    if h == 1.0:
+        return fit
+    theta = fit.gp.theta.copy()
+    theta[:-2] -= np.log(h)
+    return replace(fit, members=(under(fit.gp, theta, history),))
+
+
+def under(gp: GP, theta: Array, history: History) -> GP:  # (p,)
+    """Conditioned on the same trials under another theta; pending ones at their new posterior mean."""
+    return observed_by(gp, theta, history).believing(history.X_pending)
+
+
+def observed_by(gp: GP, theta: Array, history: History) -> GP:  # (p,)
+    """Conditioned, under any theta, on what the GP knows but the pending trials, which stand last in it."""
+    ended = gp.observations.first(gp.n - len(history.X_pending))
+    return GP.of(ended, gp.model, theta)
+
+
+def candidates(fit: Fitted, history: History, rng: np.random.Generator) -> Array:  # (m, d)
+    """Points that can be run: 1,500 uniform, and 200 around the best."""
+    return history.cube.snap(raw_candidates(history.cube, rng, 1_500, fit.best[None, :], 200))
+
+
+def std_at_top(fit: Fitted, kappa: float, points: Array) -> float:  # (m, d)
+    """The standard deviation where the upper confidence bound is highest, of these points."""
+    top = int(np.argmax(UpperConfidence(fit.gp, kappa).value(points)))
+    return float(np.sqrt(fit.gp.posterior(points[[top]])[1][0]))
