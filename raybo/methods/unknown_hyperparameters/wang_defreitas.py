@@ -34,7 +34,7 @@ from raybo.errors import MethodError
 from raybo.history import History, Proposal, State, Tags
 from raybo.methods.apart import taken
 from raybo.methods.fitting import Fitted, fitted
-from raybo.methods.options import option, require_positive, require_probabilities
+from raybo.methods.options import option
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.shorter_lengthscales import (
     LARGEST,
@@ -64,25 +64,27 @@ class WangDeFreitas(unknown.UnknownOptions):
         "bounds", "Algorithm 1; slice sampling without it; or the form that Ha et al. compare with"
     )
     kernel: KernelName = option("matern52", "matern52, matern32 or rbf; not for kappa")
-    lower: float | tuple[float, ...] = option(0.005, "least length-scale, or one an axis, in sides of the cube")
-    upper: float | tuple[float, ...] = option(1.0, "largest length-scale at first, or one an axis")
-    noise_variance: float = option(1e-4, "variance of the noise, taken as known, of the values as the model sees them")
+    lower: float | tuple[float, ...] = option(
+        0.005, "least length-scale, or one an axis, in sides of the cube", above=0
+    )
+    upper: float | tuple[float, ...] = option(1.0, "largest length-scale at first, or one an axis", above=0)
+    noise_variance: float = option(
+        1e-4, "variance of the noise, taken as known, of the values as the model sees them", above=0
+    )
     standardise: bool = option(True, "the model sees standardised values; else the values as they are")
-    t_sigma: float = option(1.0, "noise variances below which a step's variance counts as too low")
-    p: float = option(0.5, "what the largest bound is multiplied by in a cut")
-    c1: float = option(0.001, "least nu, times xi")
-    c2: float = option(1.0, "largest nu, times xi")
-    delta: float = option(0.1, "probability that the theorem's bounds may fail, in xi")
+    t_sigma: float = option(1.0, "noise variances below which a step's variance counts as too low", above=0)
+    p: float = option(0.5, "what the largest bound is multiplied by in a cut", above=0, below=1)
+    c1: float = option(0.001, "least nu, times xi", above=0)
+    c2: float = option(1.0, "largest nu, times xi", above=0)
+    delta: float = option(0.1, "probability that the theorem's bounds may fail, in xi", above=0, below=1)
     nu: Literal["one", "fitted"] = option("one", "nu before it is bounded: 1, or the most likely scale of the values")
     nu_rule: Literal["algorithm", "theorem"] = option("algorithm", "nu within [c1 xi, c2 xi], or nu^2")
-    kappa: float = option(unknown.KAPPA, "for kappa: standard deviations added to the mean")
-    least_std: float = option(0.1, "for kappa: the standard deviation that the next point must have")
-    prior: tuple[float, ...] = option(unknown.PRIOR, "for kappa: shape and rate of every Gamma prior")
+    kappa: float = option(unknown.KAPPA, "for kappa: standard deviations added to the mean", at_least=0)
+    least_std: float = option(0.1, "for kappa: the standard deviation that the next point must have", above=0)
+    prior: tuple[float, ...] = option(unknown.PRIOR, "for kappa: shape and rate of every Gamma prior", above=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive(self, "noise_variance", "t_sigma", "c1", "least_std")
-        require_probabilities(self, "p", "delta")
         if not self.c1 < self.c2 < math.inf:
             raise MethodError(f"c2 must be a number above c1, got c1={self.c1}, c2={self.c2}")
         axes = max(np.size(self.lower), np.size(self.upper))
