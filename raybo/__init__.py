@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         SpaceError,
         TrialError,
     )
-    from raybo.history import State, Trial
+    from raybo.events import State, Trial
     from raybo.objectives import Objective, objective, report_context
     from raybo.searcher import Searcher
     from raybo.space import Categorical, Float, Integer, Space
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _HOMES = {  # public names and where they live; loaded when first used, so that `import raybo` stays quick
     **dict.fromkeys(["Categorical", "Float", "Integer", "Space"], "raybo.space"),
     **dict.fromkeys(["Objective", "objective", "report_context"], "raybo.objectives"),
-    **dict.fromkeys(["State", "Trial"], "raybo.history"),
+    **dict.fromkeys(["State", "Trial"], "raybo.events"),
     "Searcher": "raybo.searcher",
     **dict.fromkeys(["Study", "load"], "raybo.study"),
     "tune": "raybo.engine.driver",

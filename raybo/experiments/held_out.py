@@ -21,8 +21,8 @@ import numpy as np
 from raybo.engine.resources import resources_of
 from raybo.engine.task import pickled, run_trial, unpickled
 from raybo.errors import JournalError
+from raybo.events import State, Trial
 from raybo.experiments.plan import HeldOut
-from raybo.history import State, Trial
 from raybo.objectives import Objective
 from raybo.space import Array
 from raybo.study import Study

@@ -9,11 +9,11 @@ from typing import cast
 import numpy as np
 
 from raybo.errors import MethodError
+from raybo.events import COUNTED, State, Trial
 from raybo.experiments.held_out import held_out_curve, read
 from raybo.experiments.model_error import kept_model_errors
 from raybo.experiments.plan import Curve, Measure, Problem
 from raybo.experiments.run import Run
-from raybo.history import COUNTED, State, Trial
 from raybo.space import Array
 from raybo.study import Study
 

@@ -13,7 +13,7 @@ import json
 import numpy as np
 
 from raybo.errors import JournalError
-from raybo.history import State, Trial
+from raybo.events import State, Trial
 from raybo.objectives import Objective
 from raybo.space import Array
 from raybo.study import Study

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from raybo.errors import MissingExtra
-from raybo.history import FAILURES, Event, Kind, Trial
+from raybo.events import FAILURES, Event, Kind, Trial
 from raybo.integrations.export import Exporter
 from raybo.study import Study
 

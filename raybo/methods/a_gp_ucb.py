@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.errors import MethodError
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.shared import unknown_hyperparameters as unknown
 from raybo.methods.shared.model import Fitted
 from raybo.methods.shared.options import option

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Proposal, Record, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal, Record
 from raybo.methods.shared.iterations import Iteration, Start, first_centre
 from raybo.methods.shared.options import option, require_counts, require_positive
 from raybo.space import Array

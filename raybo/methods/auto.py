@@ -21,7 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.shared.apart import taken
 from raybo.methods.shared.design import design_size, sobol_proposal
 from raybo.methods.shared.model import fitted

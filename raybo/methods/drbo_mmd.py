@@ -17,7 +17,8 @@ import numpy as np
 
 from raybo.acquisition import ContextConfidence
 from raybo.context import MmdBall, grid, histogram, mmd_radius
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.shared.options import option, require_counts
 from raybo.methods.shared.over_contexts import ContextOptions, Learned, explain_over_contexts, propose_over_contexts
 from raybo.space import Array

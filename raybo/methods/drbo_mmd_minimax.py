@@ -15,7 +15,8 @@ import numpy as np
 
 from raybo.acquisition import ContextConfidence
 from raybo.context import MinimaxApproximation
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.drbo_mmd import Ball, mmd_ball
 from raybo.methods.shared.options import option, require_counts
 from raybo.methods.shared.over_contexts import ContextOptions, Learned, explain_over_contexts, propose_over_contexts

@@ -20,7 +20,8 @@ from raybo.acquisition import (
     best_posterior_mean,
 )
 from raybo.errors import MethodError
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.shared.apart import taken
 from raybo.methods.shared.design import design_size, sobol_proposal
 from raybo.methods.shared.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values

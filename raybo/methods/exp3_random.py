@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.shared import unknown_hyperparameters as unknown
 from raybo.methods.shared.exp3 import next_turn
 

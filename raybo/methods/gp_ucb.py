@@ -17,7 +17,8 @@ from typing import Literal
 import numpy as np
 
 from raybo.acquisition import UpperConfidence
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.shared.apart import taken
 from raybo.methods.shared.design import sobol_proposal
 from raybo.methods.shared.model import Fitted, fitted

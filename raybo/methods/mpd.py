@@ -19,7 +19,8 @@ from scipy.special import ndtr
 
 from raybo.acquisition.gradient_information import DirectionCertainty, factor_of_gradient
 from raybo.errors import MethodError
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.shared.iterations import Iteration, explain, first_centre
 from raybo.methods.shared.local_search import LocalOptions, estimated, explore, last_theta, prediction, surrogate
 from raybo.methods.shared.options import option, require_positive

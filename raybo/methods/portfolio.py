@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Proposal, State, Tags
+from raybo.events import State, Tags
+from raybo.history import History, Proposal
 from raybo.methods.shared import unknown_hyperparameters as unknown
 from raybo.methods.shared.exp3 import ARMS, design_range, learning_rate, log_gain, probabilities, scaled
 from raybo.methods.shared.model import Fitted

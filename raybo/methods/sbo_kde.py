@@ -16,7 +16,8 @@ import numpy as np
 
 from raybo.acquisition import ContextConfidence
 from raybo.context import Expectation
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.shared.over_contexts import (
     SCREENED,
     DensityOptions,

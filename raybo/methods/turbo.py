@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from raybo.errors import MethodError
-from raybo.history import FAILURES, History, Proposal, Record, State, Tags
+from raybo.events import FAILURES, State, Tags
+from raybo.history import History, Proposal, Record
 from raybo.methods.shared.design import design_size
 from raybo.methods.shared.options import option, require_counts
 from raybo.methods.shared.refits import REFIT_SHARE

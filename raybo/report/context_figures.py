@@ -9,7 +9,8 @@ import numpy as np
 
 from raybo.context import Density, expected, fit_joint
 from raybo.errors import NumericalError
-from raybo.history import History, State, Trial
+from raybo.events import State, Trial
+from raybo.history import History
 from raybo.report.axes import Axis
 from raybo.report.panel import Panel
 from raybo.report.run_figures import hover

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raybo.errors import MissingExtra, RayboError
-from raybo.history import FAILURES, State
+from raybo.events import FAILURES, State
 from raybo.report.axes import Axis, axes_of, places_of
 from raybo.report.emulator import Emulator
 from raybo.report.importance import Importance, importance

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from raybo.history import FAILURES, State
+from raybo.events import FAILURES, State
 from raybo.report.axes import Axis, axes_of, places_of
 from raybo.report.emulator import Emulator
 from raybo.report.panel import Panel

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from raybo.history import State
+from raybo.events import State
 from raybo.report.axes import Axis, axes_of, places_of
 from raybo.report.emulator import CONDITIONED, Emulator
 from raybo.report.importance import Importance

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.history import FAILURES, Origin, State, Trial
+from raybo.events import FAILURES, Origin, State, Trial
 from raybo.report.panel import Panel
 from raybo.report.tables import config_line
 from raybo.report.theme import (

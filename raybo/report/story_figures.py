@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.history import Trial
+from raybo.events import Trial
 from raybo.methods.shared.exp3 import probabilities
 from raybo.report.axes import axes_of
 from raybo.report.context_figures import density, expected_and_lucky

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
-from raybo.history import FAILURES, State
+from raybo.events import FAILURES, State
 from raybo.report.tables import shown
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study

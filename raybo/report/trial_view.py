@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from raybo.errors import TrialError
-from raybo.history import FAILURES, Event, Kind, Trial
+from raybo.events import FAILURES, Event, Kind, Trial
 from raybo.report.tables import STYLES, shown
 from raybo.study import Study
 

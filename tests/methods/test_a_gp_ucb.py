@@ -9,7 +9,7 @@ import pytest
 
 from raybo import methods
 from raybo.errors import MethodError
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.methods.shared.model import fitted
 from raybo.methods.shared.shorter_lengthscales import candidates, divided, std_at_top
 from raybo.surrogate import GP, Observations, Standardised, uhe_model

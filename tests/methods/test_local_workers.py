@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from raybo.acquisition.look_ahead import OneShotLookAhead
-from raybo.history import Event, Kind, State
+from raybo.events import Event, Kind, State
 from raybo.methods import la_min_ucb, make
 from raybo.methods.shared.iterations import Iteration
 from raybo.searcher import Searcher

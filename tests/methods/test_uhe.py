@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.history import History, State
+from raybo.events import State
+from raybo.history import History
 from raybo.methods import make
 from raybo.methods.shared import unknown_hyperparameters as unknown
 from raybo.methods.shared.exp3 import design_range, learning_rate, probabilities

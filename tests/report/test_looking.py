@@ -12,7 +12,7 @@ from scipy.integrate import trapezoid
 
 import raybo
 from raybo.errors import TrialError
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.journal import Description, Journal, in_use
 from raybo.report.story_figures import stories
 from raybo.report.summary import best_trials, facts

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Record, State, Tags
+from raybo.events import State, Tags
+from raybo.history import History, Record
 from raybo.space import Array
 
 ARMS = 2

@@ -20,7 +20,8 @@ from typing import Literal
 
 import numpy as np
 
-from raybo.history import History, Proposal, Record, State, Tags
+from raybo.events import State, Tags
+from raybo.history import History, Proposal, Record
 from raybo.methods.shared.design import sobol_proposal
 from raybo.space import Array
 

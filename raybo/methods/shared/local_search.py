@@ -22,7 +22,8 @@ import numpy as np
 from raybo.acquisition import UpperConfidence
 from raybo.acquisition.protocols import Acquisition
 from raybo.errors import MethodError
-from raybo.history import History, State, Tags
+from raybo.events import State, Tags
+from raybo.history import History
 from raybo.methods.shared.apart import least_distance
 from raybo.methods.shared.iterations import Iteration, Start
 from raybo.methods.shared.options import option, require_counts, require_positive
