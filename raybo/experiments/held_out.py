@@ -102,8 +102,7 @@ def held_out_curve(study: Study) -> Array:  # (n,)
     if not kept.trials:
         return np.full(len(study.trials), np.nan)
     found = np.array([np.nan if value is None else value for value in kept.values])
-    worst = np.nanmin(found) if study.mode == "max" else np.nanmax(found)
-    found = np.where(np.isnan(found), worst, found)
+    found = np.where(np.isnan(found), study.goal.worst_of(found), found)
     standing = np.searchsorted(kept.trials, np.arange(len(study.trials)), side="right") - 1
     return np.asarray(found[np.maximum(standing, 0)])
 
@@ -111,7 +110,7 @@ def held_out_curve(study: Study) -> Array:  # (n,)
 def _is_better(study: Study, trial: Trial, best: Trial) -> bool:
     assert trial.value is not None
     assert best.value is not None
-    return trial.value > best.value if study.mode == "max" else trial.value < best.value
+    return study.goal.is_better(trial.value, best.value)
 
 
 def _file(study: Study) -> Path:

@@ -58,7 +58,7 @@ def journal_lines(study: Study) -> list[str]:
         {
             "op_code": CREATE_STUDY,
             "study_name": name,
-            "directions": [MAXIMISE if study.mode == "max" else MINIMISE],
+            "directions": [MAXIMISE if study.goal.larger_is_better else MINIMISE],
         },
         {"op_code": STUDY_SYSTEM, "study_id": 0, "system_attr": {"study:metric_names": [d.metric]}},
     ]
