@@ -50,7 +50,7 @@ class Goal:
         """Whether a value is strictly better than another."""
         return self.maximised(value) > self.maximised(than)
 
-    def gap(self, value: Value, best: float) -> Value:
+    def gap(self, value: Value, best: Value | float) -> Value:
         """By how much a value, or each of many, is worse than the best: a regret."""
         return self.maximised(best - value)
 

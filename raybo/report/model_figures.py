@@ -111,7 +111,7 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
         where = {"row": k // columns + 1, "col": k % columns + 1}
         colours = {
             "colorscale": SCALE,
-            "reversescale": study.mode == "min",
+            "reversescale": not study.goal.larger_is_better,
             "zmin": low,
             "zmax": high,
             "showscale": k == 0,

@@ -67,6 +67,7 @@ def _told(event: Event) -> tuple[str, str]:
     words = {
         Kind.ASKED: f"asked, after {1_000 * float(data.get('suggest_seconds', 0.0)):.1f} ms of thought",
         Kind.RETRIED: f"started again: {data.get('reason', '')}",
+        Kind.CONTEXT_OBSERVED: "observed its context",
     }.get(event.kind, str(event.kind))
     host = f"on {data['host']}" if data.get("host") else ""
     return at or f"event {event.number}", ", ".join(part for part in (words, attempt, seconds, host) if part)
