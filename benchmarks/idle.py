@@ -14,7 +14,7 @@ import raybo
 from benchmarks.figures import Figure, Figures, at_least, command
 from benchmarks.searches import unit_space
 from raybo.engine.connection import ray_for_study
-from raybo.history import Kind
+from raybo.events import Kind
 from raybo.study import Study
 
 QUICK = {"trials": 60}

@@ -20,7 +20,7 @@ import raybo
 from benchmarks.figures import Figure, Figures, at_most, command
 from raybo.engine.connection import ray_for_study
 from raybo.engine.plan import Status
-from raybo.history import Kind
+from raybo.events import Kind
 from raybo.study import Study
 
 QUICK = {"trials": 3_000}

@@ -14,7 +14,7 @@ import numpy as np
 
 import raybo
 from benchmarks.figures import Figure, Figures, command, missing
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.journal import Description
 from raybo.report import draw
 from raybo.searcher import Searcher

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
         SpaceError,
         TrialError,
     )
-    from raybo.history import State, Trial
+    from raybo.events import State, Trial
     from raybo.objectives import Objective, objective, report_context
+    from raybo.report.plots import plots
     from raybo.searcher import Searcher
     from raybo.space import Categorical, Float, Integer, Space
     from raybo.study import Study, load
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 _HOMES = {  # public names and where they live; loaded when first used, so that `import raybo` stays quick
     **dict.fromkeys(["Categorical", "Float", "Integer", "Space"], "raybo.space"),
     **dict.fromkeys(["Objective", "objective", "report_context"], "raybo.objectives"),
-    **dict.fromkeys(["State", "Trial"], "raybo.history"),
+    **dict.fromkeys(["State", "Trial"], "raybo.events"),
     "Searcher": "raybo.searcher",
+    "plots": "raybo.report.plots",
     **dict.fromkeys(["Study", "load"], "raybo.study"),
     "tune": "raybo.engine.driver",
     **dict.fromkeys(
@@ -73,6 +75,7 @@ __all__ = [
     "TrialError",
     "load",
     "objective",
+    "plots",
     "report_context",
     "tune",
 ]

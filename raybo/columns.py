@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from raybo.errors import MissingExtra
-from raybo.history import State, Trial
+from raybo.events import State, Trial
 from raybo.space import Categorical, Integer, Parameter, Space
 
 if TYPE_CHECKING:

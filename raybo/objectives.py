@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from raybo.errors import ObjectiveError, RayboError
-from raybo.history import Mode
+from raybo.goal import Mode
 from raybo.space import Space, context_space
 from raybo.words import convert, in_words, nearest
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from raybo.history import Kind
+from raybo.events import Kind
 from raybo.study import Study, searcher_of
 
 
@@ -32,13 +32,11 @@ def replay(study: Study) -> Iterator[Replayed]:
     searcher = searcher_of(study.description, study.space, study.context)
     ahead = iter(study.events)
     for asked in study.events:
-        if asked.kind is not Kind.ASKED or "origin" in asked.data["tags"]:
+        if asked.kind is not Kind.ASKED or asked.origin is not None:
             continue
-        while searcher.history.last_event < asked.data["seen"]:
+        while searcher.ledger.last_event < asked.data["seen"]:
             searcher.apply(next(ahead))
-        context = None
-        if study.context is not None and "context" in asked.data:
-            context = study.context.unpack(asked.data["context"])
-        again = searcher.propose(searcher.history, context)
-        differs = tuple(name for name in ("x", "tags") if again.data[name] != asked.data[name])
+        again = searcher.propose(searcher.history, asked.context_in(study.context))
+        same = {"x": again.data["x"] == asked.data["x"], "tags": again.data["tags"] == asked.data["tags"]}
+        differs = tuple(name for name, is_same in same.items() if not is_same)
         yield Replayed(cast(int, asked.trial), differs)

@@ -7,17 +7,18 @@ import math
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import IntEnum
 from typing import Any, cast
 
 import numpy as np
 
 from raybo import methods
-from raybo.best import best_trial
 from raybo.errors import MethodError, NumericalError, TrialError
-from raybo.history import Event, History, Kind, Mode, Origin, Proposal, Trial, advance
-from raybo.space import Space, context_data, context_space, read_context
+from raybo.events import Data, Event, Kind, Origin, Tags, Trial, planned, told_context
+from raybo.goal import Mode
+from raybo.history import History, Proposal
+from raybo.ledger import Ledger
+from raybo.space import Array, Row, Space, context_space
 from raybo.threads import limit_threads
 
 NO_CONTEXT = "its context is not known; it counts for its value, and is left out of what is learned about contexts"
@@ -67,9 +68,9 @@ class Searcher:
             raise MethodError(f"{method} needs a context; declare one beside the space, or use gp-ucb")
         self.mode: Mode = mode
         self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
-        sign = 1.0 if mode == "max" else -1.0
-        self.history = History(self.space.cube, sign, None if self.context is None else self.context.cube)
-        self.trials: list[Trial] = []
+        self.ledger = Ledger(self.space, mode, self.context)
+        self.history = self.ledger.history
+        self.trials = self.ledger.trials
         self._warned = False
         if trials is not None:
             self.plan(trials)
@@ -78,7 +79,7 @@ class Searcher:
         """Say how many trials the study means to run, in all."""
         if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1:
             raise MethodError(f"trials must be a whole number from 1, got {trials!r}")
-        return self.apply(Event(Kind.PLANNED, None, {"trials": int(trials)}))
+        return self.apply(planned(trials))
 
     def ask(self, context: Mapping[str, Any] | None = None) -> Trial:
         """The next trial to run; it is pending until told or failed.
@@ -121,7 +122,7 @@ class Searcher:
             TrialError: the value is not a finite number, or the context is not one that is declared.
         """
         number = len(self.trials)
-        told = {"value": finite(value, number), **self._read(context, number)}
+        told: Data = {"value": finite(value, number), **self._read(context, number)}
         self.apply(self.known(config))
         return self._end(number, Kind.TOLD, told)
 
@@ -135,7 +136,7 @@ class Searcher:
         Raises:
             TrialError: no trial has finished.
         """
-        return best_trial(self.trials, self.history)
+        return self.ledger.best
 
     def best_for(self, context: Mapping[str, Any]) -> Trial:
         """The finished trial with the best estimated value where the context is the given one; told as in `best`.
@@ -143,8 +144,7 @@ class Searcher:
         Raises:
             TrialError: no trial has finished, or the context is not one that is declared.
         """
-        c = np.array(told_context(self.context, context, "best_for")["c"])
-        return best_trial(self.trials, self.history, c)
+        return self.ledger.best_for(context)
 
     def explain(self, trial: Trial) -> str:
         """In a few words, why this trial was proposed."""
@@ -160,8 +160,9 @@ class Searcher:
             context: what the trial will meet, where that is known first.
         """
         number = len(history)
-        if met := self._read(context, number):
-            history = history.wanting(np.array(met["c"]))
+        known_first = self._read(context, number)
+        if known_first:
+            history = history.with_next_context(np.array(known_first["c"]))
         started = time.perf_counter()
         with limit_threads(1):
             try:
@@ -169,46 +170,52 @@ class Searcher:
             except NumericalError as error:  # the study goes on, and the tags say why this point
                 rng = self._stream(number, Stream.FALLBACK)
                 proposal = Proposal(rng.random(history.d), tags={"fallback": str(error)})
-        return self._asked(history, proposal, time.perf_counter() - started, met)
+        seconds = round(time.perf_counter() - started, 6)
+        x = self.space.snap(proposal.x[None, :])
+        return self._asked(history, x, self.space.rows(x)[0], proposal.tags, seconds, known_first)
 
-    def known(self, config: Mapping[str, Any]) -> Event:
-        """The event of asking for a configuration that the user names."""
-        accepted = self.space.accept(config)
-        proposal = Proposal(self.space.encode([accepted])[0], tags={"origin": Origin.ADDED})
-        event = self._asked(self.history, proposal, 0.0, {})
-        return replace(event, data={**event.data, "values": self.space.pack(accepted)})
+    def known(
+        self, config: Mapping[str, Any], origin: Origin = Origin.ADDED, source: Mapping[str, Any] | None = None
+    ) -> Event:
+        """The event of asking for a configuration that the user names.
+
+        Args:
+            config: that configuration.
+            origin: whether its value comes with it, or it is to be run.
+            source: further tags: where it is from.
+        Raises:
+            SpaceError: the configuration does not fit the space.
+        """
+        row = self.space.pack(config)
+        x = self.space.snap(self.space.points([row]))
+        return self._asked(self.history, x, row, {"origin": origin, **(source or {})}, 0.0, {})
 
     def apply(self, event: Event) -> Event:
         """Take in an event, new or from a journal; returns it with its number."""
-        if not event.number:
-            event = replace(event, number=self.history.last_event + 1)
-        self.history.apply(event)
-        advance(self.trials, event, self.space, self.context)
-        return event
+        return self.ledger.apply(event)
 
-    def _asked(self, history: History, proposal: Proposal, seconds: float, met: Mapping[str, Any]) -> Event:
-        x = self.space.snap(proposal.x[None, :])
-        data = {
+    def _asked(self, history: History, x: Array, row: Row, tags: Tags, seconds: float, known_first: Data) -> Event:
+        data: Data = {
             "x": x[0].tolist(),
-            "values": self.space.pack(self.space.decode(x)[0]),
-            "tags": json.loads(json.dumps(proposal.tags)),  # what a journal would give back, from the first moment
+            "values": row,
+            "tags": json.loads(json.dumps(tags)),  # what a journal would give back, from the first moment
             "seen": history.last_event,
-            "suggest_seconds": round(seconds, 6),
-            **met,
+            "suggest_seconds": seconds,
+            **known_first,
         }
         return Event(Kind.ASKED, len(history), data)
 
     def _stream(self, number: int, stream: Stream) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, stream)))
 
-    def _read(self, context: Mapping[str, Any] | None, number: int) -> dict[str, Any]:
+    def _read(self, context: Mapping[str, Any] | None, number: int) -> Data:
         """What an event of this trial holds of a context; nothing where none is given."""
         return {} if context is None else told_context(self.context, context, f"trial {number}")
 
     def _pending(self, trial: Trial | int) -> int:
         return self.history.require_pending(trial.number if isinstance(trial, Trial) else trial)
 
-    def _end(self, number: int, kind: Kind, data: Mapping[str, Any]) -> Trial:
+    def _end(self, number: int, kind: Kind, data: Data) -> Trial:
         self.apply(Event(kind, number, data))
         return self.trials[number]
 
@@ -235,21 +242,3 @@ def finite(value: object, number: int) -> float:
     if not is_finite:
         raise TrialError(f"trial {number}: a finite number is needed, got {value!r}; use fail() for such a trial")
     return float(value)
-
-
-def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -> dict[str, Any]:
-    """What an event holds of a context that a user tells.
-
-    Raises:
-        TrialError: none is declared, or this one is missing a value or rejected; begun with `who`.
-    """
-    if declared is None:
-        raise TrialError(f"{who}: a context was given, but none is declared; give context= beside the space")
-    if not isinstance(context, Mapping):
-        raise TrialError(f"{who}: a context is a dict, got {context!r}")
-    if unknown := [name for name in context if name not in declared.names]:
-        raise TrialError(f"{who}: {unknown[0]!r} is no declared context; there is {', '.join(declared.names)}")
-    reading = read_context(declared, context)
-    if reading.values is None:
-        raise TrialError(f"{who}: {reading.note or f'context {reading.missing[0]}: missing'}")
-    return context_data(declared, reading)

@@ -7,20 +7,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from raybo import journal, methods
-from raybo.best import best_trial
 from raybo.columns import to_dataframe
-from raybo.history import Event, History, Kind, Mode, State, Trial, advance
-from raybo.searcher import Searcher, explain, told_context
+from raybo.events import Event, State, Trial
+from raybo.goal import Mode
+from raybo.ledger import Ledger
+from raybo.searcher import Searcher, explain
 from raybo.space import Space
 
 if TYPE_CHECKING:
     import pandas
 
     from raybo.journal import Description
-    from raybo.report.plots import Plots
 
 
 class Study:
@@ -28,10 +26,14 @@ class Study:
 
     Attributes:
         trials: every trial, in the order of asking.
+        history: the same as the methods saw them.
         planned: how many trials the study means to run; None where nobody said.
         description: objective, metric, mode, method, options, seed.
+        mode: "max" or "min".
+        goal: which of two values is better.
         space: the search space.
         context: the space of the contexts; None where none is declared.
+        events: everything that has happened, in order.
         path: the journal; None where it was not kept.
     """
 
@@ -51,12 +53,13 @@ class Study:
         if context is None and description.context is not None:
             self.context = Space.from_json(description.context)
         self.mode: Mode = cast(Mode, description.mode)
-        self.trials: list[Trial] = []
-        self.planned: int | None = None
+        self._ledger = Ledger(self.space, self.mode, self.context)
         for event in self.events:
-            if event.kind is Kind.PLANNED:
-                self.planned = int(event.data["trials"])
-            advance(self.trials, event, self.space, self.context)
+            self._ledger.apply(event)
+        self.goal = self._ledger.goal
+        self.trials = self._ledger.trials
+        self.history = self._ledger.history
+        self.planned = self._ledger.planned
 
     @cached_property
     def best(self) -> Trial:
@@ -67,7 +70,7 @@ class Study:
         Raises:
             TrialError: no trial has finished yet.
         """
-        return best_trial(self.trials, self.history)
+        return self._ledger.best
 
     def best_for(self, context: Mapping[str, Any]) -> Trial:
         """The finished trial with the best estimated value where the context is the given one; see `Searcher.best`.
@@ -75,8 +78,7 @@ class Study:
         Raises:
             TrialError: no trial has finished yet, or the context is not one that is declared.
         """
-        c = np.array(told_context(self.context, context, "best_for")["c"])
-        return best_trial(self.trials, self.history, c)
+        return self._ledger.best_for(context)
 
     def explain(self, trial: Trial) -> str:
         """In a few words, why this trial was proposed."""
@@ -87,18 +89,9 @@ class Study:
         """The method with its options, which knows what its tags mean."""
         return methods.make(self.description.method, **self.description.options)
 
-    @cached_property
-    def history(self) -> History:
-        """The events as the methods saw them."""
-        sign = 1.0 if self.mode == "max" else -1.0
-        history = History(self.space.cube, sign, None if self.context is None else self.context.cube)
-        for event in self.events:
-            history.apply(event)
-        return history
-
     def count(self, *states: State) -> int:
         """How many trials are in any of the given states."""
-        return sum(trial.state in states for trial in self.trials)
+        return self._ledger.count(*states)
 
     def to_dataframe(self) -> pandas.DataFrame:
         """A row a trial: number, state, value, seconds, attempt, reason, and a typed column a parameter and a context.
@@ -109,19 +102,6 @@ class Study:
             MissingExtra: pandas is not installed.
         """
         return to_dataframe(self.trials, self.space, self.context)
-
-    @property
-    def plot(self) -> Plots:
-        """The study's figures, for a notebook: `study.plot.best_so_far()`, `study.plot.slices()`, ..."""
-        from raybo.report.plots import Plots
-
-        return Plots(self)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows: a heading, the best configuration and the best trials."""
-        from raybo.report.summary import summary
-
-        return summary(self)
 
     def __repr__(self) -> str:
         description = self.description

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from raybo.errors import JournalError, SpaceError
-from raybo.history import Event, Kind, Origin, State
+from raybo.events import Data, Event, Kind, Origin, State, told_context
 from raybo.journal import Description, Journal
-from raybo.searcher import finite, told_context
+from raybo.searcher import finite
 from raybo.space import Categorical, Config, Space
 from raybo.study import Study, load, searcher_of
 
@@ -102,18 +102,17 @@ def enter(path: Path, description: Description, space: Space, context: Space | N
         events: list[Event] = []
         for entry in known:
             origin = Origin.ENQUEUED if entry.value is None else Origin.ADDED
-            asked = searcher.known(entry.config)
-            tags = {**asked.data["tags"], "origin": origin, **entry.source}
-            if (identity := _identity(space, entry.config, tags)) in there:
+            asked = searcher.known(entry.config, origin, entry.source)
+            if (identity := _identity(space, entry.config, asked.data["tags"])) in there:
                 continue
             there.add(identity)
-            asked = searcher.apply(replace(asked, data={**asked.data, "tags": tags}))
+            asked = searcher.apply(asked)
             events.append(asked)
             if entry.value is not None:
-                met = {}
+                told: Data = {"value": entry.value}
                 if entry.context is not None and context is not None:
-                    met = told_context(context, entry.context, f"trial {asked.trial}")
-                events.append(searcher.apply(Event(Kind.TOLD, asked.trial, {"value": entry.value, **met})))
+                    told = {**told, **told_context(context, entry.context, f"trial {asked.trial}")}
+                events.append(searcher.apply(Event(Kind.TOLD, asked.trial, told)))
         opened.append(events)
     return sum(event.kind is Kind.ASKED for event in events)
 
@@ -160,7 +159,7 @@ def read_config(space: Space, texts: Mapping[str, str]) -> Config:
 
 def count_added(events: Sequence[Event]) -> int:
     """How many trials of a journal are results from elsewhere, which no study has run."""
-    return sum(event.kind is Kind.ASKED and event.data["tags"].get("origin") == Origin.ADDED for event in events)
+    return sum(event.kind is Kind.ASKED and event.origin is Origin.ADDED for event in events)
 
 
 def _identity(space: Space, config: Config, tags: Mapping[str, Any]) -> tuple[Any, ...]:

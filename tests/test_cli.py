@@ -19,8 +19,8 @@ import raybo
 from raybo import cli, experiments, methods
 from raybo.cli.arguments import default_storage
 from raybo.engine import driver
+from raybo.events import Event, Kind, State
 from raybo.experiments import Claim, Verdict
-from raybo.history import Event, Kind, State
 from raybo.journal import Description, Journal, read
 from raybo.study import Study
 

@@ -17,7 +17,8 @@ from raybo import methods
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.task import run_trial
 from raybo.errors import JournalError, MethodError, ObjectiveError, SpaceError, TrialError
-from raybo.history import Event, History, Kind, State
+from raybo.events import Event, Kind, State
+from raybo.history import History
 from raybo.journal import Description, Journal
 from raybo.report.tables import best_view, study_view
 from raybo.searcher import Searcher
@@ -132,7 +133,7 @@ def test_rows_of_contexts_are_those_of_points_and_unknown_ones_are_nan():
     history.apply(Event(Kind.TOLD, 2, {"value": 1.0, "c": [0.2], "context": [4.0]}))
     history.apply(Event(Kind.TOLD, 0, {"value": 1.0}))
     history.apply(Event(Kind.FAILED, 1, {"reason": "", "c": [0.7], "context": [14.0]}))
-    history.apply(Event(Kind.MET, 3, {"c": [0.3], "context": [6.0]}))
+    history.apply(Event(Kind.CONTEXT_OBSERVED, 3, {"c": [0.3], "context": [6.0]}))
     history.apply(Event(Kind.RETRIED, 3, {"reason": "lost", "attempt": 2}))
     np.testing.assert_array_equal(history.C, [[np.nan], [0.2]])
     np.testing.assert_array_equal(history.C_failed, [[0.7]])
@@ -143,10 +144,10 @@ def test_rows_of_contexts_are_those_of_points_and_unknown_ones_are_nan():
 
 def test_a_copy_keeps_what_is_wanted_and_a_history_without_contexts_has_none():
     history = History(SPACE.cube, 1.0, LOAD.cube)
-    wanting = history.wanting(np.array([0.25]))
-    assert history.wanted is None
-    np.testing.assert_array_equal(wanting.copy().wanted, [0.25])
-    assert wanting.wanting(None).wanted is None
+    wanting = history.with_next_context(np.array([0.25]))
+    assert history.next_context is None
+    np.testing.assert_array_equal(wanting.copy().next_context, [0.25])
+    assert wanting.with_next_context(None).next_context is None
     assert wanting.copy().context_cube is LOAD.cube
     plain = History(SPACE.cube)
     assert plain.context_cube is None
@@ -515,4 +516,4 @@ def test_a_trial_that_is_killed_keeps_the_context_that_it_reported(ray_session, 
     (trial,) = study.trials
     assert (trial.state, trial.context) == (State.LOST, {"load": 7.0})
     kinds = [event.kind for event in study.events]
-    assert kinds == [Kind.PLANNED, Kind.ASKED, Kind.MET, Kind.FAILED]
+    assert kinds == [Kind.PLANNED, Kind.ASKED, Kind.CONTEXT_OBSERVED, Kind.FAILED]

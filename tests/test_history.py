@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raybo.errors import TrialError
-from raybo.history import ENDS, Event, History, Kind, State, advance
+from raybo.events import ENDS, Event, Kind, State
+from raybo.history import History
+from raybo.ledger import Ledger
 from raybo.space import Float, Space
 
 SPACE = Space({"a": Float(0, 1), "b": Float(0, 2)})
@@ -123,10 +125,10 @@ def test_trials_follow_their_events():
         asked(1, (0.5, 0.5)),
         Event(Kind.FAILED, 1, {"reason": "gone", "kind": "lost", "attempt": 3}),
     ]
-    trials = []
+    ledger = Ledger(SPACE, "max")
     for event in events:
-        advance(trials, event, SPACE)
-    first, second = trials
+        ledger.apply(event)
+    first, second = ledger.trials
     assert (first.state, first.value, first.seconds, first.attempt) == (State.FINISHED, 3.0, 1.5, 2)
     assert first.reason == ""  # that it was retried is no fault of its end
     assert first.tags == {"why": "so"}

@@ -20,7 +20,7 @@ import pytest
 
 import raybo.journal
 from raybo.errors import JournalError, JournalInUse
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.journal import Description, Journal, describe, exists, in_use, lock, read
 from raybo.journal.schema import SCHEMA
 from raybo.space import Categorical, Float, Integer, Space

@@ -26,8 +26,8 @@ import pytest
 import raybo
 from raybo import methods
 from raybo.cli import cli, main
+from raybo.events import Kind
 from raybo.experiments.papers import find_experiments
-from raybo.history import Kind
 from raybo.journal.schema import TABLES
 from raybo.report.tables import shown
 from tests.imports import reduced, rooms

@@ -8,7 +8,7 @@ import pytest
 
 import raybo
 from raybo import methods
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.journal import Description
 from raybo.replay import replay
 from raybo.study import Study

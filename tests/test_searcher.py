@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raybo.errors import MethodError, NumericalError, RayboError, SpaceError, TrialError
-from raybo.history import Proposal, State
+from raybo.events import State
+from raybo.history import Proposal
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 

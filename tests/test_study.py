@@ -10,7 +10,7 @@ import pytest
 
 import raybo
 from raybo.errors import JournalError, MissingExtra, TrialError
-from raybo.history import Event, Kind, State
+from raybo.events import Event, Kind, State
 from raybo.journal import Description, Journal
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study import Study, load

@@ -9,7 +9,7 @@ import pytest
 import raybo
 from raybo import warm_start
 from raybo.errors import JournalError, SpaceError, TrialError
-from raybo.history import Event, Kind, State
+from raybo.events import Event, Kind, State
 from raybo.journal import Description, Journal
 from raybo.searcher import Searcher
 from raybo.space import Space

@@ -26,7 +26,7 @@ def conclude(console: Console, study: Study, path: Path) -> None:
         TrialError: it has no result.
     """
     from raybo.errors import TrialError
-    from raybo.history import COUNTED, FAILURES, Origin, State
+    from raybo.events import COUNTED, FAILURES, Origin, State
     from raybo.report.tables import best_view
 
     ended = study.count(*COUNTED)

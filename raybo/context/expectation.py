@@ -16,7 +16,8 @@ import numpy as np
 from raybo.context.density import Density
 from raybo.context.model import context_model, declared, joint_categorical, split_distances, with_context
 from raybo.errors import TrialError
-from raybo.history import History, State
+from raybo.events import State
+from raybo.history import History
 from raybo.space import Array
 from raybo.surrogate import GP, Observations, Standardised, fit_map
 from raybo.surrogate.blocks import blocks

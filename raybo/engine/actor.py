@@ -7,12 +7,12 @@ everything from the journal.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import ray
 
 from raybo.engine.loop import StudyLoop
 from raybo.engine.plan import Plan, Status
+from raybo.events import Data
 from raybo.objectives import Objective
 
 FAREWELL_SECONDS = 10.0  # a detached study answers so long after its end
@@ -81,7 +81,7 @@ class StudyActor:
         if self.study is not None:
             self.study.started(number, attempt, node)
 
-    async def met(self, number: int, attempt: int, data: dict[str, Any]) -> None:
-        """A trial has met a context, before it ends."""
+    async def context_observed(self, number: int, attempt: int, data: Data) -> None:
+        """A trial has observed its context, before it ends."""
         if self.study is not None:
-            self.study.met(number, attempt, data)
+            self.study.context_observed(number, attempt, data)

@@ -11,9 +11,10 @@ import ray
 
 from raybo.engine.lifecycle import Occurrence, Phase
 from raybo.engine.task import TRACEBACK_CHARACTERS
+from raybo.events import Data
 from raybo.words import first_line
 
-Outcome = tuple[Occurrence, dict[str, Any]]  # and the data of the event that records it
+Outcome = tuple[Occurrence, Data]  # and what the event that records it holds
 
 
 @dataclass
@@ -66,7 +67,7 @@ class Flight:
         try:
             return await (self._unless_gone() if on_cluster else self.task)
         except ray.exceptions.RayError as error:
-            if self._over_limit:
+            if self._over_limit and limit is not None:
                 reason = f"it ran longer than its limit of {limit:g} seconds"
                 return Occurrence.OVER_LIMIT, {"reason": reason, "seconds": limit}
             if self.reason:

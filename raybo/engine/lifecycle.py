@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from raybo.history import Kind
+from raybo.events import Kind
 
 
 class Phase(str, Enum):

@@ -14,17 +14,17 @@ from typing import Any, cast
 
 import ray
 
+from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
 from raybo.engine.lifecycle import Occurrence, Phase, Step, step
 from raybo.engine.nodes import GRACE_SECONDS, LOOK_SECONDS, Losses
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
 from raybo.engine.proposals import Proposals
-from raybo.engine.record import Record
 from raybo.engine.resources import workers_available
 from raybo.engine.task import trial_task
 from raybo.errors import RayError
-from raybo.history import Event, Kind, Origin, State
+from raybo.events import LOST, Data, Event, Kind, Origin, State
 from raybo.objectives import Objective
 
 SHARE_SECONDS = 0.002  # a result waits this long for the proposal that follows it, to be committed with it
@@ -46,11 +46,11 @@ class StudyLoop:
         self.objective = objective
         self.function = function
         self.pace = Pace(plan.workers, plan.fills)
-        self.record = Record(plan, objective, self.pace)
-        self.proposals = Proposals(self.record, self.pace)
+        self.log = EventLog(plan, objective, self.pace)
+        self.proposals = Proposals(self.log, self.pace)
         self.on_cluster = len(cast(Any, ray).nodes()) > 1 or plan.elastic
         # whether trials say that they begin, and which context they have met
-        self.listens = plan.trial_seconds is not None or self.on_cluster or self.record.searcher.context is not None
+        self.listens = plan.trial_seconds is not None or self.on_cluster or self.log.searcher.context is not None
         self.task = trial_task(objective, function)
         self.room = plan.workers
         self.reason = ""  # why the study stops before its end
@@ -78,13 +78,13 @@ class StudyLoop:
                     if slot.done():
                         del self.slots[index]
                         slot.result()
-            self.record.commit()
+            self.log.commit()
         finally:
             for running in [*self.slots.values(), watch, deadline]:
                 if running is not None:
                     running.cancel()
             self.proposals.close()
-            self.record.close()
+            self.log.close()
 
     def stop(self, reason: str) -> None:
         """Ask no more, and stop what runs."""
@@ -96,7 +96,7 @@ class StudyLoop:
     def status(self, after: int) -> Status:
         """The study now, with what happened to single trials after an event."""
         running = sum(flight.phase is Phase.RUNNING for flight in self.flights.values())
-        return self.record.status(min(running, self.room), self.reason, after)
+        return self.log.status(min(running, self.room), self.reason, after)
 
     def started(self, number: int, attempt: int, node: str) -> None:
         """A trial says that it begins, and where."""
@@ -104,23 +104,23 @@ class StudyLoop:
         if flight is not None and flight.attempt == attempt:
             flight.start(node)
 
-    def met(self, number: int, attempt: int, data: dict[str, Any]) -> None:
-        """A trial says which context it has met, before it ends."""
+    def context_observed(self, number: int, attempt: int, data: Data) -> None:
+        """A trial says which context it has observed, before it ends."""
         flight = self.flights.get(number)
         if flight is not None and flight.attempt == attempt:
-            self.record.commit_in_background(self.record.add(Event(Kind.MET, number, data)).number)
+            self.log.commit_in_background(self.log.add(Event(Kind.CONTEXT_OBSERVED, number, data)).number)
 
     def _take_up(self) -> None:
         """Find out what was in flight, and record that it was interrupted."""
-        for trial in self.record.searcher.trials:
+        for trial in self.log.searcher.trials:
             if trial.state is State.PENDING:
-                flight = Flight(attempt=trial.attempt, losses=self.record.losses.get(trial.number, 0))
+                flight = Flight(attempt=trial.attempt, losses=self.log.losses.get(trial.number, 0))
                 self.flights[trial.number] = flight
                 self.interrupted.append(trial.number)
                 if trial.origin is not Origin.ENQUEUED or trial.attempt > 1:  # else it has yet to begin
-                    data = {"reason": "the study was interrupted"}
-                    self._perform(trial.number, flight, step(Phase.WAITING, Occurrence.STUDY_LOST), data)
-        self.record.commit()
+                    following = step(Phase.WAITING, Occurrence.STUDY_LOST)
+                    self._perform(trial.number, flight, following, {"reason": "the study was interrupted"})
+        self.log.commit()
 
     # ---- room for trials
 
@@ -169,20 +169,22 @@ class StudyLoop:
         async with self.asking:
             if self.interrupted:
                 return self.interrupted.popleft()
-            if self.reason or self.record.has_asked_enough():
+            if self.reason or self.log.has_asked_enough():
                 return None
             asked = await self.proposals.take()
             if self.reason:
                 return None
-            number = cast(int, self.record.add(asked).trial)
+            number = cast(int, self.log.add(asked).trial)
             self.flights[number] = Flight()
-            self.record.commit()
+            self.log.commit()
             return number
 
     async def _carry(self, number: int) -> None:
         """Take a trial from its first submission to its end."""
         flight = self.flights[number]
         while True:
+            occurrence: Occurrence
+            data: Data
             if self.reason:
                 occurrence, data = Occurrence.STOPPED, {"reason": self.reason}
             else:
@@ -198,27 +200,27 @@ class StudyLoop:
 
     def _submit(self, number: int, flight: Flight) -> None:
         listener = (ray.get_runtime_context().current_actor, number, flight.attempt) if self.listens else None
-        flight.submit(self.task, self.record.searcher.trials[number].config, listener)
+        flight.submit(self.task, self.log.searcher.trials[number].config, listener)
 
     def _prepare(self) -> None:
         """Have ready, while trials run, what workers would wait for: the next trial in Ray's queue, or its proposal."""
         if self.pace.is_short():
             self._open_slots()
-        elif self.pace.is_hurried() and not (self.asking.locked() or self.record.has_asked_enough()):
+        elif self.pace.is_hurried() and not (self.asking.locked() or self.log.has_asked_enough()):
             self.proposals.prepare()
 
-    def _perform(self, number: int, flight: Flight, following: Step, data: dict[str, Any]) -> None:
+    def _perform(self, number: int, flight: Flight, following: Step, data: Data) -> None:
         flight.phase = following.phase
         if following.submit:
             flight.again()
             data = {**data, "losses": flight.losses}
         if following.phase is Phase.LOST:
-            data = {**data, "kind": "lost"}
+            data = {**data, "kind": LOST}
         assert following.record is not None
-        added = self.record.add(Event(following.record, number, {**data, "attempt": flight.attempt}))
+        added = self.log.add(Event(following.record, number, {**data, "attempt": flight.attempt}))
         if following.submit:
-            self.record.commit()
+            self.log.commit()
         if following.free:
             del self.flights[number]
             loop = asyncio.get_running_loop()
-            loop.call_later(SHARE_SECONDS, self.record.commit_in_background, added.number)
+            loop.call_later(SHARE_SECONDS, self.log.commit_in_background, added.number)

@@ -6,9 +6,9 @@ import asyncio
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+from raybo.engine.event_log import EventLog
 from raybo.engine.pace import Pace
-from raybo.engine.record import Record
-from raybo.history import Event
+from raybo.events import Event
 
 SWITCH_SECONDS = 0.0005  # the thread that proposes must not keep the event loop waiting for Python's usual 5 ms
 
@@ -17,12 +17,12 @@ class Proposals:
     """Makes a study's proposals, one at a time.
 
     Args:
-        record: what they are based on.
+        log: what they are based on.
         pace: by which they are made on the spot, or again.
     """
 
-    def __init__(self, record: Record, pace: Pace) -> None:
-        self.record = record
+    def __init__(self, log: EventLog, pace: Pace) -> None:
+        self.log = log
         self.pace = pace
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="propose")
         self.prepared: asyncio.Future[Event] | None = None
@@ -32,10 +32,10 @@ class Proposals:
         """The proposal that was prepared while trials ran, or a fresh one where a better best has come since."""
         prepared, self.prepared = self.prepared, None
         if prepared is None:
-            searcher = self.record.searcher
+            searcher = self.log.searcher
             return searcher.propose(searcher.history) if self.pace.is_instant() else await self._think()
         asked = await prepared
-        if asked.data["seen"] < self.record.improved and self.pace.is_replaceable():
+        if asked.data["seen"] < self.log.improved and self.pace.is_replaceable():
             return await self._think()
         return asked
 
@@ -49,5 +49,5 @@ class Proposals:
         self.thread.shutdown(wait=False)
 
     def _think(self) -> asyncio.Future[Event]:
-        searcher = self.record.searcher
+        searcher = self.log.searcher
         return asyncio.get_running_loop().run_in_executor(self.thread, searcher.propose, searcher.history.copy())

@@ -25,8 +25,9 @@ import numpy as np
 from raybo.engine.forks import part_with_forks
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.resources import resources_of
+from raybo.events import Data, context_data
 from raybo.objectives import LOADED_BY_PATH, Objective, reports_to
-from raybo.space import Config, Reading, Space, context_data, read_context
+from raybo.space import Config, Reading, Space, read_context
 from raybo.threads import limit_threads
 from raybo.words import in_words
 
@@ -49,13 +50,13 @@ def trial_task(objective: Objective, function: bytes) -> Any:
     settings, metric, context = dict(objective.settings), objective.metric, objective.context
     threads = max(1, int(objective.num_cpus))
 
-    def trial(config: Config, listener: tuple[Any, int, int] | None) -> tuple[Occurrence, dict[str, Any]]:
+    def trial(config: Config, listener: tuple[Any, int, int] | None) -> tuple[Occurrence, Data]:
         part_with_forks()
         send = None
         if listener is not None:  # the limit counts from here, not from when the trial was submitted
             actor, number, attempt = listener
             actor.started.remote(number, attempt, ray.get_runtime_context().get_node_id())
-            send = partial(actor.met.remote, number, attempt)
+            send = partial(actor.context_observed.remote, number, attempt)
         return run_trial(unpickled(function), config, settings, metric, threads, context, send)
 
     return ray.remote(max_retries=0, **resources_of(objective))(trial)
@@ -68,8 +69,8 @@ def run_trial(
     metric: str,
     threads: int,
     context: Space | None = None,
-    send: Callable[[dict[str, Any]], None] | None = None,
-) -> tuple[Occurrence, dict[str, Any]]:
+    send: Callable[[Data], None] | None = None,
+) -> tuple[Occurrence, Data]:
     """Run the objective once.
 
     Args:
@@ -83,7 +84,7 @@ def run_trial(
     Returns:
         what happened, and the data of the event that records it.
     """
-    data: dict[str, Any] = {
+    data: Data = {
         "host": socket.gethostname(),
         "started": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
     }
@@ -104,9 +105,9 @@ def run_trial(
             met |= {name: result[name] for name in context.names if name in result}
             others = {name: other for name, other in others.items() if name not in context.names}
     except BaseException as error:  # noqa: BLE001  # SystemExit too: whatever the objective raises is its result
-        told = _read_context(context, met) if met else {}
+        told = _read_context(context, met) if met else Data()
         return Occurrence.RAISED, {**data, "seconds": _since(begun), **told, **_described(error)}
-    data |= {"seconds": _since(begun), **_read_context(context, met)}
+    data = {**data, "seconds": _since(begun), **_read_context(context, met)}
     if others:
         data["metrics"] = others
     if value is None:
@@ -180,7 +181,7 @@ def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, 
     return float(result), "", others
 
 
-def _read_context(context: Space | None, met: Mapping[str, Any]) -> dict[str, Any]:
+def _read_context(context: Space | None, met: Mapping[str, Any]) -> Data:
     """What an event holds of the context that a trial reported."""
     if context is None:
         return {}
@@ -190,11 +191,10 @@ def _read_context(context: Space | None, met: Mapping[str, Any]) -> dict[str, An
         reading = Reading(note=f"the context cannot be read: {type(error).__name__}")
     if reading.note:
         reading = replace(reading, note=" ".join(reading.note.split())[:NOTE_CHARACTERS])
-    missing = {"context_missing": list(reading.missing)} if reading.missing else {}
-    return {**context_data(context, reading), **missing}
+    return context_data(context, reading)
 
 
-def _described(error: BaseException) -> dict[str, Any]:
+def _described(error: BaseException) -> Data:
     reason = in_words(error)[:REASON_CHARACTERS]
     # the first frame is this file's; the user's job begins below it
     with contextlib.suppress(Exception):  # an exception may fail even to print itself

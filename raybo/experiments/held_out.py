@@ -21,8 +21,8 @@ import numpy as np
 from raybo.engine.resources import resources_of
 from raybo.engine.task import pickled, run_trial, unpickled
 from raybo.errors import JournalError
+from raybo.events import State, Trial
 from raybo.experiments.plan import HeldOut
-from raybo.history import State, Trial
 from raybo.methods.story import Recommends
 from raybo.objectives import Objective
 from raybo.space import Array
@@ -105,8 +105,7 @@ def held_out_curve(study: Study) -> Array:  # (n,)
     if not kept.trials:
         return np.full(len(study.trials), np.nan)
     found = np.array([np.nan if value is None else value for value in kept.values])
-    worst = np.nanmin(found) if study.mode == "max" else np.nanmax(found)
-    found = np.where(np.isnan(found), worst, found)
+    found = np.where(np.isnan(found), study.goal.worst_of(found), found)
     standing = np.searchsorted(kept.trials, np.arange(len(study.trials)), side="right") - 1
     return np.asarray(found[np.maximum(standing, 0)])
 
@@ -114,7 +113,7 @@ def held_out_curve(study: Study) -> Array:  # (n,)
 def _is_better(study: Study, trial: Trial, best: Trial) -> bool:
     assert trial.value is not None
     assert best.value is not None
-    return trial.value > best.value if study.mode == "max" else trial.value < best.value
+    return study.goal.is_better(trial.value, best.value)
 
 
 def _file(study: Study) -> Path:

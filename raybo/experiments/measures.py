@@ -9,11 +9,11 @@ from typing import cast
 import numpy as np
 
 from raybo.errors import MethodError
+from raybo.events import COUNTED, State, Trial
 from raybo.experiments.held_out import held_out_curve, read
 from raybo.experiments.model_error import kept_model_errors
 from raybo.experiments.plan import Curve, Measure, Problem
 from raybo.experiments.run import Run
-from raybo.history import COUNTED, State, Trial
 from raybo.space import Array
 from raybo.study import Study
 
@@ -32,8 +32,7 @@ def values(study: Study, metric: str | None = None) -> Array:  # (n,)
     found = np.array([value_of(trial, metric) for trial in ended], dtype=np.float64)
     if np.isnan(found).all():
         return found
-    worst = np.nanmin(found) if study.mode == "max" else np.nanmax(found)
-    return cast(Array, np.where(np.isnan(found), worst, found))
+    return cast(Array, np.where(np.isnan(found), study.goal.worst_of(found), found))
 
 
 def value_of(trial: Trial, metric: str | None) -> float:
@@ -53,8 +52,8 @@ def optimum(problem: Problem, studies: Mapping[Run, Study]) -> float:
         for run, study in studies.items()
         if run.problem == problem and study.count(State.FINISHED)
     ]
-    extreme = np.max if _mode(problem, studies) == "max" else np.min
-    return float(extreme(np.concatenate(found)))
+    goal = next(study.goal for run, study in studies.items() if run.problem == problem)
+    return goal.best_of(np.concatenate(found))
 
 
 def curve(kind: Curve, study: Study, problem: Problem, best_possible: float) -> Array:  # (n,) or (n - initial,)
@@ -62,17 +61,16 @@ def curve(kind: Curve, study: Study, problem: Problem, best_possible: float) -> 
 
     Cumulative regret leaves the initial design out.
     """
-    improving = np.maximum.accumulate if study.mode == "max" else np.minimum.accumulate
     if kind == "held_out":
         return held_out_curve(study)
     if kind == "best_held_out":
-        return cast(Array, improving(held_out_curve(study)))
+        return study.goal.best_so_far(held_out_curve(study))
     if kind == "model_error":
         return kept_model_errors(study)
     found = values(study, problem.metric)
     if kind == "best_value":
-        return cast(Array, improving(found))
-    regret = best_possible - found if study.mode == "max" else found - best_possible
+        return study.goal.best_so_far(found)
+    regret = study.goal.gap(found, best_possible)
     if kind == "simple_regret":
         return np.minimum.accumulate(regret)
     return np.cumsum(regret[problem.initial :])
@@ -96,8 +94,7 @@ def measure(kind: Measure, study: Study, problem: Problem, best_possible: float)
     if kind == "cumulative_regret":
         return float(curve("cumulative_regret", study, problem, best_possible)[-1])
     if kind == "recommended_regret":
-        recommended = value_of(study.best, problem.metric)
-        return best_possible - recommended if study.mode == "max" else recommended - best_possible
+        return study.goal.gap(value_of(study.best, problem.metric), best_possible)
     if kind == "final_held_out":
         last = read(study).last
         return float("nan") if last is None else last
@@ -107,7 +104,3 @@ def measure(kind: Measure, study: Study, problem: Problem, best_possible: float)
             return float(best.mean())
         return float(best[max(0, round(EARLY_SHARE * len(best)) - 1)] if kind == "early_held_out" else best[-1])
     return float(sum(trial.suggest_seconds for trial in study.trials))
-
-
-def _mode(problem: Problem, studies: Mapping[Run, Study]) -> str:
-    return next(study.mode for run, study in studies.items() if run.problem == problem)

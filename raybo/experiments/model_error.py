@@ -13,7 +13,7 @@ import json
 import numpy as np
 
 from raybo.errors import JournalError
-from raybo.history import State
+from raybo.events import State
 from raybo.methods.story import Fits
 from raybo.objectives import Objective
 from raybo.space import Array

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import raybo
+from raybo.events import COUNTED
 from raybo.experiments.held_out import evaluate
 from raybo.experiments.model_error import keep_model_errors
 from raybo.experiments.plan import Entry, Experiment, Problem
-from raybo.history import COUNTED
 from raybo.objectives import Objective, load_objective
 from raybo.study import Study
 

@@ -16,6 +16,7 @@ import numpy as np
 from raybo.experiments.measures import GREATER_IS_BETTER, measure, optimum
 from raybo.experiments.plan import Claim, Experiment
 from raybo.experiments.run import Run
+from raybo.goal import Goal
 from raybo.study import Study
 
 LEVEL = 0.05
@@ -63,7 +64,7 @@ def judge(experiment: Experiment, studies: Mapping[Run, Study]) -> list[Verdict]
             a, b = sides[claim.better], sides[claim.worse]
             differences = claim.factor * b - a
             if claim.measure in GREATER_IS_BETTER:
-                differences = a - b if _maximises(problem.name, studies) else b - a
+                differences = _goal(problem.name, studies).gap(b, a)
             p_holds, p_fails = paired_test(differences)
             verdicts.append(
                 Verdict(claim, problem.name, float(np.median(a)), float(np.median(b)), p_holds, p_fails, len(a))
@@ -80,5 +81,5 @@ def paired_test(differences: np.ndarray) -> tuple[float, float]:
     return tuple(float(wilcoxon(differences, alternative=side).pvalue) for side in ("greater", "less"))  # type: ignore[return-value]
 
 
-def _maximises(problem: str, studies: Mapping[Run, Study]) -> bool:
-    return next(study.mode for run, study in studies.items() if run.problem.name == problem) == "max"
+def _goal(problem: str, studies: Mapping[Run, Study]) -> Goal:
+    return next(study.goal for run, study in studies.items() if run.problem.name == problem)

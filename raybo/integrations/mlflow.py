@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from raybo.errors import MissingExtra
-from raybo.history import COUNTED, ENDS, Event, Kind, State, Trial
+from raybo.events import COUNTED, ENDS, Event, Kind, State, Trial
 from raybo.integrations.export import Exporter, described
 from raybo.study import Study
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from raybo.errors import RayboError
-from raybo.history import Event, Kind, State, Trial
+from raybo.events import Event, Kind, State, Trial
 from raybo.integrations.export import Exporter, described
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
@@ -58,7 +58,7 @@ def journal_lines(study: Study) -> list[str]:
         {
             "op_code": CREATE_STUDY,
             "study_name": name,
-            "directions": [MAXIMISE if study.mode == "max" else MINIMISE],
+            "directions": [MAXIMISE if study.goal.larger_is_better else MINIMISE],
         },
         {"op_code": STUDY_SYSTEM, "study_id": 0, "system_attr": {"study:metric_names": [d.metric]}},
     ]
@@ -94,7 +94,7 @@ def _operations(study: Study, event: Event, trial: Trial, why: str) -> list[dict
         ]
     if event.kind is Kind.RETRIED:
         return [_attribute(trial, "attempt", event.data["attempt"]), _attribute(trial, "reason", event.data["reason"])]
-    if event.kind is Kind.MET:
+    if event.kind is Kind.CONTEXT_OBSERVED:
         return []
     known: dict[str, Any] = {"seconds": event.data.get("seconds"), "reason": event.data.get("reason")}
     known |= {key: event.data.get(key) for key in KEPT}

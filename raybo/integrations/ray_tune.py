@@ -17,7 +17,8 @@ import numpy as np
 
 from raybo import methods
 from raybo.errors import JournalError, MethodError, MissingExtra, RayboError
-from raybo.history import Event, Kind, Mode, Origin, State
+from raybo.events import Event, Kind, Origin, State
+from raybo.goal import Mode
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
 from raybo.integrations.tune_results import ended, is_finite, read_end
 from raybo.integrations.tune_state import SavedSearch
@@ -161,7 +162,7 @@ class RayboSearch(Searcher):
         if self._points:
             point, *rest = self._points
             config = whole(asker.space, nested(asker.space, point), self._bases())
-            event = self._apply(_tagged(asker.known(config), Origin.ENQUEUED))
+            event = self._apply(asker.known(config, Origin.ENQUEUED))
             self._points = rest
         else:
             event = self._apply(asker.propose(asker.history))
@@ -389,7 +390,3 @@ class RayboSearch(Searcher):
 
 def _space_of(given: Space | Mapping[str, Any]) -> Space:
     return given if isinstance(given, Space) else Space.from_tune(given)
-
-
-def _tagged(event: Event, origin: Origin) -> Event:
-    return replace(event, data={**event.data, "tags": {**event.data["tags"], "origin": origin}})

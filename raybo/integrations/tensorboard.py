@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from raybo.errors import MissingExtra
-from raybo.history import FAILURES, Event, Kind, Trial
+from raybo.events import FAILURES, Event, Kind, Trial
 from raybo.integrations.export import Exporter
 from raybo.study import Study
 
@@ -36,8 +36,7 @@ def tensorboard_exporter(destination: str) -> Exporter:
                 assert event.trial is not None
                 trial = study.trials[event.trial]
                 if trial.value is not None:
-                    better = max if study.mode == "max" else min
-                    best = trial.value if best is None else better(best, trial.value)
+                    best = trial.value if best is None else study.goal.best_of([best, trial.value])
                 _write(writer, study, trial, event, best)
         seen = study.events[-1].number if study.events else 0
         writer.flush()

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from raybo import journal
 from raybo.errors import JournalError
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.journal import Description, Journal
 
 LUGGAGE = "raybo_luggage"  # the directory that travels with a job; on the cluster, it is on the path of Python modules

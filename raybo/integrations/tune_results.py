@@ -21,9 +21,9 @@ from typing import Any, cast
 import numpy as np
 
 from raybo.errors import TrialError
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind, context_data
 from raybo.searcher import finite
-from raybo.space import Space, context_data, read_context
+from raybo.space import Space, read_context
 
 
 def is_finite(value: object) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from raybo.errors import JournalError
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.space import Space, object_from_json, object_to_json
 
 FORMAT = 1

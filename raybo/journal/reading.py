@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from raybo.errors import JournalError
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.journal.description import Description
 from raybo.journal.schema import APPLICATION, SCHEMA, translated
 

@@ -12,7 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from raybo.errors import JournalError
-from raybo.history import Event
+from raybo.events import Event
 from raybo.journal import lock
 from raybo.journal.description import Description, as_text
 from raybo.journal.reading import describe, exists, read

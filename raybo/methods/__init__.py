@@ -23,7 +23,8 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from raybo.errors import MethodError
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.options import read
 from raybo.words import nearest
 

@@ -6,7 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.space import LARGEST_DIMENSION, Array, scrambled_sobol
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from raybo.acquisition import Average, LogAverage
 from raybo.acquisition.protocols import Acquisition
-from raybo.history import History, Tags
+from raybo.events import Tags
+from raybo.history import History
 from raybo.methods.hyperparameters import Hyperparameters, fixed_values, with_fixed
 from raybo.methods.refits import REFIT_SHARE, is_kept, last_estimate, starts_of_fit
 from raybo.space import Array

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from raybo.history import Tags, Trial
+from raybo.events import Tags, Trial
 from raybo.space import Array
 
 Look: TypeAlias = Literal["followed", "stands", "limit", "measured", "moves", "marks"]

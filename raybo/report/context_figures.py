@@ -9,7 +9,7 @@ import numpy as np
 
 from raybo.context import Density, expected, fit_joint
 from raybo.errors import NumericalError
-from raybo.history import History, State, Trial
+from raybo.events import State, Trial
 from raybo.report.axes import Axis
 from raybo.report.panel import Panel
 from raybo.report.run_figures import hover
@@ -106,7 +106,7 @@ def expected_and_lucky(study: Study) -> Panel | None:
     if study.context is None or history.context_cube is None or len(known) < 5:
         return None
     try:
-        middle, low, high = _expectations(history, known)
+        middle, low, high = _expectations(study, known)
     except NumericalError:
         return None
     go = plotly()
@@ -135,10 +135,9 @@ def expected_and_lucky(study: Study) -> Panel | None:
     ends = [float(min(values.min(), middle.min())), float(max(values.max(), middle.max()))]
     line = {"color": "#9aa1a9", "width": 1, "dash": "dot"}
     fig.add_trace(go.Scatter(x=ends, y=ends, mode="lines", line=line, name="as expected", hoverinfo="skip"))
-    sign = history.sign
-    lucky, numbers = int(np.argmax(sign * values)), [trial.number for trial in known]
+    lucky, numbers = int(study.goal.best_first(values)[0]), [trial.number for trial in known]
     chosen = study.best.number  # estimated as here, from other atoms: near ties may come out another way
-    steady = numbers.index(chosen) if chosen in numbers else int(np.argmax(sign * middle))
+    steady = numbers.index(chosen) if chosen in numbers else int(study.goal.best_first(middle)[0])
     for name, which, symbol, colour in (
         ("best value measured", lucky, "triangle-up", RED),
         ("best expectation", steady, "star", ORANGE),
@@ -168,13 +167,14 @@ def expected_and_lucky(study: Study) -> Panel | None:
     return Panel("expected", "Expected and lucky", caption, fig)
 
 
-def _expectations(history: History, trials: Sequence[Trial]) -> tuple[Array, Array, Array]:  # (n,) each
+def _expectations(study: Study, trials: Sequence[Trial]) -> tuple[Array, Array, Array]:  # (n,) each
     """What is expected of the trials' configurations over all contexts, and a standard deviation to both sides."""
+    history = study.history
     assert history.context_cube is not None
     rng = np.random.default_rng(SEED)
     law = Density.of(history.contexts, history.context_cube)
     joint = fit_joint(history, law, rng)
     atoms, p = law.atoms(ATOMS, rng)
     mean, std = expected(joint.gp, np.array([history.records[trial.number].x for trial in trials]), atoms, p)
-    middle, low, high = (history.sign * joint.outputs.invert(z) for z in (mean, mean - std, mean + std))
+    middle, low, high = (study.goal.value_of(joint.outputs.invert(z)) for z in (mean, mean - std, mean + std))
     return middle, low, high

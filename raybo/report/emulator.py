@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.errors import NumericalError
+from raybo.goal import Goal
 from raybo.history import History
 from raybo.space import Array
 from raybo.study import Study
@@ -30,12 +31,14 @@ class Emulator:
     Attributes:
         gp: conditioned on finished trials, in the units of `outputs`.
         outputs: from maximised values to those units.
+        goal: the study's, from values back to the user's sign.
         history: the study's, in the cube.
         best: (d,), the best finished trial's point.
     """
 
     gp: GP
     outputs: Outputs
+    goal: Goal
     history: History
     best: Array
 
@@ -53,15 +56,14 @@ class Emulator:
             gp = GP.of(observations, model, fit_map(observations, model))
         except NumericalError:
             return None
-        return cls(gp, outputs, history, history.records[study.best.number].x)
+        return cls(gp, outputs, study.goal, history, history.records[study.best.number].x)
 
     def band(self, X: Array) -> tuple[Array, Array, Array]:  # (m, d) -> (m,), (m,), (m,)
         """Median of f at the rows of X, and the ends of the band that holds it four times in five; user's units."""
         mean, var = self.gp.posterior(X)
         half = BAND_SDS * np.sqrt(var)
-        sign = self.history.sign
-        middle, low, high = (sign * self.outputs.invert(z) for z in (mean, mean - half, mean + half))
-        return (middle, low, high) if sign > 0 else (middle, high, low)
+        middle, one, other = (self.goal.value_of(self.outputs.invert(z)) for z in (mean, mean - half, mean + half))
+        return middle, np.minimum(one, other), np.maximum(one, other)
 
     @property
     def explained(self) -> float:

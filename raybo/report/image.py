@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from raybo.errors import MissingExtra, RayboError
-from raybo.history import FAILURES, State
+from raybo.events import FAILURES, State
 from raybo.report.axes import Axis, axes_of, places_of
 from raybo.report.emulator import Emulator
 from raybo.report.importance import Importance, importance
-from raybo.report.run_figures import running_best, value_range
+from raybo.report.run_figures import value_range
 from raybo.report.theme import BLUE, GREY, LIGHT, ORANGE, RED, SCALE
 from raybo.study import Study
 
@@ -81,7 +81,7 @@ def _best_so_far(study: Study, plot: Axes) -> None:
         plot.set_yscale("log")
     plot.plot(numbers, values, ".", color=BLUE, alpha=0.6, label="trial")
     if done:
-        line = running_best(values, study.mode)
+        line = study.goal.best_so_far(values)
         plot.step([*numbers, len(study.trials) - 1], [*line, line[-1]], where="post", color=ORANGE, label="best so far")
     failed = [trial.number for trial in study.trials if trial.state in FAILURES]
     ends = (10.0**low, 10.0**high) if is_log else (low, high)
@@ -139,11 +139,12 @@ def _map(study: Study, emulator: Emulator, found: Importance, plot: Axes) -> Non
     X = np.repeat(emulator.best[None, :], len(u) * len(v), axis=0)
     X[:, a.index], X[:, b.index] = np.tile(u, len(v)), np.repeat(v, len(u))
     z = emulator.band(X)[0].reshape(len(v), len(u))
-    colours: Any = LinearSegmentedColormap.from_list("raybo", SCALE)
+    scale: Any = LinearSegmentedColormap.from_list("raybo", SCALE)
+    colours = scale if study.goal.larger_is_better else scale.reversed()
     if a.is_stepped or b.is_stepped:
-        drawn: Any = plot.pcolormesh(x, y, z, cmap=colours if study.mode == "max" else colours.reversed())
+        drawn: Any = plot.pcolormesh(x, y, z, cmap=colours)
     else:
-        drawn = plot.contourf(x, y, z, levels=14, cmap=colours if study.mode == "max" else colours.reversed())
+        drawn = plot.contourf(x, y, z, levels=14, cmap=colours)
     figure: Any = plot.figure
     figure.colorbar(drawn, ax=plot, label=study.description.metric)
     done = places_of(study, [trial for trial in study.trials if trial.state is State.FINISHED])

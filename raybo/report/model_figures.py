@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from raybo.history import FAILURES, State
+from raybo.events import FAILURES, State
 from raybo.report.axes import Axis, axes_of, places_of
 from raybo.report.emulator import Emulator
 from raybo.report.panel import Panel
@@ -111,7 +111,7 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
         where = {"row": k // columns + 1, "col": k % columns + 1}
         colours = {
             "colorscale": SCALE,
-            "reversescale": study.mode == "min",
+            "reversescale": not study.goal.larger_is_better,
             "zmin": low,
             "zmax": high,
             "showscale": k == 0,

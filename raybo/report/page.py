@@ -9,7 +9,7 @@ from pathlib import Path
 from raybo.errors import RayboError
 from raybo.report.figures import panels
 from raybo.report.panel import Panel
-from raybo.report.summary import best_configuration, best_trials, facts, failures, wanted
+from raybo.report.summary import asked_for, best_configuration, best_trials, facts, failures
 from raybo.report.theme import FONT, plotly
 from raybo.study import Study
 
@@ -84,7 +84,7 @@ def page(study: Study, made: Sequence[Panel]) -> str:
 {facts(study)}
 <div class="tables">
 {best_configuration(study)}
-{wanted(study)}
+{asked_for(study)}
 </div>
 {failures(study)}
 {figures}

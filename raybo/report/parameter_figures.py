@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from raybo.history import State
+from raybo.events import State
 from raybo.report.axes import Axis, axes_of, places_of
 from raybo.report.emulator import CONDITIONED, Emulator
 from raybo.report.importance import Importance
@@ -70,7 +70,7 @@ def parallel(study: Study, order: list[int]) -> Panel | None:
     axes = [axes_of(study)[i] for i in order[:LINES]]
     values = np.array([trial.value for trial in done], dtype=np.float64)
     # the best lines are drawn last, above the others
-    rank = np.argsort(values if study.mode == "max" else -values, kind="stable")
+    rank = np.argsort(study.goal.maximised(values), kind="stable")
     places = places_of(study, done)[rank]
     low, high, is_log, _ = value_range(study, values)
     shown = (np.log10(values) if is_log else values)[rank]
@@ -84,7 +84,7 @@ def parallel(study: Study, order: list[int]) -> Panel | None:
             line={
                 "color": shown,
                 "colorscale": SCALE,
-                "reversescale": study.mode == "min",
+                "reversescale": not study.goal.larger_is_better,
             },
             dimensions=dimensions,
             labelangle=-18 if len(axes) > 6 else 0,

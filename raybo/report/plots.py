@@ -1,4 +1,4 @@
-"""A study's figures one by one, as a notebook asks for them: `study.plot.slices()`."""
+"""A study in a notebook: its best trials as a table, and its figures one by one, `raybo.plots(study).slices()`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from raybo.report.emulator import LEAST_TRIALS, Emulator
 from raybo.report.importance import Importance, importance
 from raybo.report.panel import Panel
 from raybo.report.story_figures import stories
+from raybo.report.summary import summary
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -18,8 +19,13 @@ if TYPE_CHECKING:
     from raybo.study import Study
 
 
+def plots(study: Study) -> Plots:
+    """What a notebook shows of a study: a table of its best trials, and each figure when it is asked for."""
+    return Plots(study)
+
+
 class Plots:
-    """The figures of a study as plotly shows them; the surrogate is fitted once.
+    """The figures of a study as plotly shows them; the surrogate is fitted once. Itself it shows as a table.
 
     Every function returns a `plotly.graph_objects.Figure`, and raises TrialError where the figure does not apply to the
     study, MissingExtra where plotly is not installed.
@@ -27,6 +33,10 @@ class Plots:
 
     def __init__(self, study: Study) -> None:
         self._study = study
+
+    def _repr_html_(self) -> str:
+        """A line about the study, and its best trials."""
+        return summary(self._study)
 
     def best_so_far(self) -> go.Figure:
         """Every value, the best of them so far, and where trials failed."""

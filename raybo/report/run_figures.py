@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.history import FAILURES, Origin, State, Trial
+from raybo.events import FAILURES, Origin, State, Trial
 from raybo.report.panel import Panel
 from raybo.report.tables import config_line
 from raybo.report.theme import (
@@ -55,7 +55,7 @@ def best_so_far(study: Study) -> Panel | None:
                 )
             )
     if done:
-        best = running_best(values, study.mode)
+        best = study.goal.best_so_far(values)
         fig.add_trace(
             go.Scatter(
                 x=[*(trial.number for trial in done), len(study.trials) - 1],
@@ -166,11 +166,6 @@ def suggestions(study: Study) -> Panel | None:
     return Panel("suggestions", "Time of a suggestion", caption, fig)
 
 
-def running_best(values: Array, mode: str) -> Array:  # (n,) -> (n,)
-    """The best of the first 1, 2, ... values."""
-    return np.asarray((np.maximum if mode == "max" else np.minimum).accumulate(values))
-
-
 def value_range(study: Study, values: Array) -> tuple[float, float, bool, int]:
     """Ends of an axis for the values (logarithms of ten where it is logarithmic), and how many far worse are left out.
 
@@ -178,13 +173,13 @@ def value_range(study: Study, values: Array) -> tuple[float, float, bool, int]:
     """
     if len(values) == 0:
         return 0.0, 1.0, False, 0
-    is_log = study.mode == "min" and bool(values.min() > 0.0) and values.max() / values.min() > 1e3
+    is_log = not study.goal.larger_is_better and bool(values.min() > 0.0) and values.max() / values.min() > 1e3
     shown = np.log10(values) if is_log else values
     first, third = np.quantile(shown, [0.25, 0.75])
     reach = FAR * (third - first)
     low, high = float(shown.min()), float(shown.max())
     if reach > 0.0 and math.isfinite(reach):
-        low, high = (max(low, first - reach), high) if study.mode == "max" else (low, min(high, third + reach))
+        low, high = (max(low, first - reach), high) if study.goal.larger_is_better else (low, min(high, third + reach))
     outside = int(((shown < low) | (shown > high)).sum())
     margin = 0.06 * (high - low) or 0.05 * max(abs(high), 1e-12)
     return low - 1.5 * margin, high + margin, is_log, outside

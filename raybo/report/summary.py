@@ -6,8 +6,9 @@ import html
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from typing import cast
 
-from raybo.history import FAILURES, State
+from raybo.events import FAILURES, State
 from raybo.report.tables import shown
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
@@ -25,7 +26,7 @@ def summary(study: Study) -> str:
 def facts(study: Study) -> str:
     """A heading, and the numbers that matter."""
     d = study.description
-    better = "the larger the better" if study.mode == "max" else "the smaller the better"
+    better = "the larger the better" if study.goal.larger_is_better else "the smaller the better"
     done, failed = study.count(State.FINISHED), study.count(*FAILURES)
     told = [
         ("best", f"best {d.metric}", shown(study.best.value) if done else "none yet"),
@@ -59,7 +60,7 @@ def best_configuration(study: Study) -> str:
     return f"<section><h2>Best trial: number {best.number}</h2>{_table((), rows)}</section>"
 
 
-def wanted(study: Study) -> str:
+def asked_for(study: Study) -> str:
     """What the study was asked to do: method, seed, settings, and the space."""
     d = study.description
     rows = [("method", d.method), *((f"option {key}", str(value)) for key, value in d.options.items())]
@@ -99,8 +100,8 @@ def best_trials(study: Study) -> str:
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     if not done:
         return ""
-    sign = -1.0 if study.mode == "max" else 1.0
-    best = sorted(done, key=lambda trial: (sign * (trial.value or 0.0), trial.number))[:LEADERS]
+    values = [cast(float, trial.value) for trial in done]
+    best = [done[i] for i in study.goal.best_first(values)[:LEADERS]]
     rows = [
         (
             str(trial.number),

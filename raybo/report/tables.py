@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from raybo import methods
-from raybo.history import FAILURES, State, Trial
+from raybo.events import FAILURES, State, Trial
 from raybo.space import Categorical, Float, Integer
 from raybo.study import Study
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from raybo.errors import MissingExtra
-from raybo.history import State
+from raybo.events import State
 from raybo.report.axes import Axis
 
 if TYPE_CHECKING:

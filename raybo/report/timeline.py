@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from raybo.history import Event, Kind, Origin, State
+from raybo.events import Event, Kind, Origin, State
 from raybo.study import Study
 
 CLOCK_SECONDS = 2e-3  # beginnings are told in milliseconds
@@ -50,7 +50,7 @@ def spans(study: Study) -> list[Span]:
         if event.kind is Kind.ASKED:
             if study.trials[number].origin is not Origin.ADDED:
                 asked[number] = at
-        elif number in asked and event.kind is not Kind.MET:
+        elif number in asked and event.kind is not Kind.CONTEXT_OBSERVED:
             begin, end = _ran(event, asked.pop(number), at)
             state = State.LOST if event.kind is Kind.RETRIED else study.trials[number].state
             found.append((begin, end, number, str(event.data.get("host", "")), state))

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from raybo.errors import TrialError
-from raybo.history import FAILURES, Event, Kind, Trial
+from raybo.events import FAILURES, Event, Kind, Trial
 from raybo.report.tables import STYLES, shown
 from raybo.study import Study
 
@@ -67,6 +67,7 @@ def _told(event: Event) -> tuple[str, str]:
     words = {
         Kind.ASKED: f"asked, after {1_000 * float(data.get('suggest_seconds', 0.0)):.1f} ms of thought",
         Kind.RETRIED: f"started again: {data.get('reason', '')}",
+        Kind.CONTEXT_OBSERVED: "observed its context",
     }.get(event.kind, str(event.kind))
     host = f"on {data['host']}" if data.get("host") else ""
     return at or f"event {event.number}", ", ".join(part for part in (words, attempt, seconds, host) if part)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.live import Live
 
 from raybo import journal
-from raybo.history import State
+from raybo.events import State
 from raybo.report.tables import study_view
 from raybo.study import Study, load
 

@@ -5,13 +5,13 @@ A `Space` names parameters and speaks of configurations; its `Cube` is the same 
 run: encode(decode(x)).
 """
 
-from raybo.space.context import Reading, context_data, context_space, read_context, read_text
+from raybo.space.context import Reading, context_space, read_context, read_text
 from raybo.space.cube import Cube
 from raybo.space.objects import Opaque, object_from_json, object_to_json
 from raybo.space.parameters import Array, Categorical, Float, Integer, Parameter
 from raybo.space.paths import Path, label
 from raybo.space.sobol import LARGEST_DIMENSION, scrambled_sobol
-from raybo.space.space import Config, Space
+from raybo.space.space import Config, Row, Space
 
 __all__ = [
     "LARGEST_DIMENSION",
@@ -25,8 +25,8 @@ __all__ = [
     "Parameter",
     "Path",
     "Reading",
+    "Row",
     "Space",
-    "context_data",
     "context_space",
     "label",
     "object_from_json",

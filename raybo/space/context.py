@@ -88,16 +88,6 @@ def read_text(context: Space | None, name: str, text: str) -> Any:
         return text
 
 
-def context_data(context: Space, reading: Reading) -> dict[str, Any]:
-    """What an event holds of a context: its values in the user's units and in [0, 1], and what is to be said of it."""
-    data: dict[str, Any] = {}
-    if reading.values is not None:
-        data |= {"context": context.pack(reading.values), "c": context.encode([reading.values])[0].tolist()}
-    if reading.note:
-        data["context_note"] = reading.note
-    return data
-
-
 def _nearest(parameter: Parameter, value: Any, name: str) -> Any:
     """The declared value nearest to a finite number, or the category; SpaceError where it is neither."""
     if isinstance(parameter, Categorical):

@@ -25,6 +25,7 @@ from raybo.space.template import (
 from raybo.space.tune import read_param_space
 
 Config: TypeAlias = dict[str, Any]
+Row: TypeAlias = list[float | int | None]  # a configuration as JSON: numbers, positions of choices, None where not open
 
 
 class Space:
@@ -87,21 +88,31 @@ class Space:
 
     def encode(self, configs: Sequence[Mapping[str, Any]]) -> Array:  # (n, d)
         """Points of the cube for n configurations; SpaceError where one does not fit."""
-        rows = [self.pack(config) for config in configs]
+        return self.points([self.pack(config) for config in configs])
+
+    def decode(self, X: Array) -> list[Config]:  # (n, d)
+        """The n configurations that points of the cube stand for."""
+        return [self.unpack(row) for row in self.rows(X)]
+
+    def points(self, rows: Sequence[Row]) -> Array:  # (n, d)
+        """Points of the cube for n configurations as `pack` makes rows of them."""
         X = np.tile(self.cube.rest, (len(rows), 1))
         for i, parameter in enumerate(self.parameters.values()):
             at = [n for n, row in enumerate(rows) if row[i] is not None]
             X[at, i] = _encode(parameter, [cast(float, rows[n][i]) for n in at])
         return X
 
-    def decode(self, X: Array) -> list[Config]:  # (n, d)
-        """The n configurations that points of the cube stand for."""
+    def rows(self, X: Array) -> list[Row]:  # (n, d)
+        """The n configurations that points of the cube stand for, as `pack` makes rows of them."""
         X = np.asarray(X, dtype=np.float64)
-        columns: list[list[Any]] = [
-            parameter.positions(X[:, i]) if isinstance(parameter, Categorical) else parameter.decode(X[:, i])
-            for i, parameter in enumerate(self.parameters.values())
-        ]
-        return [self._fill(iter(row)) for row in zip(*columns, strict=True)]
+        columns: list[Row] = []
+        for i, (parameter, condition) in enumerate(zip(self.parameters.values(), self.cube.conditions, strict=True)):
+            column: Row = [*(parameter.positions if isinstance(parameter, Categorical) else parameter.decode)(X[:, i])]
+            if condition is not None:  # a choice comes before what it opens, and is None where it is not open itself
+                axis, position = condition
+                column = [v if chosen == position else None for v, chosen in zip(column, columns[axis], strict=True)]
+            columns.append(column)
+        return [list(row) for row in zip(*columns, strict=True)]
 
     def snap(self, X: Array) -> Array:  # (n, d) -> (n, d)
         """encode(decode(X)): the points that will really be run."""
@@ -111,7 +122,7 @@ class Space:
         """n independent configurations, uniform in the cube."""
         return self.decode(rng.random((n, self.d)))
 
-    def pack(self, config: Mapping[str, Any]) -> list[float | int | None]:
+    def pack(self, config: Mapping[str, Any]) -> Row:
         """The configuration as a row of JSON values: numbers, positions of categories, None for what is not open."""
         if not isinstance(config, Mapping):
             raise SpaceError(f"a configuration is a dict of parameters, got {config!r}")

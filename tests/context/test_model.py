@@ -6,7 +6,7 @@ import pytest
 from raybo.context import Density, context_model, declared, fit_joint, with_context
 from raybo.context.model import IMAGINED, split_distances
 from raybo.errors import MethodError
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.space import Categorical, Float, Space
 from raybo.surrogate import Observations
 from raybo.surrogate.likelihood import Likelihood

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import raybo
-from raybo.history import Kind, State
+from raybo.events import Kind, State
 from tests.engine import hosts
 
 pytestmark = [

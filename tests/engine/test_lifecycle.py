@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from raybo.engine import lifecycle
 from raybo.engine.lifecycle import Occurrence, Phase, Step, step
-from raybo.history import Kind
+from raybo.events import Kind
 
 ENDS = {Phase.FINISHED, Phase.FAILED, Phase.LOST, Phase.STOPPED}
 PAIRS = list(itertools.product(Phase, Occurrence))

@@ -21,7 +21,7 @@ import pytest
 import raybo
 from raybo import journal
 from raybo.errors import JournalError
-from raybo.history import Event, Kind, State
+from raybo.events import Event, Kind, State
 from raybo.journal import Description, Journal
 
 SPACE = {"x": raybo.Float(0, 1)}

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import raybo
-from raybo.history import Kind, State
+from raybo.events import Kind, State
 from tests.engine import hosts
 
 ROOT = Path(raybo.__file__).parents[1]

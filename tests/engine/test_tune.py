@@ -19,7 +19,7 @@ import pytest
 import raybo
 from raybo.engine import driver
 from raybo.errors import JournalInUse, MethodError, ObjectiveError, RayError, SpaceError
-from raybo.history import ENDS, Event, Kind, State
+from raybo.events import ENDS, Event, Kind, State
 from raybo.journal import Journal, read
 from raybo.searcher import Searcher
 from tests.conftest import CPUS

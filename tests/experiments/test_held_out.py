@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import raybo
+from raybo.events import Event, Kind
 from raybo.experiments import Claim, Entry, Experiment, Figure, HeldOut, Problem, page
 from raybo.experiments.held_out import evaluate, held_out_curve, read, recommendations
 from raybo.experiments.measures import curve, measure
@@ -17,7 +18,6 @@ from raybo.experiments.output import write
 from raybo.experiments.papers import find_experiments
 from raybo.experiments.run import run_all, runs
 from raybo.experiments.verdicts import judge
-from raybo.history import Event, Kind
 from raybo.journal import Description
 from raybo.objectives import load_objective
 from raybo.study import Study

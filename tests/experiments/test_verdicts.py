@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import raybo
+from raybo.events import Event, Kind
 from raybo.experiments import Claim, Entry, Experiment, Problem, page, table
 from raybo.experiments.compare import pairwise
 from raybo.experiments.measures import curve, measure, optimum, values
 from raybo.experiments.output import write
 from raybo.experiments.run import Run, file_name, is_complete, runs
 from raybo.experiments.verdicts import judge, paired_test
-from raybo.history import Event, Kind
 from raybo.journal import Description
 from raybo.study import Study
 

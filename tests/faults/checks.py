@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from raybo.history import Event, Kind, State
+from raybo.events import Event, Kind, State
 from raybo.replay import replay
 from raybo.study import Study
 

@@ -66,7 +66,7 @@ def run(planned: PlannedStudy, directory: Path, cluster: Cluster | None = None, 
         report.later = running
     report.recoveries = running.recoveries
     report.retried = Counter(
-        event.data["reason"] for event in running.events if event.kind is raybo.history.Kind.RETRIED
+        event.data["reason"] for event in running.events if event.kind is raybo.events.Kind.RETRIED
     )
     report.seconds = time.monotonic() - begun
     return report

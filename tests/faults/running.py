@@ -17,7 +17,7 @@ from typing import Any
 
 from raybo import journal
 from raybo.errors import JournalError
-from raybo.history import Event
+from raybo.events import Event
 from tests.faults.cluster import Cluster
 from tests.faults.plan import Place, PlannedStudy
 

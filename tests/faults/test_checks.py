@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import raybo
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.journal import Description
 from raybo.study import Study
 from tests.faults import checks

@@ -15,7 +15,7 @@ import pytest
 
 import raybo
 from raybo.errors import MethodError, MissingExtra, RayboError
-from raybo.history import Event, Kind, State
+from raybo.events import Event, Kind, State
 from raybo.integrations.export import EXPORTS, Recorder, exporter
 from raybo.journal import Journal
 from raybo.study import Study

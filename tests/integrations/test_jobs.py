@@ -20,7 +20,7 @@ import pytest
 import raybo
 from raybo import cli
 from raybo.errors import JournalError, JournalInUse, MethodError, MissingExtra, ObjectiveError, RayError
-from raybo.history import Event, Kind, State
+from raybo.events import Event, Kind, State
 from raybo.integrations import dashboard, jobs, package, travel
 from raybo.journal import Description, Journal, read
 from tests.engine.hosts import LocalHead

@@ -21,7 +21,7 @@ from ray.tune.search import ConcurrencyLimiter, Repeater
 
 import raybo
 from raybo.errors import JournalError, MethodError, SpaceError
-from raybo.history import State
+from raybo.events import State
 from raybo.integrations.ray_tune import RayboSearch
 from raybo.methods import METHODS, needs_context
 

@@ -16,7 +16,7 @@ pytest.importorskip("ray.tune")
 
 from ray import tune
 
-from raybo.history import State
+from raybo.events import State
 from raybo.integrations.ray_tune import RayboSearch
 from tests.integrations.tune_xgboost import TRIALS
 

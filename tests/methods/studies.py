@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from raybo.history import Event, History, Kind
+from raybo.events import Event, Kind
+from raybo.history import History
 from raybo.searcher import Searcher
 from raybo.space import Float, Space
 

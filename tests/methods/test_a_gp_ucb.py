@@ -9,7 +9,7 @@ import pytest
 
 from raybo import methods
 from raybo.errors import MethodError
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.methods.fitting import fitted
 from raybo.methods.unknown_hyperparameters.shorter_lengthscales import candidates, divided, std_at_top
 from raybo.surrogate import GP, Observations, Standardised, uhe_model

@@ -96,7 +96,7 @@ def test_explanations(name):
     assert "on average over contexts" in method.explain(propose(name, history).tags)
     history.trial([0.5], None, 1.0)
     assert "1 trials without a context left out" in method.explain(propose(name, history).tags)
-    history.wanted = np.array([0.3])
+    history.next_context = np.array([0.3])
     assert "at the context that is known" in method.explain(propose(name, history).tags)
     assert method.explain({"sobol": 1}) == "initial design (Sobol)"
 
@@ -138,7 +138,7 @@ def test_the_known_context_decides(name):
     history = of_newsvendor(60, seed=2)
     found = {}
     for c in (0.1, 0.4):
-        history.wanted = np.array([c])
+        history.next_context = np.array([c])
         proposal = propose(name, history, kappa=0.2)
         assert proposal.tags["wanted"] == [c]
         found[c] = proposal.x[0]
@@ -148,7 +148,7 @@ def test_the_known_context_decides(name):
 
 def test_a_known_context_may_differ_from_all_met(name):
     history = of_newsvendor(12)
-    history.wanted = np.array([0.95])
+    history.next_context = np.array([0.95])
     assert np.isfinite(propose(name, history).x).all()
 
 

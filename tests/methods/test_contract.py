@@ -13,7 +13,8 @@ import pytest
 
 from raybo import methods
 from raybo.errors import MethodError
-from raybo.history import Event, History, Kind, Proposal, State
+from raybo.events import Event, Kind, State
+from raybo.history import History, Proposal
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 

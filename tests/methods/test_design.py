@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from raybo.history import Event, History, Kind
+from raybo.events import Event, Kind
+from raybo.history import History
 from raybo.methods.design import design_size
 from raybo.space import Float, Space
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raybo.history import Event, History, Kind
+from raybo.events import Event, Kind
+from raybo.history import History
 from raybo.methods.unknown_hyperparameters.exp3 import (
     learning_rate,
     log_gain,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.history import State
+from raybo.events import State
 from raybo.methods import make
 from raybo.methods.apart import APART
 from raybo.methods.fitting import fitted

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from raybo.errors import MethodError
-from raybo.history import Record, State
+from raybo.events import State
+from raybo.history import Record
 from raybo.methods import make
 from raybo.methods.many_dimensions import turbo
 from raybo.methods.many_dimensions.turbo import LEAST_LENGTH, Region, Turbo, latin_hypercube, perturbed

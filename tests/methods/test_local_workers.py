@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from raybo.acquisition.look_ahead import OneShotLookAhead
-from raybo.history import Event, Kind, State
+from raybo.events import Event, Kind, State
 from raybo.methods import make
 from raybo.methods.many_dimensions import la_min_ucb
 from raybo.methods.many_dimensions.iterations import Iteration

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.history import History, State
+from raybo.events import State
+from raybo.history import History
 from raybo.methods import make
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.exp3 import design_range, learning_rate, probabilities

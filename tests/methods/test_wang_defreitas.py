@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from raybo import methods
 from raybo.errors import MethodError
-from raybo.history import Event, History, Kind, State
+from raybo.events import Event, Kind, State
+from raybo.history import History
 from raybo.methods.unknown_hyperparameters.wang_defreitas import (
     PATIENCE,
     Bounds,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 
 import raybo
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.journal import Description
 from raybo.searcher import Searcher
 from raybo.study import Study

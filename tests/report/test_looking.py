@@ -12,7 +12,7 @@ from scipy.integrate import trapezoid
 
 import raybo
 from raybo.errors import TrialError
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.journal import Description, Journal, in_use
 from raybo.report.story_figures import stories
 from raybo.report.summary import best_trials, facts
@@ -103,24 +103,25 @@ def test_watching_a_study_that_has_ended_shows_it_once(terminal, tmp_path):
 
 def test_a_study_has_figures_and_a_table():
     study = run("sobol", 15)
+    shown = raybo.plots(study)
     for name in ("best_so_far", "importance", "slices", "contours", "parallel", "timeline", "suggestions"):
-        assert isinstance(getattr(study.plot, name)(), go.Figure)
-    assert study.plot.stories() == {}
-    html = study._repr_html_()
+        assert isinstance(getattr(shown, name)(), go.Figure)
+    assert shown.stories() == {}
+    html = shown._repr_html_()
     assert "train_&lt;net&gt;" in html
     assert html.count("<tr>") == 11
-    assert "0 of 15" in Study(study.description, study.events[:3])._repr_html_()
+    assert "0 of 15" in raybo.plots(Study(study.description, study.events[:3]))._repr_html_()
 
 
 def test_figures_that_do_not_apply_say_why():
     study = run("random", 3)
     with pytest.raises(TrialError, match="needs 5 finished trials with different values"):
-        study.plot.slices()
+        raybo.plots(study).slices()
     one = run("random", 12, space={"x": raybo.Float(0, 1)})
     with pytest.raises(TrialError, match="one parameter only"):
-        one.plot.contours()
+        raybo.plots(one).contours()
     with pytest.raises(TrialError, match="the study has no trials"):
-        Study(study.description, []).plot.best_so_far()
+        raybo.plots(Study(study.description, [])).best_so_far()
 
 
 # ---- what the figures show
@@ -149,19 +150,19 @@ def ended(request):
 
 
 def test_the_best_so_far_is_of_what_finished_and_what_did_not_is_marked(ended):
-    figure = ended.plot.best_so_far()
+    figure = raybo.plots(ended).best_so_far()
     (line,), (crosses,), (marks,) = (traces(figure, name) for name in ("best so far", "failed", "trial"))
     improving = np.maximum.accumulate if ended.mode == "max" else np.minimum.accumulate
     done = [trial for trial in ended.trials if trial.value is not None]
     np.testing.assert_array_equal(line.y[:-1], improving([trial.value for trial in done]))
     assert list(marks.x) == [trial.number for trial in done]
     assert list(crosses.x) == [5, 9]
-    trial, suggestion = ended.plot.suggestions().data
+    trial, suggestion = raybo.plots(ended).suggestions().data
     assert (trial.name, set(trial.y), suggestion.name, set(suggestion.y)) == ("trial", {2.0}, "suggestion", {0.5})
 
 
 def test_importance_is_told_of_the_parameter_that_has_it(ended):
-    total, alone = ended.plot.importance().data
+    total, alone = raybo.plots(ended).importance().data
     assert (total.name, alone.name) == ("total", "alone")
     assert (total.y[-1], alone.y[-1]) == ("c", "c")  # the first from above
     assert total.x[-1] > 0.8
@@ -169,7 +170,7 @@ def test_importance_is_told_of_the_parameter_that_has_it(ended):
 
 
 def test_a_slice_is_along_its_own_parameter_through_the_best_trial(ended):
-    figure = ended.plot.slices()
+    figure = raybo.plots(ended).slices()
     ranges = {"a": (1e-3, 1), "b": (0, 1), "c": (2, 4)}
     lines = [trace for trace in traces(figure, "model") if trace.mode == "lines"]
     marks = traces(figure, "trial")
@@ -189,7 +190,7 @@ def test_a_slice_is_along_its_own_parameter_through_the_best_trial(ended):
 
 
 def test_a_map_has_each_parameter_on_its_own_axis(ended):
-    figure = ended.plot.contours()
+    figure = raybo.plots(ended).contours()
     map_ = figure.data[0]
     assert figure.layout.xaxis.title.text == "c"
     assert (map_.x[0], map_.x[-1]) == (2.0, 4.0)
@@ -202,7 +203,7 @@ def test_a_map_has_each_parameter_on_its_own_axis(ended):
 
 
 def test_each_line_over_all_parameters_is_a_trial_and_the_best_are_last(ended):
-    (lines,) = ended.plot.parallel().data
+    (lines,) = raybo.plots(ended).parallel().data
     a, b, c, value = (np.array(dimension["values"]) for dimension in lines.dimensions)
     done = sorted(
         (trial for trial in ended.trials if trial.value is not None),

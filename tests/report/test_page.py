@@ -12,7 +12,7 @@ import pytest
 
 import raybo
 from raybo.errors import MissingExtra, RayboError
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.report import draw
 from raybo.report.emulator import Emulator
 from raybo.report.figures import panels
@@ -195,7 +195,7 @@ OVERLAPS = """
 
 
 def test_times_of_trials_that_met_a_loss_are_those_of_the_journal():
-    from raybo.history import State
+    from raybo.events import State
     from raybo.report.timeline import busy_share, spans
 
     asked = {"x": [0.5], "values": [0.5], "tags": {}}

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from raybo import methods
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.journal import Description
 from raybo.report.tables import (
     best_view,

@@ -15,7 +15,8 @@ import numpy as np
 
 from raybo.acquisition import ContextConfidence
 from raybo.context import Density, Expectation, Joint, declared, expected, fit_joint, with_context
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.apart import taken
 from raybo.methods.design import design_size, explain_design, sobol_proposal
 from raybo.methods.options import Options, option
@@ -97,13 +98,13 @@ class OverContexts(Options):
         tags: Tags = {"theta": joint.gp.theta.tolist(), "contexts": len(history.contexts)}
         if joint.left_out:
             tags["left_out"] = joint.left_out
-        if history.wanted is None:
+        if history.next_context is None:
             coarse, meant = self.stages(Learned(density, history.contexts, joint, rng))
             atoms, p = density.atoms(PREDICTED, rng)
         else:
-            atoms, p = history.wanted.reshape(1, -1), np.ones(1)
+            atoms, p = history.next_context.reshape(1, -1), np.ones(1)
             coarse = meant = ContextConfidence(joint.gp, atoms, Expectation(p), self.kappa)
-            tags["wanted"] = history.wanted.tolist()
+            tags["wanted"] = history.next_context.tolist()
         points, apart = taken(history)
         near = history.X[[int(np.argmax(history.y))]]
         found = two_stages(

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.fitting import fitted

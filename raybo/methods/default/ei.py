@@ -20,7 +20,8 @@ from raybo.acquisition import (
     best_posterior_mean,
 )
 from raybo.errors import MethodError
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.fitting import fitted

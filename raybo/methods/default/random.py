@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 
 
 @dataclass(frozen=True, kw_only=True)

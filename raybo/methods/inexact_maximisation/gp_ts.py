@@ -17,7 +17,8 @@ import numpy as np
 
 from raybo.acquisition import Inflated, JointDraw
 from raybo.acquisition.thompson import LARGEST_JOINT
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, sobol_proposal
 from raybo.methods.fitting import fitted

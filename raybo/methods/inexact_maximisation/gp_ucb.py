@@ -18,7 +18,8 @@ from typing import Literal
 import numpy as np
 
 from raybo.acquisition import UpperConfidence
-from raybo.history import History, Proposal, Tags, Trial
+from raybo.events import Tags, Trial
+from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, sobol_proposal
 from raybo.methods.fitting import Fitted, fitted

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Proposal, Record, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal, Record
 from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration, Start, first_centre
 from raybo.methods.options import Options, option
 from raybo.space import Array

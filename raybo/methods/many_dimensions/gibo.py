@@ -16,7 +16,8 @@ import numpy as np
 
 from raybo.acquisition.gradient_information import TraceReduction
 from raybo.errors import MethodError
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.many_dimensions.iterations import Iteration, explain, first_centre
 from raybo.methods.many_dimensions.local_search import (
     LocalOptions,

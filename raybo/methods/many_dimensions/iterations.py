@@ -21,7 +21,8 @@ from typing import Literal
 
 import numpy as np
 
-from raybo.history import History, Proposal, Record, State, Tags, Trial
+from raybo.events import State, Tags, Trial
+from raybo.history import History, Proposal, Record
 from raybo.methods.design import sobol_proposal
 from raybo.methods.story import OverTrials, PathInSpace, Scale, Series, Story, is_point
 from raybo.space import Array

@@ -17,7 +17,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from raybo.acquisition.look_ahead import FiniteLookAhead, OneShotLookAhead
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.apart import least_distance
 from raybo.methods.many_dimensions.iterations import Iteration, explain, first_centre, is_last
 from raybo.methods.many_dimensions.local_search import (

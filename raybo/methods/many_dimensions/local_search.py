@@ -22,7 +22,8 @@ import numpy as np
 from raybo.acquisition import UpperConfidence
 from raybo.acquisition.protocols import Acquisition
 from raybo.errors import MethodError
-from raybo.history import History, State, Tags
+from raybo.events import State, Tags
+from raybo.history import History
 from raybo.methods.apart import least_distance
 from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration, Start
 from raybo.methods.options import Options, option

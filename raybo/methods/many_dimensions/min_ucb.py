@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.acquisition.gradient_information import TraceReduction
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.many_dimensions.iterations import Iteration, explain, first_centre, is_last
 from raybo.methods.many_dimensions.local_search import (
     LocalOptions,

@@ -18,7 +18,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from raybo.acquisition.gradient_information import DirectionCertainty, factor_of_gradient
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.many_dimensions.iterations import Iteration, explain, first_centre
 from raybo.methods.many_dimensions.local_search import (
     LocalOptions,

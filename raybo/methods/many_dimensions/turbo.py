@@ -19,7 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raybo.history import FAILURES, History, Proposal, Record, State, Tags, Trial
+from raybo.events import FAILURES, State, Tags, Trial
+from raybo.history import History, Proposal, Record
 from raybo.methods.design import design_size
 from raybo.methods.options import Options, option
 from raybo.methods.refits import REFIT_SHARE

@@ -16,7 +16,8 @@ import numpy as np
 
 from raybo.acquisition import LogExpectedImprovement, UpperConfidence
 from raybo.errors import MethodError
-from raybo.history import History, Proposal, State, Tags
+from raybo.events import State, Tags
+from raybo.history import History, Proposal
 from raybo.methods import design
 from raybo.methods.apart import solve_apart
 from raybo.methods.fitting import Fitted, fitted

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Record, State, Tags, Trial
+from raybo.events import State, Tags, Trial
+from raybo.history import History, Record
 from raybo.methods.story import OverTrials, Scale, Series, Story
 from raybo.space import Array
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Proposal, Tags, Trial
+from raybo.events import Tags, Trial
+from raybo.history import History, Proposal
 from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.exp3 import bandit_story, next_turn

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Proposal, Tags
+from raybo.events import Tags
+from raybo.history import History, Proposal
 from raybo.methods.options import option
 from raybo.methods.unknown_hyperparameters import common as unknown
 

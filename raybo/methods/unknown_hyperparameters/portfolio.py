@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Proposal, State, Tags, Trial
+from raybo.events import State, Tags, Trial
+from raybo.history import History, Proposal
 from raybo.methods.fitting import Fitted
 from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown

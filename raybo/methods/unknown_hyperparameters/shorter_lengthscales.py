@@ -15,7 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from raybo.acquisition import UpperConfidence
-from raybo.history import History, Trial
+from raybo.events import Trial
+from raybo.history import History
 from raybo.methods.fitting import Fitted
 from raybo.methods.story import OverTrials, Scale, Series, Story, is_point
 from raybo.solvers.starts import raw_candidates

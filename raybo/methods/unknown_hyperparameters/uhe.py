@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Proposal, Tags, Trial
+from raybo.events import Tags, Trial
+from raybo.history import History, Proposal
 from raybo.methods.options import option
 from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown

@@ -31,7 +31,8 @@ import numpy as np
 
 from raybo.acquisition import LogAverage, LogExpectedImprovement, UpperConfidence
 from raybo.errors import MethodError
-from raybo.history import History, Proposal, State, Tags
+from raybo.events import State, Tags
+from raybo.history import History, Proposal
 from raybo.methods.apart import taken
 from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.options import option

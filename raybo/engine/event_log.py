@@ -1,7 +1,7 @@
-"""The record of a study that runs: what has happened, committed before anybody outside hears of it.
+"""The event log of a study that runs: what has happened, committed before anybody outside hears of it.
 
 An event is taken in by the searcher at once, so that the next proposal knows it, and waits for the next commit. What is
-told of the study (counts, the best, the pace, notes) is of committed events only.
+told of the study (counts, the best, the pace, notes) is of committed events only: a ledger of its own holds them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import cast
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
 from raybo.errors import JournalError
-from raybo.history import COUNTED, FAILURES, Event, Kind, State, end_of
+from raybo.events import COUNTED, FAILURES, Event, Kind, State, planned
 from raybo.journal import Journal
+from raybo.ledger import Ledger
 from raybo.objectives import Objective
 from raybo.searcher import NO_CONTEXT
 from raybo.study import searcher_of
@@ -22,7 +23,7 @@ from raybo.study import searcher_of
 NOTES = 1_000  # of the last things that happened to single trials
 
 
-class Record:
+class EventLog:
     """A study's journal, open for writing, and the searcher that is rebuilt from it.
 
     Args:
@@ -30,10 +31,9 @@ class Record:
         objective: what is tuned, without its function.
         pace: hears what each suggestion and each finished trial took.
     Attributes:
-        searcher: knows everything that was recorded.
+        searcher: knows everything that was added, committed or not.
+        committed: what is committed, which is what may be told.
         improved: number of the last event that brought a better best, committed or not.
-        counts: trials by state, as far as committed.
-        best: number and value of the best finished trial, as far as committed; None while there is none.
         losses: how often each trial had lost its worker when the journal was opened.
     Raises:
         JournalError: the journal cannot be opened.
@@ -44,8 +44,8 @@ class Record:
         self.pace = pace
         self.journal = Journal(plan.path, plan.description, driver=None if plan.detached else plan.driver)
         self.searcher = searcher_of(plan.description, objective.space, objective.context)
+        self.committed = Ledger(objective.space, objective.mode, objective.context)
         self.improved = 0
-        self.best: tuple[int, float] | None = None
         self.losses: dict[int, int] = {}
         self._unwritten: list[Event] = []
         self._notes: deque[tuple[int, str]] = deque(maxlen=NOTES)
@@ -53,28 +53,26 @@ class Record:
         self._ended_before = 0  # trials, when the driver began
         for event in self.journal.events():
             self.searcher.apply(event)
-            self._note(event)
+            self._announce(event)
             if event.kind is Kind.RETRIED:
                 self.losses[cast(int, event.trial)] = int(event.data.get("losses", 0))
-            elif event.kind in (Kind.TOLD, Kind.FAILED) and event.number <= plan.after:
+            elif event.state in COUNTED and event.number <= plan.after:
                 self._ended_before += 1
-        self.counts = {state: self.searcher.history.count(state) for state in State}
-        for trial in self.searcher.trials:
-            self._consider_best(trial.number)
-        if self.searcher.history.planned != plan.trials:
-            self.add(Event(Kind.PLANNED, None, {"trials": plan.trials}))
+        if self.searcher.ledger.planned != plan.trials:
+            self.add(planned(plan.trials))
 
     @property
     def newest(self) -> int:
         """Number of the last event, committed or not."""
-        return self.searcher.history.last_event
+        return self.searcher.ledger.last_event
 
     def add(self, event: Event) -> Event:
         """Take in an event, and return it with its number; the next commit holds it."""
+        best = self.searcher.ledger.incumbent
         numbered = self.searcher.apply(event)
         if event.kind is Kind.ASKED:
             self.pace.suggestions.append(event.data["suggest_seconds"])
-        elif event.kind is Kind.TOLD and self._is_better(event.data["value"]):
+        elif (now := self.searcher.ledger.incumbent) is not None and (best is None or now.value != best.value):
             self.improved = numbered.number
         self._unwritten.append(numbered)
         return numbered
@@ -89,6 +87,8 @@ class Record:
             self.journal.append(self._unwritten)
             for event in self._unwritten:
                 self._announce(event)
+                if event.kind is Kind.TOLD:
+                    self.pace.trials.append(event.data["seconds"])
             self._unwritten = []
 
     def commit_in_background(self, number: int) -> None:
@@ -108,16 +108,17 @@ class Record:
             reason: why it stops before its end.
             after: number of the last event whose notes are old news.
         """
-        ended = sum(self.counts[state] for state in COUNTED)
+        ended = self.committed.count(*COUNTED)
         elapsed = time.monotonic() - self.plan.begun
         here = ended - self._ended_before
+        best = self.committed.incumbent
         return Status(
             metric=self.plan.description.metric,
             planned=self.plan.trials,
-            finished=self.counts[State.FINISHED],
-            failed=sum(self.counts[state] for state in FAILURES),
+            finished=self.committed.count(State.FINISHED),
+            failed=self.committed.count(*FAILURES),
             running=running,
-            best=self.best,
+            best=None if best is None else (best.number, cast(float, best.value)),
             suggest_seconds=self.pace.suggest_seconds,
             elapsed=elapsed,
             left=elapsed / here * (self.plan.trials - ended) if here else None,
@@ -129,41 +130,25 @@ class Record:
 
     def has_asked_enough(self) -> bool:
         """Whether no trial more is wanted, if those that run end with a result or a failure."""
-        return len(self.searcher.trials) - self.counts[State.STOPPED] >= self.plan.trials
+        return len(self.searcher.trials) - self.committed.count(State.STOPPED) >= self.plan.trials
 
     def close(self) -> None:
         """Close the journal."""
         self.journal.close()
 
     def _announce(self, event: Event) -> None:
-        if event.trial is None:
-            return
-        if event.kind in (Kind.TOLD, Kind.FAILED, Kind.STOPPED):
-            self.counts[self.searcher.trials[event.trial].state] += 1
-        if event.kind is Kind.TOLD:
-            self._consider_best(event.trial)
-            self.pace.trials.append(event.data["seconds"])
-        self._note(event)
+        """Let a committed event be told: with the counts, and where the user should hear of it at once, by a note.
 
-    def _note(self, event: Event) -> None:
-        """What the user should hear of at once: a trial that failed or starts again, or whose context is not known."""
-        text = event.data.get("reason", "")
+        Noted are a trial that failed or starts again, and one whose context is not known.
+        """
+        self.committed.apply(event)
+        who, reason = f"trial {event.trial}", event.data.get("reason", "")
         if event.kind is Kind.FAILED:
-            self._notes.append((event.number, f"trial {event.trial} {end_of(event)}: {text}"))
+            self._notes.append((event.number, f"{who} {event.state}: {reason}"))
         if note := event.data.get("context_note"):
-            self._notes.append((event.number, f"trial {event.trial}: {note}"))
+            self._notes.append((event.number, f"{who}: {note}"))
         if event.kind is Kind.TOLD and "context_missing" in event.data and not self._misses_context:
             self._misses_context = True
-            self._notes.append((event.number, f"trial {event.trial}: {NO_CONTEXT}"))
+            self._notes.append((event.number, f"{who}: {NO_CONTEXT}"))
         if event.kind is Kind.RETRIED:
-            again = f"trial {event.trial} starts again (attempt {event.data['attempt']}): {text}"
-            self._notes.append((event.number, again))
-
-    def _consider_best(self, number: int) -> None:
-        value = self.searcher.trials[number].value
-        if value is not None and self._is_better(value):
-            self.best = number, value
-
-    def _is_better(self, value: float) -> bool:
-        sign = self.searcher.history.sign
-        return self.best is None or sign * value > sign * self.best[1]
+            self._notes.append((event.number, f"{who} starts again (attempt {event.data['attempt']}): {reason}"))

@@ -1,0 +1,243 @@
+"""What can happen in a study: the events of its journal, and the trials that they make, as users see them.
+
+    event     says                                                          its trial is then
+    planned   how many trials the study means to run
+    asked     a point was proposed                                          pending
+    met       the trial says which context it observed, and goes on         pending
+    retried   the trial's worker was lost and the trial starts again        pending
+    told      the trial ended with a finite value                           finished
+    failed    the trial ended without one, or was lost for the last time    failed, or lost
+    stopped   the user ended the trial                                      stopped
+
+What each of them holds is `Data`. Nobody else spells what an event is made of: type checkers refuse a key that is not
+there, and what takes more than a look is a property of `Event`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, TypeAlias, TypedDict
+
+import numpy as np
+
+from raybo.errors import TrialError
+from raybo.space import Array, Config, Reading, Row, Space, read_context
+
+Tags: TypeAlias = dict[str, Any]
+
+
+class State(str, Enum):
+    """Where a trial stands. A name, once stored, is never removed."""
+
+    PENDING = "pending"  # asked, not yet told
+    FINISHED = "finished"
+    FAILED = "failed"
+    LOST = "lost"  # its worker was lost at every attempt
+    STOPPED = "stopped"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+FAILURES = (State.FAILED, State.LOST)  # the point gave no value, and is taken to be a bad one
+COUNTED = (State.FINISHED, *FAILURES)  # what counts of a planned number of trials: not the stopped ones
+
+
+class Kind(str, Enum):
+    """What an event says. A name, once stored, is never changed."""
+
+    PLANNED = "planned"
+    ASKED = "asked"
+    CONTEXT_OBSERVED = "met"
+    RETRIED = "retried"
+    TOLD = "told"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+ENDS: Mapping[Kind, State] = {Kind.TOLD: State.FINISHED, Kind.FAILED: State.FAILED, Kind.STOPPED: State.STOPPED}
+
+
+class Origin(str, Enum):
+    """Where a trial came from that no method proposed; the tag `origin` holds it."""
+
+    ADDED = "added"  # with its value, from elsewhere
+    ENQUEUED = "enqueued"  # a configuration that the user named, to be run
+
+
+class Data(TypedDict, total=False):
+    """What an event holds, plain JSON under the names that the journal keeps. What is not known is left out."""
+
+    trials: int  # planned: how many in all
+
+    # asked
+    x: list[float]  # (d,), the point of the cube
+    values: Row  # the same as the space packs it
+    tags: Tags  # what the method said and must remember
+    seen: int  # number of the last event that the proposal was based on; with many workers, exactly what it knew
+    suggest_seconds: float  # how long the proposal took
+
+    # any event of a trial whose context became known; in `asked`, where it was known first and the proposal made for it
+    context: Row  # as its space packs it
+    c: list[float]  # (dc,), the same in [0, 1]
+    context_note: str  # what was wrong with it, or was moved
+    context_missing: list[str]  # declared names that were not reported
+
+    # told, failed, stopped, retried
+    value: float  # in the user's sign
+    reason: str  # why there is none, or why it starts again
+    kind: str  # "lost" where a failed trial lost its worker at every attempt
+    attempt: int  # which one ended, or begins; from 1
+    losses: int  # how many attempts so far ended with the loss of a worker
+    seconds: float  # how long the trial ran, by a clock that is never set back
+    started: str  # when it began, UTC in ISO 8601, by its machine's clock
+    host: str  # where
+    metrics: dict[str, Any]  # what else it returned
+    traceback: str
+
+
+LOST = "lost"
+_ATTRIBUTES = frozenset({"value", "reason", "seconds", "attempt", "context", "c"})  # of a Trial; the rest is details
+
+
+@dataclass(frozen=True)
+class Event:
+    """One entry of a study's journal.
+
+    Attributes:
+        kind: what it says.
+        trial: the trial it is about; None for `planned`.
+        data: its content.
+        number: its place among the events, from 1; 0 until it has one.
+        at: when it was written, UTC in ISO 8601; empty where nothing was written.
+    """
+
+    kind: Kind
+    trial: int | None
+    data: Data
+    number: int = 0
+    at: str = ""
+
+    @property
+    def state(self) -> State:
+        """Where its trial stands after it."""
+        return State.LOST if self.data.get("kind") == LOST else ENDS.get(self.kind, State.PENDING)
+
+    @property
+    def is_end(self) -> bool:
+        """Whether nothing more can become of its trial."""
+        return self.kind in ENDS
+
+    @property
+    def value(self) -> float | None:
+        """The trial's result in the user's sign; None where the event brings none."""
+        return float(self.data["value"]) if self.kind is Kind.TOLD else None
+
+    @property
+    def x(self) -> Array:  # (d,)
+        """The point that was proposed; of `asked` only."""
+        return np.array(self.data["x"], dtype=np.float64)
+
+    @property
+    def c(self) -> Array | None:  # (dc,)
+        """The trial's context in the unit cube; None where the event brings none."""
+        return np.array(self.data["c"], dtype=np.float64) if "c" in self.data else None
+
+    def context_in(self, context: Space | None) -> Config | None:
+        """The trial's context in the user's units; None where the event brings none, or none is declared."""
+        return context.unpack(self.data["context"]) if context is not None and "context" in self.data else None
+
+    @property
+    def origin(self) -> Origin | None:
+        """Who named what was asked, if not the method."""
+        return origin_of(self.data.get("tags", {}))
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What it holds of a trial's end beside the attributes of a `Trial`: other metrics, host, traceback."""
+        return {key: value for key, value in self.data.items() if key not in _ATTRIBUTES}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One evaluation, as its user sees it.
+
+    Attributes:
+        number: from 0, in the order of asking.
+        config: the configuration.
+        state: where it stands.
+        value: the result in the user's sign; None unless finished.
+        context: the context that it met; None where none is declared or none is known.
+        tags: what the method said of the proposal.
+        attempt: from 1; grows when a lost worker makes it start again.
+        reason: why it failed or was stopped; empty otherwise.
+        seconds: how long it ran; None where unknown.
+        suggest_seconds: how long the proposal took.
+        details: what else is known of its end: other metrics, host, traceback.
+    """
+
+    number: int
+    config: Config
+    state: State
+    value: float | None = None
+    context: Config | None = None
+    tags: Tags = field(default_factory=dict)
+    attempt: int = 1
+    reason: str = ""
+    seconds: float | None = None
+    suggest_seconds: float = 0.0
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def origin(self) -> Origin | None:
+        """Where it came from, if not from the method."""
+        return origin_of(self.tags)
+
+
+def planned(trials: int) -> Event:
+    """The event of saying how many trials the study means to run, in all."""
+    return Event(Kind.PLANNED, None, {"trials": int(trials)})
+
+
+def origin_of(tags: Tags) -> Origin | None:
+    """Who named a trial with these tags, if not the method."""
+    return Origin(tags["origin"]) if "origin" in tags else None
+
+
+# ---- what is written of a context
+
+
+def context_data(context: Space, reading: Reading) -> Data:
+    """What an event holds of a reported context: its values, and what is to be said of it."""
+    data: Data = {}
+    if reading.values is not None:
+        row = context.pack(reading.values)
+        data["context"], data["c"] = row, context.points([row])[0].tolist()
+    if reading.note:
+        data["context_note"] = reading.note
+    if reading.missing:
+        data["context_missing"] = list(reading.missing)
+    return data
+
+
+def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -> Data:
+    """What an event holds of a context that a user tells.
+
+    Raises:
+        TrialError: none is declared, or this one is missing a value or rejected; begun with `who`.
+    """
+    if declared is None:
+        raise TrialError(f"{who}: a context was given, but none is declared; give context= beside the space")
+    if not isinstance(context, Mapping):
+        raise TrialError(f"{who}: a context is a dict, got {context!r}")
+    if unknown := [name for name in context if name not in declared.names]:
+        raise TrialError(f"{who}: {unknown[0]!r} is no declared context; there is {', '.join(declared.names)}")
+    reading = read_context(declared, context)
+    if reading.values is None:
+        raise TrialError(f"{who}: {reading.note or f'context {reading.missing[0]}: missing'}")
+    return context_data(declared, reading)

@@ -1,0 +1,159 @@
+"""A running study's event log: nothing is told before it is committed, and nothing that was is told otherwise."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import replace
+
+import pytest
+
+import raybo
+from raybo.engine.event_log import EventLog
+from raybo.engine.pace import Pace
+from raybo.engine.plan import Plan
+from raybo.errors import JournalError
+from raybo.events import Event, Kind, State
+from raybo.journal import Description, read
+
+SPACE = raybo.Space({"x": raybo.Float(0, 1)})
+
+
+@raybo.objective(space=SPACE, metric="loss", mode="min")
+def objective(config):
+    return config["x"]
+
+
+@pytest.fixture
+def plan(tmp_path):
+    description = Description("objective", "loss", "min", SPACE.to_json(), "random", 0)
+    return Plan(
+        description=description,
+        path=tmp_path / "study.db",
+        trials=3,
+        workers=2,
+        elastic=False,
+        fills=True,
+        retries=2,
+        trial_seconds=None,
+        max_seconds=None,
+        driver=os.getpid(),
+        detached=False,
+        begun=0.0,
+        after=0,
+    )
+
+
+@contextlib.contextmanager
+def opened(plan):
+    with contextlib.closing(EventLog(plan, objective, Pace(plan.workers, plan.fills))) as log:
+        yield log
+
+
+def ask(log):
+    """Its number, added to the record and not committed."""
+    return log.add(log.searcher.propose(log.searcher.history)).trial
+
+
+def tell(log, number, value):
+    return log.add(Event(Kind.TOLD, number, {"value": value, "seconds": 1.0, "attempt": 1})).number
+
+
+def said(log, after=0):
+    return log.status(running=0, reason="", after=after)
+
+
+def test_what_is_told_is_committed_and_what_is_proposed_knows_more(plan):
+    with opened(plan) as log:
+        tell(log, ask(log), 2.0)
+        status = said(log)
+        assert (status.finished, status.best, status.left, status.last_event) == (0, None, None, 0)
+        assert read(plan.path)[1] == []
+        assert len(log.searcher.history.y) == 1
+        log.commit()
+        status = said(log)
+        assert (status.finished, status.best, status.last_event) == (1, (0, 2.0), 3)
+        assert [event.kind for event in read(plan.path)[1]] == [Kind.PLANNED, Kind.ASKED, Kind.TOLD]
+        assert list(log.pace.trials) == [1.0]
+        assert len(log.pace.suggestions) == 1
+
+
+def test_a_better_best_is_noticed_before_it_is_committed(plan):
+    with opened(plan) as log:
+        for value, better in [(2.0, True), (3.0, False), (1.0, True)]:
+            number = tell(log, ask(log), value)
+            assert (log.improved == number) is better
+            log.commit()
+        assert (log.committed.incumbent.number, log.committed.incumbent.value) == (2, 1.0)
+
+
+def test_an_event_that_is_committed_already_is_not_again(plan):
+    with opened(plan) as log:
+        told = tell(log, ask(log), 2.0)
+        log.commit()
+        later = ask(log)
+        log.commit_in_background(told)
+        assert later == 1
+        assert len(read(plan.path)[1]) == 3
+        log.commit_in_background(told + 1)
+        assert len(read(plan.path)[1]) == 4
+
+
+def test_what_cannot_be_committed_is_noted_in_the_background_and_raised_by_the_next_commit(plan, monkeypatch):
+    def full(events):
+        raise JournalError("the disk is full")
+
+    with opened(plan) as log:
+        number = tell(log, ask(log), 2.0)
+        monkeypatch.setattr(log.journal, "append", full)
+        log.commit_in_background(number)
+        assert said(log).notes == ["the disk is full"]
+        with pytest.raises(JournalError, match="full"):
+            log.commit()
+        monkeypatch.undo()
+        log.commit()  # nothing was lost
+        assert said(log).finished == 1
+
+
+def test_a_record_that_is_opened_again_knows_all_that_was_committed(plan):
+    with opened(plan) as log:
+        tell(log, ask(log), 2.0)
+        failed = ask(log)
+        log.add(Event(Kind.RETRIED, failed, {"reason": "its worker died", "attempt": 2, "losses": 1}))
+        log.add(Event(Kind.FAILED, failed, {"reason": "it diverged", "attempt": 2, "seconds": 1.0}))
+        stopped = ask(log)
+        log.add(Event(Kind.STOPPED, stopped, {"reason": "stopped by the user", "attempt": 1}))
+        assert log.has_asked_enough()
+        log.commit()
+        assert not log.has_asked_enough()  # another for the stopped one, when that is committed
+        first = said(log)
+        log.add(Event(Kind.FAILED, ask(log), {"reason": "never committed"}))
+    with opened(replace(plan, after=first.last_event)) as log:
+        again = said(log)
+        assert again.notes == first.notes
+        assert [note.partition(":")[0] for note in again.notes] == [
+            "trial 1 starts again (attempt 2)",
+            "trial 1 failed",
+        ]
+        assert said(log, after=first.last_event).notes == []
+        assert (
+            (again.finished, again.failed, again.best) == (1, 1, (0, 2.0)) == (first.finished, first.failed, first.best)
+        )
+        assert log.committed.count(State.STOPPED) == 1
+        assert log.losses == {1: 1}
+        assert again.left is None  # nothing has ended since the driver began
+        assert not log.has_asked_enough()
+        ask(log)
+        assert log.has_asked_enough()
+    with opened(plan) as log:  # the same driver, and another actor
+        assert said(log).left is not None
+
+
+def test_what_is_left_follows_from_what_has_ended_a_lost_trial_too(plan):
+    with opened(plan) as log:
+        tell(log, ask(log), 2.0)
+        log.add(Event(Kind.FAILED, ask(log), {"reason": "its worker died", "kind": "lost", "attempt": 3}))
+        log.commit()
+        status = said(log)
+        assert (status.finished, status.failed, status.planned) == (1, 1, 3)
+        assert status.left == pytest.approx(status.elapsed / 2)  # two of three
