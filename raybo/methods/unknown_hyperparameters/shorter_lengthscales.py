@@ -33,10 +33,10 @@ def divided(fit: Fitted, h: float, history: History) -> Fitted:
         return fit
     theta = fit.gp.theta.copy()
     theta[:-2] -= np.log(h)
-    return replace(fit, members=(under(fit.gp, theta, history),))
+    return replace(fit, members=(with_hyperparameters(fit.gp, theta, history),))
 
 
-def under(gp: GP, theta: Array, history: History) -> GP:  # (p,)
+def with_hyperparameters(gp: GP, theta: Array, history: History) -> GP:  # (p,)
     """Conditioned on the same trials under another theta; pending ones at their new posterior mean."""
     return observed_by(gp, theta, history).believing(history.X_pending)
 
