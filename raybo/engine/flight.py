@@ -11,7 +11,7 @@ import ray
 
 from raybo.engine.lifecycle import Occurrence, Phase
 from raybo.engine.task import TRACEBACK_CHARACTERS
-from raybo.words import first_line
+from raybo.error_text import first_line
 
 Outcome = tuple[Occurrence, dict[str, Any]]  # and the data of the event that records it
 

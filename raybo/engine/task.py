@@ -25,10 +25,10 @@ import numpy as np
 from raybo.engine.forks import part_with_forks
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.resources import resources_of
+from raybo.error_text import in_words
 from raybo.objectives import LOADED_BY_PATH, Objective, reports_to
 from raybo.space import Config, Reading, Space, context_data, read_context
 from raybo.threads import limit_threads
-from raybo.words import in_words
 
 TRACEBACK_CHARACTERS = 4_000
 REASON_CHARACTERS = 250

@@ -12,10 +12,10 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from raybo.error_text import nearest
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
 from raybo.methods.shared.options import read
-from raybo.words import nearest
 
 METHODS: dict[str, str] = {  # name: where it lives; loaded when used
     "auto": "raybo.methods.auto:Auto",

@@ -8,8 +8,9 @@ import typing
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from raybo.error_text import nearest
 from raybo.errors import MethodError
-from raybo.words import convert, nearest
+from raybo.text_values import convert
 
 
 def option(default: Any, meaning: str) -> Any:
