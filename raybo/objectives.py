@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from raybo.error_text import in_words, nearest
 from raybo.errors import ObjectiveError, RayboError
 from raybo.goal import Mode
 from raybo.space import Space, context_space
-from raybo.words import convert, in_words, nearest
+from raybo.text_values import convert
 
 LOADED_BY_PATH = "raybo_objective_"  # how the modules are called that no worker can import by name
 

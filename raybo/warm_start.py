@@ -8,15 +8,15 @@ same things again adds nothing, so a command that enters them can be repeated to
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from raybo.errors import JournalError, SpaceError
 from raybo.events import Data, Event, Kind, Origin, State, told_context
-from raybo.journal import Description, Journal
-from raybo.searcher import finite
+from raybo.journal import Description, Journal, require_exists
+from raybo.searcher import Searcher, finite
 from raybo.space import Categorical, Config, Space
 from raybo.study import Study, load, searcher_of
 
@@ -58,7 +58,7 @@ def known_of(entries: Sequence[Any], space: Space) -> list[Known]:
     return found
 
 
-def known_from(other: Study | Path | str, description: Description, space: Space) -> list[Known]:
+def known_from(other: Study | Path | str, metric: str, mode: str, space: Space) -> list[Known]:
     """The finished trials of another study that fit a space; what only that study varied is left out.
 
     Raises:
@@ -67,9 +67,9 @@ def known_from(other: Study | Path | str, description: Description, space: Space
     study = other if isinstance(other, Study) else load(other)
     name = study.path.name if study.path is not None else study.description.objective
     theirs = study.description
-    if (theirs.metric, theirs.mode) != (description.metric, description.mode):
+    if (theirs.metric, theirs.mode) != (metric, mode):
         raise JournalError(
-            f"{name}: it wants {theirs.mode} {theirs.metric}, and this study {description.mode} {description.metric}; "
+            f"{name}: it wants {theirs.mode} {theirs.metric}, and this study {mode} {metric}; "
             "results of another metric say nothing here"
         )
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
@@ -87,34 +87,39 @@ def known_from(other: Study | Path | str, description: Description, space: Space
     return found
 
 
-def enter(path: Path, description: Description, space: Space, context: Space | None, known: Sequence[Known]) -> int:
-    """Write what is known into the journal of a study that nobody writes; returns how many trials that added.
+def enter(journal: Journal, searcher: Searcher, known: Sequence[Known]) -> list[Event]:
+    """Write what is known into a journal; returns the events that this added, none where all of it was there.
 
+    Args:
+        journal: open, and begun.
+        searcher: the study's, which has seen nothing of it yet; it takes in the journal's events.
+        known: what is known.
     Raises:
-        JournalInUse, JournalError: the journal cannot be written.
+        JournalError: the journal cannot be written.
         TrialError: a context is not one that the study declares.
     """
-    with contextlib.closing(Journal(path, description)) as opened:
-        searcher = searcher_of(description, space, context)
-        for event in opened.events():
-            searcher.apply(event)
-        there = {_identity(space, t.config, t.tags) for t in searcher.trials if t.origin}
-        events: list[Event] = []
-        for entry in known:
-            origin = Origin.ENQUEUED if entry.value is None else Origin.ADDED
-            asked = searcher.known(entry.config, origin, entry.source)
-            if (identity := _identity(space, entry.config, asked.data["tags"])) in there:
-                continue
-            there.add(identity)
-            asked = searcher.apply(asked)
-            events.append(asked)
-            if entry.value is not None:
-                told: Data = {"value": entry.value}
-                if entry.context is not None and context is not None:
-                    told = {**told, **told_context(context, entry.context, f"trial {asked.trial}")}
-                events.append(searcher.apply(Event(Kind.TOLD, asked.trial, told)))
-        opened.append(events)
-    return sum(event.kind is Kind.ASKED for event in events)
+    if not known:
+        return []
+    for event in journal.events:
+        searcher.apply(event)
+    space, context = searcher.space, searcher.context
+    there = {_identity(space, t.config, t.tags) for t in searcher.trials if t.origin}
+    events: list[Event] = []
+    for entry in known:
+        origin = Origin.ENQUEUED if entry.value is None else Origin.ADDED
+        asked = searcher.known(entry.config, origin, entry.source)
+        if (identity := _identity(space, entry.config, asked.data["tags"])) in there:
+            continue
+        there.add(identity)
+        asked = searcher.apply(asked)
+        events.append(asked)
+        if entry.value is not None:
+            told: Data = {"value": entry.value}
+            if entry.context is not None and context is not None:
+                told = {**told, **told_context(context, entry.context, f"trial {asked.trial}")}
+            events.append(searcher.apply(Event(Kind.TOLD, asked.trial, told)))
+    journal.append(events)
+    return events
 
 
 def enqueue(path: Path | str, config: Mapping[str, Any], value: float | None = None) -> None:
@@ -125,9 +130,22 @@ def enqueue(path: Path | str, config: Mapping[str, Any], value: float | None = N
         SpaceError: the configuration does not fit.
         TrialError: the value is not a finite number.
     """
-    study = load(path)
-    known = known_of([(config, value)], study.space)
-    enter(Path(path), study.description, study.space, study.context, known)
+    _enqueue(path, lambda space: config, value)
+
+
+def enqueue_text(path: Path | str, texts: Mapping[str, str], value: float | None = None) -> None:
+    """`enqueue` a configuration that `read_config` reads from text; raises as they do."""
+    _enqueue(path, lambda space: read_config(space, texts), value)
+
+
+def _enqueue(path: Path | str, config_in: Callable[[Space], Mapping[str, Any]], value: float | None) -> None:
+    require_exists(path)
+    with contextlib.closing(Journal(path)) as opened:
+        description = cast(Description, opened.description)
+        study = Study(description, opened.events)
+        known = known_of([(config_in(study.space), value)], study.space)
+        opened.begin(description)
+        enter(opened, searcher_of(description, study.space, study.context), known)
 
 
 def read_config(space: Space, texts: Mapping[str, str]) -> Config:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -13,7 +14,7 @@ from raybo.events import Event, Kind, State
 from raybo.journal import Description, Journal
 from raybo.searcher import Searcher
 from raybo.space import Space
-from raybo.study import Study, load
+from raybo.study import Study, load, searcher_of
 
 SPACE = Space({"x": raybo.Float(0, 1), "m": {"n": raybo.Integer(1, 9), "c": raybo.Categorical(["a", None])}})
 
@@ -43,6 +44,14 @@ def other_study(space=SPACE, configs=(), description=None):
     return Study(describe(space) if description is None else description, events)
 
 
+def enter(path, description, known):
+    """How many trials that added to the journal."""
+    study = Study(description, [])
+    with contextlib.closing(Journal(path, description)) as journal:
+        events = warm_start.enter(journal, searcher_of(description, study.space, study.context), known)
+    return warm_start.count_added(events) + sum("enqueued" in str(event.data.get("tags")) for event in events)
+
+
 @pytest.fixture
 def path(tmp_path):
     Journal(tmp_path / "job.db", describe()).close()
@@ -53,8 +62,8 @@ def test_results_and_configurations_enter_once(path):
     known = warm_start.known_of(
         [config(0.1), (config(0.2), 7), {"config": config(0.3), "value": 8.0}, {"config": config(0.4)}], SPACE
     )
-    assert warm_start.enter(path, describe(), SPACE, None, known) == 4
-    assert warm_start.enter(path, describe(), SPACE, None, known) == 0
+    assert enter(path, describe(), known) == 4
+    assert enter(path, describe(), known) == 0
     study = load(path)
     assert [(t.config["x"], t.value, str(t.state), t.tags["origin"]) for t in study.trials] == [
         (0.1, None, "pending", "enqueued"),
@@ -69,10 +78,10 @@ def test_results_and_configurations_enter_once(path):
 
 def test_the_finished_trials_of_another_study_enter_with_their_origin(path):
     other = other_study(configs=[config(0.1), config(0.2)])
-    known = warm_start.known_from(other, describe(), SPACE)
-    assert warm_start.enter(path, describe(), SPACE, None, known) == 2
+    known = warm_start.known_from(other, "score", "max", SPACE)
+    assert enter(path, describe(), known) == 2
     grown = other_study(configs=[config(0.1), config(0.2), config(0.3)])
-    assert warm_start.enter(path, describe(), SPACE, None, warm_start.known_from(grown, describe(), SPACE)) == 1
+    assert enter(path, describe(), warm_start.known_from(grown, "score", "max", SPACE)) == 1
     study = load(path)
     assert [trial.value for trial in study.trials] == [0.0, 1.0, 2.0]
     assert [trial.tags["trial"] for trial in study.trials] == [0, 1, 2]
@@ -99,21 +108,20 @@ def test_an_overlapping_space_takes_what_fits():
         {**config(0.5, 3, "b"), "more": 0.4},
         {**config(0.25, 4, None), "more": 0.5},
     ]
-    known = warm_start.known_from(other_study(wider, configs), describe(), SPACE)
+    known = warm_start.known_from(other_study(wider, configs), "score", "max", SPACE)
     assert [(entry.config, entry.value) for entry in known] == [(config(0.5), 0.0), (config(0.25, 4, None), 4.0)]
 
 
 def test_what_cannot_be_taken_is_refused_with_the_reason(tmp_path):
-    minimised = describe(mode="min")
     with pytest.raises(JournalError, match="it wants max score, and this study min score"):
-        warm_start.known_from(other_study(configs=[config()]), minimised, SPACE)
+        warm_start.known_from(other_study(configs=[config()]), "score", "min", SPACE)
     with pytest.raises(JournalError, match="it has no results yet"):
-        warm_start.known_from(other_study(), describe(), SPACE)
+        warm_start.known_from(other_study(), "score", "max", SPACE)
     elsewhere = Space({"y": raybo.Float(0, 1)})
     with pytest.raises(JournalError, match="none of its 1 results fits the space: x: missing"):
-        warm_start.known_from(other_study(elsewhere, [{"y": 0.5}]), describe(), SPACE)
+        warm_start.known_from(other_study(elsewhere, [{"y": 0.5}]), "score", "max", SPACE)
     with pytest.raises(JournalError, match="no such file"):
-        warm_start.known_from(tmp_path / "none.db", describe(), SPACE)
+        warm_start.known_from(tmp_path / "none.db", "score", "max", SPACE)
     with pytest.raises(SpaceError, match="enqueue: entry 1 is no configuration, got 3"):
         warm_start.known_of([config(), 3], SPACE)
     with pytest.raises(SpaceError, match=r"x: 2\.0 lies outside"):
@@ -127,11 +135,11 @@ def test_contexts_come_along_where_they_are_declared(tmp_path):
     description = describe(context=context.to_json())
     path = tmp_path / "c.db"
     known = [warm_start.Known(config(), 1.0, {"load": 0.25}), warm_start.Known(config(0.7), 2.0)]
-    warm_start.enter(path, description, SPACE, context, known)
+    enter(path, description, known)
     assert [trial.context for trial in load(path).trials] == [{"load": 0.25}, None]
-    assert [entry.context for entry in warm_start.known_from(path, description, SPACE)] == [{"load": 0.25}, None]
+    assert [entry.context for entry in warm_start.known_from(path, "score", "max", SPACE)] == [{"load": 0.25}, None]
     plain = tmp_path / "p.db"
-    warm_start.enter(plain, describe(), SPACE, None, known)
+    enter(plain, describe(), known)
     assert [trial.context for trial in load(plain).trials] == [None, None]
 
 

@@ -75,9 +75,9 @@ def reproduce(names: tuple[str, ...], repeats: int | None, workers: int | None, 
     """
     from fnmatch import fnmatch
 
+    from raybo.error_text import nearest
     from raybo.experiments import Figure
     from raybo.experiments.papers import find_experiments
-    from raybo.words import nearest
 
     root, known = find_experiments(Path.cwd())
     if not names:

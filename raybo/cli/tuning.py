@@ -107,12 +107,9 @@ def enqueue(journal: Path, values: tuple[str, ...], value: float | None) -> None
 
     Every parameter must be named. The next `raybo tune` of the study takes it from there.
     """
-    from raybo import warm_start
-    from raybo.study import load
+    from raybo.warm_start import enqueue_text
 
-    texts = dict(text.partition("=")[::2] for text in values)
-    config = warm_start.read_config(load(journal).space, texts)
-    warm_start.enqueue(journal, config, value)
+    enqueue_text(journal, dict(text.partition("=")[::2] for text in values), value)
     click.echo("Added; the study's next run " + ("knows its result" if value is not None else "begins with it"))
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from raybo.error_text import first_line
 from raybo.errors import RayError
-from raybo.words import first_line
 
 log = logging.getLogger("raybo")
 

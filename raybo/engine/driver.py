@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -9,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,14 +20,13 @@ from raybo.engine.follow import NAMESPACE, leave, run_to_end
 from raybo.engine.plan import Plan
 from raybo.engine.resources import workers_available
 from raybo.engine.task import pickled
+from raybo.error_text import first_line
 from raybo.errors import MethodError, ObjectiveError, RayError
-from raybo.journal import Description
-from raybo.methods.options import read
+from raybo.journal import Description, Journal
 from raybo.objectives import LOADED_BY_PATH, Objective
 from raybo.searcher import Searcher
-from raybo.space import Space, object_to_json
+from raybo.space import object_to_json
 from raybo.study import Study
-from raybo.words import first_line
 
 if TYPE_CHECKING:
     from raybo.engine.plan import Status
@@ -84,39 +84,49 @@ def tune(
     if detach and storage is None:
         raise RayError("a detached study needs a journal that stays; give storage")
     bound = objective.with_settings(**(settings or {}))
-    space, context = bound.space, bound.context
+    bound = replace(bound, declared_space=bound.space, declared_context=bound.context)
     with tempfile.TemporaryDirectory(prefix=f"raybo-{os.getpid()}-") as scratch:
         path = Path(scratch, "study.db") if storage is None else Path(storage).absolute()
-        description = _describe(bound, space, context, method, seed, options, path)
-        known = [] if known_from is None else warm_start.known_from(known_from, description, space)
-        known += warm_start.known_of(enqueue, space)
+        begun = time.monotonic()
         # what is wrong with the journal is better said before Ray is started
-        warm_start.enter(path, description, space, context, known)
-        _, events = journal.read(path)
-        plan = Plan(
-            description=description,
-            path=path,
-            trials=int(trials) + warm_start.count_added(events),
-            workers=int(workers or 0),
-            elastic=False,
-            fills=False,
-            retries=int(retries),
-            trial_seconds=trial_seconds if trial_seconds is not None else bound.trial_seconds,
-            max_seconds=None if max_minutes is None else 60 * max_minutes,
-            driver=os.getpid(),
-            detached=detach,
-            begun=time.monotonic(),
-            after=events[-1].number if events else 0,
-        )
+        with contextlib.closing(Journal(path)) as opened:
+            description, searcher = _describe(bound, method, seed, options, opened.description)
+            known = warm_start.known_of(enqueue, searcher.space)
+            if known_from is not None:
+                known = warm_start.known_from(known_from, bound.metric, bound.mode, searcher.space) + known
+            opened.begin(description)
+            events = opened.events + warm_start.enter(opened, searcher, known)
         try:
-            _run(bound, plan, address, watch)
+            with ray_for_study(address, _cpus(bound, workers)) as ray:
+                local = is_local(ray)
+                if detach and local:
+                    raise RayError(
+                        "a detached study needs a Ray that goes on without this command: `ray start --head` starts "
+                        "one, address=auto joins it"
+                    )
+                room = workers_available(ray.nodes(), bound)
+                most = int(trials) + warm_start.count_added(events)
+                plan = Plan(
+                    description=description,
+                    path=path,
+                    trials=most,
+                    workers=min(int(workers or room), most),
+                    elastic=workers is None and not local,
+                    takes_all_room=(workers or room) >= room,
+                    retries=int(retries),
+                    trial_seconds=trial_seconds if trial_seconds is not None else bound.trial_seconds,
+                    max_seconds=None if max_minutes is None else 60 * max_minutes,
+                    driver=os.getpid(),
+                    detached=detach,
+                    begun=begun,
+                    after=events[-1].number if events else 0,
+                )
+                _run(ray, bound, plan, watch)
         except RayError:
-            _, last_event = journal.describe(path)
-            if not last_event:  # nothing was begun: leave nothing that the next command would have to match
+            if not journal.read(path)[1]:  # nothing was begun: leave nothing that the next command would have to match
                 path.unlink()
             raise
-        found, events = journal.read(path)
-        return Study(found, events, None if storage is None else path, space, context)
+        return Study(*journal.read(path), None if storage is None else path, searcher.space, searcher.context)
 
 
 def _check(
@@ -140,30 +150,23 @@ def _check(
 
 
 def _describe(
-    objective: Objective,
-    space: Space,
-    context: Space | None,
-    method: str | None,
-    seed: int | None,
-    options: Mapping[str, Any],
-    path: Path,
-) -> Description:
-    """What is to be studied: what the user says, and where he says nothing, what the journal says."""
-    earlier = journal.describe(path)[0] if journal.exists(path) else None
-    same_method = earlier is not None and method in (None, earlier.method)
-    name = method or (earlier.method if earlier else "auto")
-    if not options and same_method:
-        options = cast(Description, earlier).options
-    read(name, methods.load(name), options)  # first, as an option may be called like an argument of the searcher
-    searcher = Searcher(
-        space,
-        name,
-        objective.mode,
-        seed if earlier is None or seed is not None else earlier.seed,
-        context=context,
-        **options,
-    )
-    return Description(
+    objective: Objective, method: str | None, seed: int | None, options: Mapping[str, Any], earlier: Description | None
+) -> tuple[Description, Searcher]:
+    """What is to be studied, and its searcher, which has seen nothing of it yet.
+
+    It is what the user says, and where he says nothing, what the journal says.
+    """
+    name, same = method or "auto", False
+    if earlier is not None:
+        name, same = method or earlier.method, method in (None, earlier.method)
+        seed = earlier.seed if seed is None else seed
+    if earlier is not None and same and not options:
+        options = earlier.options
+    chosen = methods.make(name, **options)  # first, as an option may be called like an argument of the searcher
+    values = {key: getattr(chosen, key) for key in sorted(options)}
+    space, context = objective.space, objective.context
+    searcher = Searcher(space, name, objective.mode, seed, context=context, **values)
+    description = Description(
         objective=objective.name,
         metric=objective.metric,
         mode=objective.mode,
@@ -172,45 +175,41 @@ def _describe(
         method=name,
         seed=searcher.seed,
         settings={key: object_to_json(_named(value)) for key, value in sorted(objective.settings.items())},
-        options={key: getattr(searcher.method, key) for key in sorted(options)},
+        options=values,
     )
+    return description, searcher
 
 
 def _named(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _run(objective: Objective, plan: Plan, address: str | None, watch: Callable[[Status], None] | None) -> None:
-    cpus = None if not plan.workers else max(os.cpu_count() or 1, int(-(-plan.workers * objective.num_cpus // 1)))
-    with ray_for_study(address, cpus) as ray:
-        from raybo.engine.actor import StudyActor
+def _cpus(objective: Objective, workers: int | None) -> int | None:
+    """How many processors a local Ray says it has; None for as many as there are."""
+    return None if workers is None else max(os.cpu_count() or 1, int(-(-workers * objective.num_cpus // 1)))
 
-        local = is_local(ray)
-        if plan.detached and local:
-            raise RayError(
-                "a detached study needs a Ray that goes on without this command: `ray start --head` starts one, "
-                "address=auto joins it"
-            )
-        room = workers_available(ray.nodes(), objective)
-        workers, elastic = plan.workers or room, not (plan.workers or local)
-        plan = replace(plan, workers=min(workers, plan.trials), elastic=elastic, fills=workers >= room)
-        sent, function = _sent(ray, objective)
-        placed = {"num_cpus": 0, "max_concurrency": 1_000, "scheduling_strategy": here(ray)}
-        if not plan.detached:
-            # restarted by the follower: what Ray may restart, Ray's memory monitor kills before any trial
-            make = ray.remote(StudyActor).options(**placed).remote
-            run_to_end(ray, lambda: make(plan, sent, function), RESTARTS, plan.after, watch)
-            return
-        name = plan.path.stem
-        placed |= {"name": name, "namespace": NAMESPACE, "lifetime": "detached"}
-        placed |= {"max_restarts": RESTARTS, "max_task_retries": -1}  # by Ray, as nobody else is there
-        try:
-            leave(ray, ray.remote(StudyActor).options(**placed).remote(plan, sent, function))
-        except ray.exceptions.ActorAlreadyExistsError:
-            raise RayError(
-                f"a study named {name} is running there already; `raybo attach {name}` follows it, "
-                "another --storage begins another"
-            ) from None
+
+def _run(ray: Any, objective: Objective, plan: Plan, watch: Callable[[Status], None] | None) -> None:
+    """Start the study's actor, and follow it to its end, or until it has begun where it is detached."""
+    from raybo.engine.actor import StudyActor
+
+    sent, function = _sent(ray, objective)
+    placed = {"num_cpus": 0, "max_concurrency": 1_000, "scheduling_strategy": here(ray)}
+    if not plan.detached:
+        # restarted by the follower: what Ray may restart, Ray's memory monitor kills before any trial
+        make = ray.remote(StudyActor).options(**placed).remote
+        run_to_end(ray, lambda: make(plan, sent, function), RESTARTS, plan.after, watch)
+        return
+    name = plan.path.stem
+    placed |= {"name": name, "namespace": NAMESPACE, "lifetime": "detached"}
+    placed |= {"max_restarts": RESTARTS, "max_task_retries": -1}  # by Ray, as nobody else is there
+    try:
+        leave(ray, ray.remote(StudyActor).options(**placed).remote(plan, sent, function))
+    except ray.exceptions.ActorAlreadyExistsError:
+        raise RayError(
+            f"a study named {name} is running there already; `raybo attach {name}` follows it, "
+            "another --storage begins another"
+        ) from None
 
 
 def _sent(ray: Any, objective: Objective) -> tuple[Objective, bytes]:
@@ -218,7 +217,7 @@ def _sent(ray: Any, objective: Objective) -> tuple[Objective, bytes]:
     module = sys.modules.get(objective.function.__module__)
     if module is not None and not _importable(module):
         ray.cloudpickle.register_pickle_by_value(module)  # for good: another study may be using it just now
-    sent = replace(objective, function=_no_function, declared_space=objective.space, declared_context=objective.context)
+    sent = replace(objective, function=_no_function)
     try:
         function = pickled(objective.function)
         ray.cloudpickle.dumps(sent)

@@ -51,7 +51,7 @@ class EventLog:
         self._notes: deque[tuple[int, str]] = deque(maxlen=NOTES)
         self._misses_context = False  # whether a trial came without a declared context
         self._ended_before = 0  # trials, when the driver began
-        for event in self.journal.events():
+        for event in self.journal.events:
             self.searcher.apply(event)
             self._announce(event)
             if event.kind is Kind.RETRIED:

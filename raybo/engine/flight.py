@@ -11,8 +11,8 @@ import ray
 
 from raybo.engine.lifecycle import Occurrence, Phase
 from raybo.engine.task import TRACEBACK_CHARACTERS
+from raybo.error_text import first_line
 from raybo.events import Data
-from raybo.words import first_line
 
 Outcome = tuple[Occurrence, Data]  # and what the event that records it holds
 

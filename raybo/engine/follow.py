@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from raybo import journal
 from raybo.engine.connection import ray_for_study
+from raybo.error_text import first_line
 from raybo.errors import RayboError, RayError
 from raybo.study import Study
-from raybo.words import first_line
 
 if TYPE_CHECKING:
     from raybo.engine.plan import Plan, Status

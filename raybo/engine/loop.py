@@ -45,7 +45,7 @@ class StudyLoop:
         self.plan = plan
         self.objective = objective
         self.function = function
-        self.pace = Pace(plan.workers, plan.fills)
+        self.pace = Pace(plan.workers, plan.takes_all_room)
         self.log = EventLog(plan, objective, self.pace)
         self.proposals = Proposals(self.log, self.pace)
         self.on_cluster = len(cast(Any, ray).nodes()) > 1 or plan.elastic

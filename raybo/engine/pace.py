@@ -23,13 +23,13 @@ class Pace:
 
     Attributes:
         workers: how many trials run at a time, by the plan.
-        fills: whether that is all that Ray has room for.
+        takes_all_room: whether that is all that Ray has room for.
         suggestions: of each suggestion that was used.
         trials: of each trial that finished.
     """
 
     workers: int
-    fills: bool
+    takes_all_room: bool
     suggestions: deque[float] = field(default_factory=_recent)
     trials: deque[float] = field(default_factory=_recent)
 
@@ -47,7 +47,7 @@ class Pace:
 
         Not where Ray has more room than this study is to use, as that one would run.
         """
-        if self.workers == 1 or not self.fills or not self.trials:
+        if self.workers == 1 or not self.takes_all_room or not self.trials:
             return False
         return statistics.median(self.trials) < DISPATCH_SECONDS / HURRY
 

@@ -18,7 +18,7 @@ class Plan:
         trials: how many trials are to end with a result or a failure, in all.
         workers: how many run at a time.
         elastic: whether as many run as the cluster has room for at the time, nodes that come and go included.
-        fills: whether that is all that Ray has room for, so that one trial more waits in Ray's queue and does not run.
+        takes_all_room: whether Ray has room for no more, so that one trial more waits in Ray's queue and does not run.
         retries: how often a trial whose worker was lost starts again.
         trial_seconds: time limit of one trial; None for none.
         max_seconds: time after which the study stops; None for none.
@@ -33,7 +33,7 @@ class Plan:
     trials: int
     workers: int
     elastic: bool
-    fills: bool
+    takes_all_room: bool
     retries: int
     trial_seconds: float | None
     max_seconds: float | None

@@ -25,11 +25,11 @@ import numpy as np
 from raybo.engine.forks import part_with_forks
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.resources import resources_of
+from raybo.error_text import in_words
 from raybo.events import Data, context_data
 from raybo.objectives import LOADED_BY_PATH, Objective, reports_to
 from raybo.space import Config, Reading, Space, read_context
 from raybo.threads import limit_threads
-from raybo.words import in_words
 
 TRACEBACK_CHARACTERS = 4_000
 REASON_CHARACTERS = 250

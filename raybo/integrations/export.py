@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from raybo.columns import columns_of
+from raybo.error_text import nearest
 from raybo.errors import MethodError, RayboError
 from raybo.space import Opaque, object_to_json
 from raybo.study import Study, load
-from raybo.words import nearest
 
 if TYPE_CHECKING:
     from raybo.journal import Description

@@ -69,7 +69,7 @@ def unpack(text: str, path: Path) -> Arrival:
         raise JournalError(f"{path}: what has arrived for it is damaged, or of another version ({error})") from error
     with contextlib.closing(Journal(path, description)) as opened:
         added = opened.extend(events)
-        total = len(opened.events())
+        total = len(opened.events) + added
     return Arrival(path, total, added, total - len(events))
 
 

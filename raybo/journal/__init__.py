@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from raybo.journal.description import Description
 from raybo.journal.lock import in_use
-from raybo.journal.reading import describe, exists, read
+from raybo.journal.reading import exists, read, require_exists
 from raybo.journal.writing import Journal
 
-__all__ = ["Description", "Journal", "describe", "exists", "in_use", "read"]
+__all__ = ["Description", "Journal", "exists", "in_use", "read", "require_exists"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from raybo.errors import JournalError
 from raybo.events import Event, Kind
 from raybo.journal.description import Description
-from raybo.journal.schema import APPLICATION, SCHEMA, translated
+from raybo.journal.schema import APPLICATION, SCHEMA, errors_in_a_line
 
 
 def read(path: Path | str) -> tuple[Description, list[Event]]:
@@ -33,19 +33,6 @@ def read(path: Path | str) -> tuple[Description, list[Event]]:
         raise JournalError(f"{path}: it is damaged ({error}); restore it from a copy") from error
 
 
-def describe(path: Path | str) -> tuple[Description, int]:
-    """What a journal is about, and the number of its last event (0 before the first), without loading the events.
-
-    Raises:
-        JournalError: there is no such file, or it is not a journal that this version can read.
-    """
-    path = Path(path)
-    _require_journal(path)
-    with _reading(path) as connection:
-        (last,) = connection.execute("SELECT coalesce(max(number), 0) FROM event").fetchone()
-        return _description(path, connection), int(last)
-
-
 def _description(path: Path, connection: sqlite3.Connection) -> Description:
     (text,) = connection.execute("SELECT description FROM study").fetchone() or ("",)
     try:
@@ -60,20 +47,25 @@ def exists(path: Path | str) -> bool:
     return path.exists() and (path.is_dir() or path.stat().st_size > 0)
 
 
+def require_exists(path: Path | str) -> None:
+    """JournalError where there is no such file."""
+    if not Path(path).exists():
+        raise JournalError(f"{path}: no such file; `raybo tune ... --storage {path}` makes one")
+
+
 # ---- opening
 
 
 def _require_journal(path: Path) -> None:
     """Raise JournalError unless the file is a whole journal of a schema that this version reads. Changes nothing."""
+    require_exists(path)
     if path.is_dir():
         raise JournalError(f"{path}: it is a directory; give a file")
-    if not path.exists():
-        raise JournalError(f"{path}: no such file; `raybo tune ... --storage {path}` makes one")
     if _has_log(path):
         return  # the file alone need not make sense: half of a log may be folded into it, half of a journal written
     # not by reading its first bytes: a process that closes a file by hand loses the locks that SQLite holds on it, and
     # the next reader to leave would take the log away from under the writer
-    with translated(path), closing(_connect(path, "mode=ro&immutable=1")) as connection:
+    with errors_in_a_line(path), closing(_connect(path, "mode=ro&immutable=1")) as connection:
         page = _require_marks(path, connection)
     if path.stat().st_size % page:  # SQLite itself would take what is missing for zeros
         raise JournalError(f"{path}: it is damaged (truncated in the middle of a page); restore it from a copy")
@@ -108,7 +100,7 @@ def _has_log(path: Path) -> bool:
 @contextmanager
 def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection that writes nothing. Where it may, it is a full one, so that the last to leave tidies up the log."""
-    with translated(path):
+    with errors_in_a_line(path):
         for mode in ("mode=rw", "mode=ro", "mode=ro&immutable=1"):  # the last: no place for the log's index
             connection = _connect(path, mode)
             try:

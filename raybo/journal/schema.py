@@ -19,7 +19,7 @@ TABLES = (
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def errors_in_a_line(path: Path) -> Iterator[None]:
     """SQLite's errors as one line about the journal."""
     try:
         yield

@@ -15,8 +15,8 @@ from raybo.errors import JournalError
 from raybo.events import Event
 from raybo.journal import lock
 from raybo.journal.description import Description, as_text
-from raybo.journal.reading import describe, exists, read
-from raybo.journal.schema import APPLICATION, SCHEMA, TABLES, translated
+from raybo.journal.reading import exists, read
+from raybo.journal.schema import APPLICATION, SCHEMA, TABLES, errors_in_a_line
 
 LOG_PAGES = 64  # of the write-ahead log, of 4 kB: then its changes go into the file
 
@@ -25,55 +25,61 @@ class Journal:
     """A journal open for writing, by this process alone.
 
     Args:
-        path: the file; made where there is none.
-        description: what is studied; must be the journal's own where there is one.
+        path: the file; made where there is none, once it is known what is studied.
+        description: what is studied; must be the journal's own where there is one. None where that is to be decided by
+            what the journal says: `begin` tells it, before anything is written.
         driver: process that the study belongs to, told to whoever finds the journal in use.
+    Attributes:
+        description: what is studied; None while there is no journal.
+        events: what the journal held when it was opened, read once, under the lock.
     Raises:
         JournalInUse: another process is writing it.
         JournalError: it cannot be written, is no journal, or is about another study.
     """
 
-    def __init__(self, path: Path | str, description: Description, driver: int | None = None) -> None:
+    def __init__(self, path: Path | str, description: Description | None = None, driver: int | None = None) -> None:
         self.path = Path(path)
-        self.description = description
-        self._require_ours()
+        self.description: Description | None = None
+        self.events: list[Event] = []
+        self._connection: sqlite3.Connection | None = None
+        _require_place(self.path)
         self._lock = lock.acquire(self.path, os.getpid() if driver is None else driver)
         try:
-            new = self._require_ours()  # again: another study may have begun there before we had the lock
-            if not new:
-                self.events()  # nothing is added to a journal whose events cannot be read
-            self._connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-            with translated(self.path):
-                if new:  # before WAL is switched on, so that the file's own header says what it is from the start
-                    self._connection.execute("BEGIN IMMEDIATE")
-                    self._connection.execute(f"PRAGMA application_id={APPLICATION}")
-                    self._connection.execute(f"PRAGMA user_version={SCHEMA}")
-                    for statement in TABLES:
-                        self._connection.execute(statement)
-                    self._connection.execute("INSERT INTO study VALUES (?)", (json.dumps(asdict(description)),))
-                    self._connection.execute("COMMIT")
-                self._connection.execute("PRAGMA journal_mode=WAL")
-                self._connection.execute("PRAGMA synchronous=FULL")
-                # a log that is soon begun anew: the disk takes less time to write over a file than to make it longer
-                self._connection.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
+            if exists(self.path):
+                self.description, self.events = read(self.path)
+            if description is not None:
+                self.begin(description)
         except BaseException:  # whatever ends the opening, Ctrl-C too, must give the lock back; it is passed on
-            lock.release(self._lock)
+            self.close()
             raise
 
-    def _require_ours(self) -> bool:
-        """Whether the journal is still to be made; JournalError where it cannot be, or is not this study's."""
-        if not exists(self.path):
-            if not self.path.parent.is_dir():
-                raise JournalError(f"{self.path}: the directory {self.path.parent} does not exist; make it first")
-            return True
-        _require_writable(self.path)
-        found, _ = describe(self.path)
-        if different := found.differences(self.description):
+    def begin(self, description: Description) -> None:
+        """Make ready to write: makes the file where there is none. Changes nothing where it is another study's.
+
+        Raises:
+            JournalError: it is about another study, or cannot be written.
+        """
+        new = self.description is None
+        if self.description is not None and (different := self.description.differences(description)):
             raise JournalError(
                 f"{self.path}: it is the journal of another study: {'; '.join(different)}; continue it as it was, "
                 "or use another file"
             )
-        return False
+        self.description = description
+        self._connection = connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        with errors_in_a_line(self.path):
+            if new:  # before WAL is switched on, so that the file's own header says what it is from the start
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute(f"PRAGMA application_id={APPLICATION}")
+                connection.execute(f"PRAGMA user_version={SCHEMA}")
+                for statement in TABLES:
+                    connection.execute(statement)
+                connection.execute("INSERT INTO study VALUES (?)", (json.dumps(asdict(description)),))
+                connection.execute("COMMIT")
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+            # a log that is soon begun anew: the disk takes less time to write over a file than to make it longer
+            connection.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
 
     def append(self, events: Sequence[Event]) -> None:
         """Commit numbered events, with the time, in one transaction. Durable when this returns.
@@ -92,7 +98,7 @@ class Journal:
         Raises:
             JournalError: each holds what the other does not.
         """
-        mine = self.events()
+        mine = self.events
         for ours, theirs in zip(mine, events, strict=False):
             if as_text(asdict(ours)) != as_text(asdict(theirs)):
                 raise JournalError(
@@ -103,8 +109,9 @@ class Journal:
         return max(0, len(events) - len(mine))
 
     def _insert(self, events: Sequence[Event]) -> None:
+        assert self._connection is not None, "begin comes first"
         rows = [(e.number, e.kind.value, e.trial, e.at, json.dumps(e.data)) for e in events]
-        with translated(self.path):
+        with errors_in_a_line(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 self._connection.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?)", rows)
@@ -114,17 +121,19 @@ class Journal:
                     self._connection.execute("ROLLBACK")
                 raise
 
-    def events(self) -> list[Event]:
-        """Everything that has been committed."""
-        return read(self.path)[1]
-
     def close(self) -> None:
         """Fold the write-ahead log into the file and let others write."""
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
         lock.release(self._lock)
 
 
-def _require_writable(path: Path) -> None:
+def _require_place(path: Path) -> None:
+    """JournalError where no journal can be written at the path, as far as can be said before it is opened."""
+    if not exists(path):
+        if not path.parent.is_dir():
+            raise JournalError(f"{path}: the directory {path.parent} does not exist; make it first")
+        return
     mode = path.stat().st_mode
     if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(path, os.W_OK):
         raise JournalError(f"{path}: it is read-only ({stat.filemode(mode)}); make it writable or use another file")

@@ -22,11 +22,11 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from raybo.error_text import nearest
 from raybo.errors import MethodError
 from raybo.events import Tags
 from raybo.history import History, Proposal
 from raybo.methods.options import read
-from raybo.words import nearest
 
 METHODS: dict[str, str] = {  # name: where it lives; loaded when used
     "auto": "raybo.methods.default.auto:Auto",

@@ -15,9 +15,9 @@ import math
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
+from raybo.error_text import nearest
 from raybo.errors import MethodError
 from raybo.surrogate import Model
-from raybo.words import nearest
 
 Estimate = Literal["map", "mcmc", "slice", "uhe"]
 Hyperparameters: TypeAlias = Estimate | str  # text holds values

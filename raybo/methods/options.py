@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from raybo.error_text import nearest
 from raybo.errors import MethodError
-from raybo.words import convert, nearest
+from raybo.text_values import convert
 
 
 @dataclass(frozen=True)

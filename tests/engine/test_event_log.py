@@ -33,7 +33,7 @@ def plan(tmp_path):
         trials=3,
         workers=2,
         elastic=False,
-        fills=True,
+        takes_all_room=True,
         retries=2,
         trial_seconds=None,
         max_seconds=None,
@@ -46,7 +46,7 @@ def plan(tmp_path):
 
 @contextlib.contextmanager
 def opened(plan):
-    with contextlib.closing(EventLog(plan, objective, Pace(plan.workers, plan.fills))) as log:
+    with contextlib.closing(EventLog(plan, objective, Pace(plan.workers, plan.takes_all_room))) as log:
         yield log
 
 

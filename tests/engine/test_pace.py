@@ -9,8 +9,8 @@ import pytest
 from raybo.engine.pace import DISPATCH_SECONDS, HURRY, INSTANT, RECENT, REPLACEABLE, Pace
 
 
-def pace(suggestions=(), trials=(), workers=2, fills=True):
-    return Pace(workers, fills, deque(suggestions, maxlen=RECENT), deque(trials, maxlen=RECENT))
+def pace(suggestions=(), trials=(), workers=2, takes_all_room=True):
+    return Pace(workers, takes_all_room, deque(suggestions, maxlen=RECENT), deque(trials, maxlen=RECENT))
 
 
 def test_nothing_is_done_ahead_before_anything_is_known():
@@ -37,7 +37,7 @@ def test_trials_are_short_where_dispatching_them_takes_more_than_a_hundredth(of_
     seconds = of_the_limit * DISPATCH_SECONDS / HURRY
     assert pace(trials=[9.0, seconds, 0.0]).is_short() is short  # the median counts
     assert not pace(trials=[seconds], workers=1).is_short()
-    assert not pace(trials=[seconds], fills=False).is_short()  # one more would run, not wait
+    assert not pace(trials=[seconds], takes_all_room=False).is_short()  # one more would run, not wait
 
 
 @pytest.mark.parametrize(("of_the_limit", "hurried"), [(1.01, True), (0.99, False)])

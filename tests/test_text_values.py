@@ -1,4 +1,4 @@
-"""Errors in a line, likely names, and values read from text."""
+"""Values read from text, as the type that is wanted."""
 
 from __future__ import annotations
 
@@ -6,33 +6,7 @@ from typing import Literal
 
 import pytest
 
-from raybo.words import convert, first_line, in_words, nearest
-
-
-class Silent(Exception):
-    """Fails even to be printed."""
-
-    def __str__(self):
-        raise RuntimeError
-
-
-@pytest.mark.parametrize(
-    ("error", "line", "words"),
-    [
-        (ValueError("\n  too large \nby far"), "too large", "ValueError: too large"),
-        (KeyError(), "KeyError", "KeyError"),
-        (Silent(), "Silent", "Silent"),
-    ],
-)
-def test_an_error_in_a_line(error, line, words):
-    assert first_line(error) == line
-    assert in_words(error) == words
-
-
-def test_the_nearest_name_or_all_of_them():
-    assert nearest("kapa", ["kappa", "delta"]) == "; did you mean 'kappa'?"
-    assert nearest("folds", ["kappa", "delta"]) == "; there are: kappa, delta"
-    assert nearest("folds", []) == "; it has none"
+from raybo.text_values import convert
 
 
 @pytest.mark.parametrize(

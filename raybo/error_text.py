@@ -1,0 +1,28 @@
+"""An error told in a line of text, and the end of a message about an unknown name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says in its first line; its kind where it says nothing, or fails even to say it."""
+    try:
+        return next(line.strip() for line in str(error).splitlines() if line.strip())
+    except Exception:  # noqa: BLE001  # a user's exception may raise when it is printed
+        return type(error).__name__
+
+
+def in_words(error: BaseException) -> str:
+    """An error's kind, and what it says in its first line."""
+    line, kind = first_line(error), type(error).__name__
+    return kind if line == kind else f"{kind}: {line}"
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """The end of a message about an unknown name: the likely one, or all that there are."""
+    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    if matches:
+        return f"; did you mean {matches[0]!r}?"
+    return f"; there are: {', '.join(known)}" if known else "; it has none"
