@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import ray
 
-from raybo.engine.lifecycle import Occurrence, Phase
+from raybo.engine.lifecycle import Life, Occurrence
 from raybo.engine.task import TRACEBACK_CHARACTERS
 from raybo.error_text import first_line
 from raybo.events import Data
@@ -19,9 +19,10 @@ Outcome = tuple[Occurrence, Data]  # and what the event that records it holds
 
 @dataclass
 class Flight:
-    """A trial in the engine: its phase, how often it lost its worker, and the task that runs it.
+    """A trial in the engine: its life so far, and the task that runs it.
 
     Attributes:
+        life: its phase, its attempt, how often it lost its worker.
         task: the running attempt's, once it is submitted.
         submitted: when, by the monotonic clock.
         node: where it runs; None until it says so.
@@ -29,9 +30,7 @@ class Flight:
         reason: why it is stopped; empty while nobody wants that.
     """
 
-    phase: Phase = Phase.WAITING
-    attempt: int = 1
-    losses: int = 0
+    life: Life
     task: Any = None
     submitted: float = 0.0
     node: str | None = None
@@ -58,7 +57,6 @@ class Flight:
 
     def again(self) -> None:
         """Make ready for another attempt."""
-        self.attempt += 1
         self.node, self._started, self.gone = None, asyncio.Event(), asyncio.Event()
 
     async def outcome(self, limit: float | None, on_cluster: bool) -> Outcome:

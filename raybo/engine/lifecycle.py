@@ -12,7 +12,7 @@
     either    study lost      waiting            record retried, submit again     the process that ran it is gone
     either    stopped         stopped            record stopped, free the worker
 
-Any other pair is a defect of the engine and raises.
+Any other pair is a defect of the engine, and raises with the trial's story.
 """
 
 from __future__ import annotations
@@ -75,17 +75,67 @@ _STEPS: dict[tuple[Phase, Occurrence], Step] = {
 _GIVEN_UP = Step(Phase.LOST, Kind.FAILED, free=True)
 
 
-def step(phase: Phase, occurrence: Occurrence, *, losses: int = 0, retries: int = 0) -> Step:
-    """What follows an occurrence.
+def step(phase: Phase, occurrence: Occurrence, *, losses: int = 0, retries: int = 0) -> Step | None:
+    """What follows an occurrence by the table; None where it is impossible in this phase.
 
     Args:
         losses: how often a worker of this trial has been lost, this time included.
         retries: how often a lost worker's trial may start again.
-    Raises:
-        AssertionError: the occurrence is impossible in this phase.
     """
-    if (phase, occurrence) not in _STEPS:
-        raise AssertionError(f"a trial that is {phase.value} cannot meet {occurrence.value!r}")
-    if occurrence is Occurrence.WORKER_LOST and losses > retries:
+    if occurrence is Occurrence.WORKER_LOST and phase is Phase.RUNNING and losses > retries:
         return _GIVEN_UP
-    return _STEPS[phase, occurrence]
+    return _STEPS.get((phase, occurrence))
+
+
+@dataclass(frozen=True)
+class Life:
+    """One trial's life in the engine, so far.
+
+    Attributes:
+        trial: its number.
+        phase: where it stands.
+        attempt: which one runs, or is next; from 1.
+        losses: how often it has lost its worker.
+        story: what has happened to it since this loop began, and the phase that followed.
+    """
+
+    trial: int
+    phase: Phase = Phase.WAITING
+    attempt: int = 1
+    losses: int = 0
+    story: tuple[tuple[Occurrence, Phase], ...] = ()
+
+    def meet(self, occurrence: Occurrence, *, retries: int = 0) -> tuple[Life, Step]:
+        """The life after an occurrence, and what is to be done.
+
+        Raises:
+            InvalidTransition: the occurrence is impossible in this phase.
+        """
+        losses = self.losses + (occurrence is Occurrence.WORKER_LOST)
+        following = step(self.phase, occurrence, losses=losses, retries=retries)
+        if following is None:
+            raise InvalidTransition(self, occurrence)
+        attempt = self.attempt + following.submit
+        story = (*self.story, (occurrence, following.phase))
+        return Life(self.trial, following.phase, attempt, losses, story), following
+
+
+class InvalidTransition(AssertionError):
+    """Something happened to a trial that cannot: a defect of the engine, told with the trial's story.
+
+    Attributes:
+        life: the trial's, up to then.
+        occurrence: what happened.
+    """
+
+    def __init__(self, life: Life, occurrence: Occurrence) -> None:
+        self.life = life
+        self.occurrence = occurrence
+        story = ", ".join(f"{what.value} -> {phase.value}" for what, phase in life.story) or "nothing had happened yet"
+        super().__init__(
+            f"trial {life.trial}: a trial that is {life.phase.value} cannot meet {occurrence.value!r}; "
+            f"attempt {life.attempt}, {life.losses} workers lost, its story: {story}"
+        )
+
+    def __reduce__(self) -> tuple[type[InvalidTransition], tuple[Life, Occurrence]]:  # it is told across processes
+        return InvalidTransition, (self.life, self.occurrence)

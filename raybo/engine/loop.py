@@ -1,4 +1,4 @@
-"""The loop of a study: performs what `lifecycle` instructs, and turns whatever happens to a trial into an occurrence.
+"""The loop of a study: performs what `lifecycle` and `workers` say, and turns whatever happens into an occurrence.
 
 One coroutine a worker: ask, commit, submit, await, commit, again. On a cluster another coroutine looks at the nodes: a
 trial whose node Ray counts as dead is given up. What was in flight when the last loop of this study was lost is
@@ -16,13 +16,14 @@ import ray
 
 from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
-from raybo.engine.lifecycle import Occurrence, Phase, Step, step
+from raybo.engine.launch import Launcher
+from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.nodes import GRACE_SECONDS, LOOK_SECONDS, Losses
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
 from raybo.engine.proposals import Proposals
 from raybo.engine.resources import workers_available
-from raybo.engine.task import trial_task
+from raybo.engine.workers import Ahead, Situation, Turn, ahead, in_flight, turn
 from raybo.errors import RayError
 from raybo.events import LOST, Data, Event, Kind, Origin, State
 from raybo.objectives import Objective
@@ -44,14 +45,12 @@ class StudyLoop:
     def __init__(self, plan: Plan, objective: Objective, function: bytes) -> None:
         self.plan = plan
         self.objective = objective
-        self.function = function
         self.pace = Pace(plan.workers, plan.takes_all_room)
         self.log = EventLog(plan, objective, self.pace)
         self.proposals = Proposals(self.log, self.pace)
         self.on_cluster = len(cast(Any, ray).nodes()) > 1 or plan.elastic
-        # whether trials say that they begin, and which context they have met
-        self.listens = plan.trial_seconds is not None or self.on_cluster or self.log.searcher.context is not None
-        self.task = trial_task(objective, function)
+        listens = plan.trial_seconds is not None or self.on_cluster or self.log.searcher.context is not None
+        self.launcher = Launcher(objective, function, listens=listens)
         self.room = plan.workers
         self.reason = ""  # why the study stops before its end
         self.flights: dict[int, Flight] = {}
@@ -95,44 +94,40 @@ class StudyLoop:
 
     def status(self, after: int) -> Status:
         """The study now, with what happened to single trials after an event."""
-        running = sum(flight.phase is Phase.RUNNING for flight in self.flights.values())
+        running = sum(flight.life.phase is Phase.RUNNING for flight in self.flights.values())
         return self.log.status(min(running, self.room), self.reason, after)
 
     def started(self, number: int, attempt: int, node: str) -> None:
         """A trial says that it begins, and where."""
         flight = self.flights.get(number)
-        if flight is not None and flight.attempt == attempt:
+        if flight is not None and flight.life.attempt == attempt:
             flight.start(node)
 
     def context_observed(self, number: int, attempt: int, data: Data) -> None:
         """A trial says which context it has observed, before it ends."""
         flight = self.flights.get(number)
-        if flight is not None and flight.attempt == attempt:
+        if flight is not None and flight.life.attempt == attempt:
             self.log.commit_in_background(self.log.add(Event(Kind.CONTEXT_OBSERVED, number, data)).number)
 
     def _take_up(self) -> None:
         """Find out what was in flight, and record that it was interrupted."""
         for trial in self.log.searcher.trials:
             if trial.state is State.PENDING:
-                flight = Flight(attempt=trial.attempt, losses=self.log.losses.get(trial.number, 0))
+                losses = self.log.losses.get(trial.number, 0)
+                flight = Flight(Life(trial.number, attempt=trial.attempt, losses=losses))
                 self.flights[trial.number] = flight
                 self.interrupted.append(trial.number)
                 if trial.origin is not Origin.ENQUEUED or trial.attempt > 1:  # else it has yet to begin
-                    following = step(Phase.WAITING, Occurrence.STUDY_LOST)
-                    self._perform(trial.number, flight, following, {"reason": "the study was interrupted"})
+                    self._meet(flight, Occurrence.STUDY_LOST, {"reason": "the study was interrupted"})
         self.log.commit()
 
     # ---- room for trials
 
     def _open_slots(self) -> None:
-        for index in range(self._in_flight()):
+        for index in range(in_flight(self.room, self.pace)):
             if index not in self.slots:
                 self.slots[index] = asyncio.ensure_future(self._slot(index))
                 self.slots[index].add_done_callback(lambda _: self.slot_ended.set())
-
-    def _in_flight(self) -> int:
-        """How many trials are given to Ray at a time: one more than run, where workers would wait for the next."""
-        return self.room + self.pace.is_short()
 
     async def _watch_nodes(self) -> None:
         """Give up trials whose node was lost, and use all the room that there is, where nobody said how much."""
@@ -142,8 +137,8 @@ class StudyLoop:
             await asyncio.sleep(LOOK_SECONDS)
             nodes = await loop.run_in_executor(None, ray.nodes)
             now = time.monotonic()
-            if losses.look(nodes, now):  # the old task's requests to the lost node are never answered, and block others
-                self.task = trial_task(self.objective, self.function)
+            if losses.look(nodes, now):
+                self.launcher.renew()
             for flight in self.flights.values():
                 if losses.concern(flight.node, flight.submitted, now):
                     loop.call_later(GRACE_SECONDS, flight.gone.set)  # this attempt's event: the next has its own
@@ -161,66 +156,74 @@ class StudyLoop:
     # ---- one worker
 
     async def _slot(self, index: int) -> None:
-        while index < self._in_flight() and (number := await self._next()) is not None:
-            await self._carry(number)
+        while (flight := await self._next(index)) is not None:
+            await self._carry(flight)
 
-    async def _next(self) -> int | None:
-        """The next trial to submit, committed; None when there is none."""
+    def _situation(self) -> Situation:
+        return Situation(
+            room=self.room,
+            interrupted=len(self.interrupted),
+            is_stopping=bool(self.reason),
+            has_asked_enough=self.log.has_asked_enough(),
+            is_proposing=self.asking.locked(),
+        )
+
+    async def _next(self, index: int) -> Flight | None:
+        """The next trial for this worker to submit, committed; None where it is to leave."""
         async with self.asking:
-            if self.interrupted:
-                return self.interrupted.popleft()
-            if self.reason or self.log.has_asked_enough():
+            what = turn(index, self._situation(), self.pace)
+            if what is Turn.RESUME:
+                return self.flights[self.interrupted.popleft()]
+            if what is Turn.LEAVE:
                 return None
             asked = await self.proposals.take()
             if self.reason:
                 return None
             number = cast(int, self.log.add(asked).trial)
-            self.flights[number] = Flight()
+            self.flights[number] = flight = Flight(Life(number))
             self.log.commit()
-            return number
+            return flight
 
-    async def _carry(self, number: int) -> None:
+    async def _carry(self, flight: Flight) -> None:
         """Take a trial from its first submission to its end."""
-        flight = self.flights[number]
         while True:
             occurrence: Occurrence
             data: Data
             if self.reason:
                 occurrence, data = Occurrence.STOPPED, {"reason": self.reason}
             else:
-                self._submit(number, flight)
-                flight.phase = step(flight.phase, Occurrence.SUBMITTED).phase
+                self.launcher.submit(flight, self.log.searcher.trials[flight.life.trial].config)
+                self._meet(flight, Occurrence.SUBMITTED, {})
                 asyncio.get_running_loop().call_soon(self._prepare)  # not before the trial is on its way
                 occurrence, data = await flight.outcome(self.plan.trial_seconds, self.on_cluster)
-            flight.losses += occurrence is Occurrence.WORKER_LOST
-            following = step(flight.phase, occurrence, losses=flight.losses, retries=self.plan.retries)
-            self._perform(number, flight, following, data)
-            if following.free:
+            if self._meet(flight, occurrence, data).free:
                 return
-
-    def _submit(self, number: int, flight: Flight) -> None:
-        listener = (ray.get_runtime_context().current_actor, number, flight.attempt) if self.listens else None
-        flight.submit(self.task, self.log.searcher.trials[number].config, listener)
 
     def _prepare(self) -> None:
         """Have ready, while trials run, what workers would wait for: the next trial in Ray's queue, or its proposal."""
-        if self.pace.is_short():
+        what = ahead(self._situation(), self.pace)
+        if what is Ahead.TRIAL:
             self._open_slots()
-        elif self.pace.is_hurried() and not (self.asking.locked() or self.log.has_asked_enough()):
+        elif what is Ahead.PROPOSAL:
             self.proposals.prepare()
 
-    def _perform(self, number: int, flight: Flight, following: Step, data: Data) -> None:
-        flight.phase = following.phase
+    def _meet(self, flight: Flight, occurrence: Occurrence, data: Data) -> Step:
+        """Do what follows an occurrence by the table of a trial's life; `data` is what the event holds of it."""
+        flight.life, following = flight.life.meet(occurrence, retries=self.plan.retries)
+        if following.record is None:
+            return following
+        life = flight.life
+        data = {**data, "attempt": life.attempt}
         if following.submit:
             flight.again()
-            data = {**data, "losses": flight.losses}
-        if following.phase is Phase.LOST:
-            data = {**data, "kind": LOST}
-        assert following.record is not None
-        added = self.log.add(Event(following.record, number, {**data, "attempt": flight.attempt}))
+            data["losses"] = life.losses
+        if life.phase is Phase.LOST:
+            data["kind"] = LOST
+        added = self.log.add(Event(following.record, life.trial, data))
         if following.submit:
             self.log.commit()
         if following.free:
-            del self.flights[number]
+            del self.flights[life.trial]
             loop = asyncio.get_running_loop()
             loop.call_later(SHARE_SECONDS, self.log.commit_in_background, added.number)
+        return following

@@ -9,7 +9,7 @@ import pytest
 import ray
 
 from raybo.engine.flight import Flight
-from raybo.engine.lifecycle import Occurrence
+from raybo.engine.lifecycle import Life, Occurrence
 
 RETURNED = (Occurrence.RETURNED, {"value": 1.0})
 ERRORS = ray.exceptions
@@ -44,7 +44,7 @@ def outcome(tasks, happens, limit=None, on_cluster=False):
     """What comes of a flight to which this happens as soon as it is waited for."""
 
     async def run():
-        flight = Flight()
+        flight = Flight(Life(0))
         flight.submit(tasks, {"x": 0.5}, None)
         waiting = asyncio.ensure_future(flight.outcome(limit, on_cluster))
         await asyncio.sleep(0)
@@ -103,7 +103,7 @@ def test_the_limit_counts_from_the_beginning(tasks):
 def test_a_trial_that_is_stopped_says_why(tasks):
     found = outcome(tasks, lambda flight: flight.stop("stopped by the user"))
     assert found == (Occurrence.STOPPED, {"reason": "stopped by the user"})
-    Flight().stop("stopped by the user")  # one that was not submitted
+    Flight(Life(0)).stop("stopped by the user")  # one that was not submitted
     assert len(tasks.cancelled) == 1
 
 
@@ -129,8 +129,8 @@ def test_a_result_counts_though_its_node_was_lost_since(tasks):
 
 
 def test_another_attempt_knows_nothing_of_the_one_before():
-    flight = Flight()
+    flight = Flight(Life(0))
     flight.start("node")
     flight.gone.set()
     flight.again()
-    assert (flight.attempt, flight.node, flight.gone.is_set()) == (2, None, False)
+    assert (flight.node, flight.gone.is_set()) == (None, False)

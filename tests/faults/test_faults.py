@@ -84,13 +84,13 @@ def broken(directory: Path, file: str, before: str, after: str) -> Path:
     ("file", "before", "after", "kinds", "wrong"),
     [
         (
-            "record.py",
+            "event_log.py",
             "self.journal.append(self._unwritten)",
             "self.journal.append([e for e in self._unwritten if (e.trial, e.kind) != (5, Kind.TOLD)])",
             [],
             {Wrong.LOST, Wrong.GAPS, Wrong.UNFINISHED},
         ),
-        ("flight.py", "self.attempt += 1", "pass", [Kind.WORKER], {Wrong.ATTEMPTS}),
+        ("lifecycle.py", "self.attempt + following.submit", "self.attempt", [Kind.WORKER], {Wrong.ATTEMPTS}),
     ],
     ids=["a commit is left out", "attempts are not counted"],
 )

@@ -1,0 +1,76 @@
+"""What a worker of a study does next, and what is done ahead for it. Pure; the loop performs it.
+
+    what        when, the first that holds
+    leave       more workers are open than trials are to be in flight
+    resume      a trial was in flight when the last loop of this study was lost
+    leave       the study is being stopped, or enough trials have been asked for
+    propose     otherwise
+
+While trials run, the next one waits in Ray's queue where trials are short, and its proposal is made ahead where workers
+would wait for that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from raybo.engine.pace import Pace
+
+
+class Turn(Enum):
+    """What a worker does next."""
+
+    RESUME = "resume"
+    PROPOSE = "propose"
+    LEAVE = "leave"
+
+
+class Ahead(Enum):
+    """What is done ahead while trials run."""
+
+    TRIAL = "trial"
+    PROPOSAL = "proposal"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a worker's next step depends on.
+
+    Attributes:
+        room: how many trials run at a time.
+        interrupted: how many trials of the last loop are still to be run again.
+        is_stopping: whether the study ends before its end.
+        has_asked_enough: whether no trial more is wanted.
+        is_proposing: whether a worker is waiting for a proposal now.
+    """
+
+    room: int
+    interrupted: int = 0
+    is_stopping: bool = False
+    has_asked_enough: bool = False
+    is_proposing: bool = False
+
+
+def in_flight(room: int, pace: Pace) -> int:
+    """How many trials are given to Ray at a time: one more than run, where workers would wait for the next."""
+    return room + pace.is_short()
+
+
+def turn(worker: int, now: Situation, pace: Pace) -> Turn:
+    """What this worker, numbered from 0, does next."""
+    if worker >= in_flight(now.room, pace):
+        return Turn.LEAVE
+    if now.interrupted:
+        return Turn.RESUME
+    return Turn.LEAVE if now.is_stopping or now.has_asked_enough else Turn.PROPOSE
+
+
+def ahead(now: Situation, pace: Pace) -> Ahead:
+    """What to have ready, while trials run, of what workers would wait for."""
+    if pace.is_short():
+        return Ahead.TRIAL
+    if pace.is_hurried() and not (now.is_proposing or now.has_asked_enough):
+        return Ahead.PROPOSAL
+    return Ahead.NOTHING

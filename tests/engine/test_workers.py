@@ -1,0 +1,53 @@
+"""What a worker does next: as the table of the module says, without Ray and without waiting."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from raybo.engine.pace import Pace
+from raybo.engine.workers import Ahead, Situation, Turn, ahead, in_flight, turn
+
+
+def pace(*, workers=2, suggestion=0.01, trial=10.0):
+    made = Pace(workers, fills=True)
+    made.suggestions.append(suggestion)
+    made.trials.append(trial)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("worker", "interrupted", "stopping", "enough"), itertools.product(range(3), (0, 1), (False, True), (False, True))
+)
+def test_a_worker_leaves_resumes_or_proposes(worker, interrupted, stopping, enough):
+    now = Situation(2, interrupted, stopping, enough)
+    if worker == 2:
+        expected = Turn.LEAVE
+    elif interrupted:
+        expected = Turn.RESUME  # of a study that stops too, as its end has to be recorded
+    else:
+        expected = Turn.LEAVE if stopping or enough else Turn.PROPOSE
+    assert turn(worker, now, pace()) is expected
+
+
+def test_one_trial_more_is_in_flight_where_trials_are_short():
+    assert in_flight(2, pace()) == 2
+    assert in_flight(2, pace(trial=0.01)) == 3
+    assert turn(2, Situation(2), pace(trial=0.01)) is Turn.PROPOSE
+
+
+@pytest.mark.parametrize(
+    ("how", "now", "expected"),
+    [
+        ({}, {}, Ahead.NOTHING),
+        ({"trial": 0.01}, {}, Ahead.TRIAL),
+        ({"trial": 0.01}, {"has_asked_enough": True}, Ahead.TRIAL),
+        ({"suggestion": 1.0}, {}, Ahead.PROPOSAL),
+        ({"suggestion": 1.0}, {"is_proposing": True}, Ahead.NOTHING),
+        ({"suggestion": 1.0}, {"has_asked_enough": True}, Ahead.NOTHING),
+        ({"suggestion": 1.0, "workers": 1}, {}, Ahead.NOTHING),
+    ],
+)
+def test_what_workers_would_wait_for_is_made_ahead(how, now, expected):
+    assert ahead(Situation(2, **now), pace(**how)) is expected
