@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from raybo import journal, methods, warm_start
-from raybo.engine.connection import here, is_local, ray_for_study
+from raybo.engine.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.follow import NAMESPACE, leave, run_to_end
 from raybo.engine.plan import Plan
+from raybo.engine.pulse import RayDied
 from raybo.engine.resources import workers_available
+from raybo.engine.scratch import private_directory
 from raybo.engine.task import pickled
 from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.journal import Description
@@ -31,6 +33,9 @@ from raybo.words import first_line
 if TYPE_CHECKING:
     from raybo.engine.plan import Status
 
+log = logging.getLogger("raybo")
+
+RAYS = 4  # local ones for a study: where every one of them dies, so would the next
 RESTARTS = 100  # of a study actor that dies; each continues from the journal
 
 
@@ -85,7 +90,7 @@ def tune(
         raise RayError("a detached study needs a journal that stays; give storage")
     bound = objective.with_settings(**(settings or {}))
     space, context = bound.space, bound.context
-    with tempfile.TemporaryDirectory(prefix=f"raybo-{os.getpid()}-") as scratch:
+    with private_directory() as scratch:
         path = Path(scratch, "study.db") if storage is None else Path(storage).absolute()
         description = _describe(bound, space, context, method, seed, options, path)
         known = [] if known_from is None else warm_start.known_from(known_from, description, space)
@@ -181,6 +186,21 @@ def _named(value: Any) -> Any:
 
 
 def _run(objective: Objective, plan: Plan, address: str | None, watch: Callable[[Status], None] | None) -> None:
+    """Run a study; where a Ray of its own dies, on another one, which goes on from the journal."""
+    left = RAYS if starts_its_own(address) else 1
+    while True:
+        try:
+            _run_once(objective, plan, address, watch)
+            return
+        except RayDied as died:
+            left -= 1
+            if not left:
+                raise RayDied(f"{died}; what has finished is in the journal, the same command continues") from died
+            log.warning("%s; another one is started, and the study goes on from its journal", died)
+            plan = replace(plan, after=journal.describe(plan.path)[1])
+
+
+def _run_once(objective: Objective, plan: Plan, address: str | None, watch: Callable[[Status], None] | None) -> None:
     cpus = None if not plan.workers else max(os.cpu_count() or 1, int(-(-plan.workers * objective.num_cpus // 1)))
     with ray_for_study(address, cpus) as ray:
         from raybo.engine.actor import StudyActor
