@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import shutil
 import socket
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from raybo.engine.auth_token import make_token, warn_of_open_token
+from raybo.engine.scratch import private_directory
 from raybo.error_text import first_line
 from raybo.errors import RayError
 
@@ -67,6 +67,7 @@ def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | Non
         yield ray
         return
     _quieten()
+    warn_of_open_token()
     if joins:
         with _on_loopback() if _is_loopback_only(ray, joins) else contextlib.nullcontext():
             _join(ray, joins)
@@ -75,23 +76,40 @@ def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | Non
             finally:
                 ray.shutdown()
         return
-    _remove_leftovers()
-    directory = tempfile.mkdtemp(prefix=f"raybo-{os.getpid()}-", dir="/tmp")  # Ray's sockets need a short path
-    with _on_loopback():
+    with private_directory() as directory, _on_loopback():
         try:
-            ray.init(
-                address="local",
-                num_cpus=cpus,
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level="error",
-                object_store_memory=OBJECT_STORE_BYTES,
-                _temp_dir=directory,
-            )
+            _start(ray, cpus, directory / "ray")
             yield ray
         finally:
             ray.shutdown()
-            shutil.rmtree(directory, ignore_errors=True)
+
+
+def starts_its_own(address: str | None) -> bool:
+    """Whether `ray_for_study` starts a local Ray, which nobody else uses."""
+    connected = "ray" in sys.modules and sys.modules["ray"].is_initialized()
+    return not (connected or address or os.environ.get("RAY_ADDRESS"))
+
+
+def _start(ray: Any, cpus: int | None, directory: Path) -> None:
+    """Start a local Ray, reachable from this machine only."""
+    try:
+        make_token(ray)
+        ray.init(
+            address="local",
+            num_cpus=cpus,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="error",
+            object_store_memory=OBJECT_STORE_BYTES,
+            _temp_dir=str(directory),  # which Ray opens to everybody
+        )
+    except RayError:
+        raise
+    except Exception as error:  # as the last word on a process that did not come up, Ray raises just that
+        raise RayError(
+            f"no local Ray could be started ({first_line(error).removesuffix('.')}); try again, with fewer other "
+            "programs at work if the machine is busy"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -118,14 +136,6 @@ def _is_loopback_only(ray: Any, address: str) -> bool:
     except (OSError, OverflowError):
         return True
     return False
-
-
-def _remove_leftovers() -> None:
-    """Remove the session directories of studies that were killed: Ray never does."""
-    for directory in Path("/tmp").glob("raybo-*-*"):
-        owner = directory.name.split("-")[1]
-        if owner.isdigit() and not _is_alive(int(owner)) and directory.stat().st_uid == os.getuid():
-            shutil.rmtree(directory, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -205,13 +215,3 @@ def _quieten() -> None:
     import ray._private.worker as ray_worker
 
     ray_worker.print_to_stdstream = lambda data, ignore_prefix: log.debug("%s", data.get("lines"))
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

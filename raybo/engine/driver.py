@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from raybo import journal, methods, warm_start
-from raybo.engine.connection import here, is_local, ray_for_study
+from raybo.engine.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.follow import NAMESPACE, leave, run_to_end
 from raybo.engine.plan import Plan
+from raybo.engine.pulse import RayDied
 from raybo.engine.resources import workers_available
+from raybo.engine.scratch import private_directory
 from raybo.engine.task import pickled
 from raybo.error_text import first_line
 from raybo.errors import MethodError, ObjectiveError, RayError
@@ -31,6 +34,9 @@ from raybo.study import Study
 if TYPE_CHECKING:
     from raybo.engine.plan import Status
 
+log = logging.getLogger("raybo")
+
+RAYS = 4  # local ones for a study: where every one of them dies, so would the next
 RESTARTS = 100  # of a study actor that dies; each continues from the journal
 
 
@@ -85,7 +91,7 @@ def tune(
         raise RayError("a detached study needs a journal that stays; give storage")
     bound = objective.with_settings(**(settings or {}))
     bound = replace(bound, declared_space=bound.space, declared_context=bound.context)
-    with tempfile.TemporaryDirectory(prefix=f"raybo-{os.getpid()}-") as scratch:
+    with private_directory() as scratch:
         path = Path(scratch, "study.db") if storage is None else Path(storage).absolute()
         begun = time.monotonic()
         # what is wrong with the journal is better said before Ray is started
@@ -96,32 +102,20 @@ def tune(
                 known = warm_start.known_from(known_from, bound.metric, bound.mode, searcher.space) + known
             opened.begin(description)
             events = opened.events + warm_start.enter(opened, searcher, known)
+        planned = partial(
+            Plan,
+            description=description,
+            path=path,
+            trials=int(trials) + warm_start.count_added(events),
+            retries=int(retries),
+            trial_seconds=trial_seconds if trial_seconds is not None else bound.trial_seconds,
+            max_seconds=None if max_minutes is None else 60 * max_minutes,
+            driver=os.getpid(),
+            detached=detach,
+            begun=begun,
+        )
         try:
-            with ray_for_study(address, _cpus(bound, workers)) as ray:
-                local = is_local(ray)
-                if detach and local:
-                    raise RayError(
-                        "a detached study needs a Ray that goes on without this command: `ray start --head` starts "
-                        "one, address=auto joins it"
-                    )
-                room = workers_available(ray.nodes(), bound)
-                most = int(trials) + warm_start.count_added(events)
-                plan = Plan(
-                    description=description,
-                    path=path,
-                    trials=most,
-                    workers=min(int(workers or room), most),
-                    elastic=workers is None and not local,
-                    takes_all_room=(workers or room) >= room,
-                    retries=int(retries),
-                    trial_seconds=trial_seconds if trial_seconds is not None else bound.trial_seconds,
-                    max_seconds=None if max_minutes is None else 60 * max_minutes,
-                    driver=os.getpid(),
-                    detached=detach,
-                    begun=begun,
-                    after=events[-1].number if events else 0,
-                )
-                _run(ray, bound, plan, watch)
+            _run(bound, planned, workers, events[-1].number if events else 0, address, watch)
         except RayError:
             if not journal.read(path)[1]:  # nothing was begun: leave nothing that the next command would have to match
                 path.unlink()
@@ -184,12 +178,48 @@ def _named(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def _cpus(objective: Objective, workers: int | None) -> int | None:
-    """How many processors a local Ray says it has; None for as many as there are."""
-    return None if workers is None else max(os.cpu_count() or 1, int(-(-workers * objective.num_cpus // 1)))
+def _run(
+    objective: Objective,
+    planned: partial[Plan],
+    workers: int | None,
+    after: int,
+    address: str | None,
+    watch: Callable[[Status], None] | None,
+) -> None:
+    """Run a study; where a Ray of its own dies, on another one, which goes on from the journal.
+
+    Args:
+        planned: makes the plan from what depends on the Ray.
+        after: number of the last event that is old news.
+    """
+    cpus = None if workers is None else max(os.cpu_count() or 1, int(-(-workers * objective.num_cpus // 1)))
+    left = RAYS if starts_its_own(address) else 1
+    while True:
+        try:
+            with ray_for_study(address, cpus) as ray:
+                room = workers_available(ray.nodes(), objective)
+                plan = planned(
+                    workers=min(int(workers or room), planned.keywords["trials"]),
+                    elastic=workers is None and not is_local(ray),
+                    takes_all_room=(workers or room) >= room,
+                    after=after,
+                )
+                if plan.detached and is_local(ray):
+                    raise RayError(
+                        "a detached study needs a Ray that goes on without this command: `ray start --head` starts "
+                        "one, address=auto joins it"
+                    )
+                _run_on(ray, objective, plan, watch)
+                return
+        except RayDied as died:
+            left -= 1
+            if not left:
+                raise RayDied(f"{died}; what has finished is in the journal, the same command continues") from died
+            log.warning("%s; another one is started, and the study goes on from its journal", died)
+            after = len(journal.read(plan.path)[1])
 
 
-def _run(ray: Any, objective: Objective, plan: Plan, watch: Callable[[Status], None] | None) -> None:
+def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Callable[[Status], None] | None) -> None:
     """Start the study's actor, and follow it to its end, or until it has begun where it is detached."""
     from raybo.engine.actor import StudyActor
 

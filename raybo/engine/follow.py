@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from raybo import journal
 from raybo.engine.connection import ray_for_study
+from raybo.engine.pulse import Pulse, RayDied
 from raybo.error_text import first_line
 from raybo.errors import RayboError, RayError
 from raybo.study import Study
@@ -37,6 +38,7 @@ def run_to_end(
         after: number of the last event that is old news.
         watch: called with a `Status` several times a second.
     Raises:
+        RayDied: the Ray that it runs on is gone.
         RayboError: what ended the study early.
         KeyboardInterrupt: Ctrl-C; the study has been stopped and its journal is whole.
     """
@@ -44,6 +46,7 @@ def run_to_end(
     while True:
         actor = make()
         outcome = actor.outcome.remote()
+        has_died = False
         try:
             _wait(ray, actor, outcome, show)
             return
@@ -51,12 +54,16 @@ def run_to_end(
             _stop(ray, actor, outcome)
             show(actor)
             raise
+        except RayDied:
+            has_died = True
+            raise
         except StudyLost:
             if not restarts:
                 raise
             restarts -= 1
         finally:
-            ray.kill(actor)
+            if not has_died:  # else nobody is left to ask
+                ray.kill(actor)
 
 
 def leave(ray: Any, actor: Any) -> None:
@@ -113,10 +120,13 @@ def _study(path: Path) -> Study | None:
 
 def _wait(ray: Any, actor: Any, outcome: Any, show: _Show) -> None:
     """Until the study has ended; raises what ended it early."""
+    pulse = Pulse(ray)
     try:
         done: list[Any] = []
         while not done:
             done, _ = ray.wait([outcome], timeout=POLL_SECONDS)
+            if not done:
+                pulse.feel()
             show(actor)
         ray.get(outcome)
     except ray.exceptions.RayTaskError as error:

@@ -45,7 +45,7 @@ def acquire(path: Path, driver: int) -> TextIO:
             text = handle.read()
             handle.close()
             holder = json.loads(text) if text.endswith("}") else {}
-            if not _driver_is_gone(holder) or time.monotonic() > give_up:
+            if not (_driver_is_gone(holder) or _is_superseded(holder, driver)) or time.monotonic() > give_up:
                 raise JournalInUse(
                     f"{path}: another study is writing it (process {holder.get('driver', '?')} on "
                     f"{holder.get('host', '?')}); wait for it to end, or use another file"
@@ -68,6 +68,12 @@ def release(handle: TextIO) -> None:
     """Give the lock back, and leave no file."""
     Path(handle.name).unlink(missing_ok=True)
     handle.close()
+
+
+def _is_superseded(holder: Mapping[str, Any], driver: int) -> bool:
+    """Whether this very driver has begun the holder's process, and another in its place: its Ray died under it."""
+    here = holder.get("host") == socket.gethostname()
+    return here and holder.get("driver") == driver and holder.get("process") != driver
 
 
 def _driver_is_gone(holder: Mapping[str, Any]) -> bool:

@@ -150,17 +150,3 @@ def test_the_ray_that_this_process_is_connected_to_is_used_and_left_running(ray_
         RayError, match=r"is connected to Ray at .* already; call ray.shutdown\(\) before using 1.2.3.4:5"
     ):
         join("1.2.3.4:5")
-
-
-def test_what_killed_studies_left_in_tmp_is_removed(tmp_path, monkeypatch):
-    import subprocess
-    import sys
-
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    left, kept = tmp_path / f"raybo-{gone.pid}-abc", tmp_path / f"raybo-{os.getpid()}-abc"
-    for directory in (left, kept, tmp_path / "raybo-notapid-abc", tmp_path / "other"):
-        (directory / "session").mkdir(parents=True)
-    monkeypatch.setattr(connection, "Path", lambda path: tmp_path if path == "/tmp" else path)
-    connection._remove_leftovers()
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([kept.name, "raybo-notapid-abc", "other"])

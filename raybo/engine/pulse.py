@@ -1,0 +1,94 @@
+"""Whether the Ray that a study runs on is alive: Ray itself waits without a word, some for ever, some until it aborts.
+
+A node's raylet starts its workers, and the GCS, on the head, knows the nodes. Of a Ray that this process has started
+both are its children. Of another, the raylet of this node answers on its socket, the GCS on its port.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from typing import Any
+
+from raybo.errors import RayError
+
+LOOK_SECONDS = 2.0  # between looks at a Ray that somebody else has started
+RAYLET_SECONDS = 6.0  # it has a socket of this machine: where that refuses for so long, it is dead
+GCS_SECONDS = 45.0  # it may be started again meanwhile; after 60, Ray aborts this process
+SILENCE_SECONDS = 6.0  # after which it is told that the GCS does not answer
+CONNECT_SECONDS = 2.0
+
+log = logging.getLogger("raybo")
+
+
+class RayDied(RayError):
+    """The Ray that the study ran on is gone; what was committed is in the journal."""
+
+
+class Pulse:
+    """Feels the pulse of the Ray that this process is connected to.
+
+    Args:
+        ray: the module, connected.
+    """
+
+    def __init__(self, ray: Any) -> None:
+        self._node = ray._private.worker._global_node
+        self._address = str(ray.get_runtime_context().gcs_address)
+        host, _, port = self._address.rpartition(":")
+        self._gcs = (host, int(port))
+        self._heard = self._seen = self._looked = time.monotonic()
+        self._told = False
+        # elsewhere (in a container, say) its socket may be out of reach, which says nothing
+        self._reaches_raylet = self._raylet_answers()
+
+    def feel(self) -> None:
+        """Look whether it is alive; cheap enough to be called several times a second.
+
+        Raises:
+            RayDied: it is not.
+        """
+        if self._node.head:
+            for kind, process in self._node.dead_processes():
+                if kind in ("raylet", "gcs_server"):
+                    raise RayDied(f"the local Ray has died (its {kind} ended with {_status(process.returncode)})")
+        elif time.monotonic() - self._looked > LOOK_SECONDS:
+            self._look()
+            self._looked = time.monotonic()
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if not self._reaches_raylet or self._raylet_answers():
+            self._seen = now
+        elif now - self._seen > RAYLET_SECONDS:
+            raise RayDied("the Ray of this machine has died (its raylet does not answer any more)")
+        if self._gcs_answers():
+            self._heard, self._told = now, False
+        elif now - self._heard > GCS_SECONDS:
+            raise RayDied(f"the Ray cluster at {self._address} has died (its head does not answer any more)")
+        elif now - self._heard > SILENCE_SECONDS and not self._told:
+            log.warning("the head of the Ray cluster at %s does not answer; waiting for it", self._address)
+            self._told = True
+
+    def _raylet_answers(self) -> bool:
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(CONNECT_SECONDS)
+                connection.connect(self._node.raylet_socket_name.removeprefix("unix://"))
+        except TimeoutError:  # it is busy, and there
+            return True
+        except OSError:
+            return False
+        return True
+
+    def _gcs_answers(self) -> bool:
+        try:
+            socket.create_connection(self._gcs, timeout=CONNECT_SECONDS).close()
+        except OSError:
+            return False
+        return True
+
+
+def _status(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"status {code}"
