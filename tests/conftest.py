@@ -1,4 +1,4 @@
-"""Shared by all tests: seeded hypothesis, one local Ray for the tests that need one, and where xdist runs which test."""
+"""Shared by all tests: seeded hypothesis, one local Ray for the tests that need one, and which of them run together."""
 
 from __future__ import annotations
 
@@ -13,20 +13,12 @@ os.environ.update(
 )
 os.environ.pop("RAY_ADDRESS", None)
 
-BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-given = {name: os.environ.get(name) for name in BLAS}
-os.environ.update(dict.fromkeys(BLAS, "1"))  # read when the libraries are loaded: one thread for each test process
-
-import numpy as np  # noqa: F401
-import scipy.linalg  # noqa: F401
-
-for name, value in given.items():  # what tests start decides for itself
-    os.environ.pop(name)
-    if value is not None:
-        os.environ[name] = value
-
 import pytest
+import scipy.linalg  # noqa: F401  # loads every BLAS; limited below
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
+
+threadpool_limits(1)  # in this process, of several; what a test starts decides for itself
 
 settings.register_profile(
     "raybo", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
