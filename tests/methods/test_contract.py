@@ -77,19 +77,21 @@ def tags_of(method, history, *before):
     return json.loads(PROPOSED[before])
 
 
-def history_of(space, points, ends, *, sign=1.0, planned=None, method=None):
+def history_of(space, points, ends, *, sign=1.0, planned=None, method=None, begun=None):
     """A history of trials: `ends` holds a value, "failed", "lost", "stopped" or None for pending.
 
-    Tags are the method's own where one is given: it may rely on having asked for its trials itself.
+    Tags are the method's own where one is given: it may rely on having asked for its trials itself. All but the last
+    three are those of `begun`, where that is given: a study whose options were changed.
     """
     cube = CONTEXT.cube if getattr(method, "needs_context", False) else None
     history = History(space.cube, sign, cube)
     if planned is not None:
         history.apply(Event(Kind.PLANNED, None, {"trials": planned}))
     X, told = space.snap(np.array(points, dtype=float)), tuple(map(repr, ends))
+    asking = [method if begun is None or left <= 3 else begun for left in range(len(X), 0, -1)]
     for number, (x, end) in enumerate(zip(X, ends, strict=True)):
-        before = (method, space, sign, planned, X[:number].tobytes(), told[:number])
-        tags = {} if method is None else tags_of(method, history, *before)
+        before = (tuple(asking[: number + 1]), space, sign, planned, X[:number].tobytes(), told[:number])
+        tags = {} if method is None else tags_of(asking[number], history, *before)
         history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": tags}))
         if end is not None:
             kind, data = {
@@ -260,7 +262,8 @@ def test_it_proposes_after_every_history(method, points, ends, planned):
 def test_it_proposes_under_each_of_its_options(name, options, history):
     points, ends, planned = HISTORIES[history]
     method = methods.make(name, **options)
-    check(method, history_of(SPACES["mixed"], points, ends, planned=planned, method=method))
+    begun = methods.make(name)
+    check(method, history_of(SPACES["mixed"], points, ends, planned=planned, method=method, begun=begun))
 
 
 @pytest.mark.parametrize("space", [SPACES["one integer"], SPACES["one choice"], SPACES["a single choice"]])
