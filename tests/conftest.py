@@ -1,4 +1,4 @@
-"""Shared by all tests: seeded hypothesis, and one local Ray a session for the tests that need one."""
+"""Shared by all tests: seeded hypothesis, one local Ray for the tests that need one, and which of them run together."""
 
 from __future__ import annotations
 
@@ -14,14 +14,41 @@ os.environ.update(
 os.environ.pop("RAY_ADDRESS", None)
 
 import pytest
+import scipy.linalg  # noqa: F401  # loads every BLAS; limited below
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
+
+threadpool_limits(1)  # in this process, of several; what a test starts decides for itself
 
 settings.register_profile(
     "raybo", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("raybo")
 
+PROCESSES = 8  # at most, with `-n auto`: each has to import and collect everything
 CPUS = 4  # more than the machine may have: the trials of the tests sleep rather than compute
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Groups are kept together wherever tests are spread over processes (`-n`), if nothing else is asked for."""
+    if getattr(config.option, "dist", None) == "no":
+        config.option.dist = "loadgroup"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """What `-n auto` means: the processors that this process may use, whatever their kind."""
+    return min(PROCESSES, len(os.sched_getaffinity(0)))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """One process runs all tests that start a Ray: never two at once, and one session's Ray for all of them."""
+    if config.pluginmanager.hasplugin("xdist"):
+        for item in items:
+            if item.get_closest_marker("ray") or "ray_session" in item.fixturenames:
+                item.add_marker(pytest.mark.xdist_group("ray"))
 
 
 @pytest.fixture(scope="session")

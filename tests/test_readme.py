@@ -268,6 +268,8 @@ def test_the_page_of_the_journal_names_every_tag(name):
 # ---- contributing
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_the_example_of_a_method_keeps_the_contract_of_all_methods(tmp_path):
     """As its reader adds it: a file, a line in the registry; nothing else, and the contract's tests are there."""
     page = ROOT / "docs" / "contributing.md"
@@ -289,7 +291,7 @@ def test_the_example_of_a_method_keeps_the_contract_of_all_methods(tmp_path):
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=570,
         check=False,
     )
     assert ran.returncode == 0, ran.stdout[-3_000:] + ran.stderr[-1_000:]

@@ -61,6 +61,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
+@pytest.mark.ray
 def test_a_script_may_import_ray_before_it_tunes(tmp_path):
     """Ray reads the mode of its authentication when it is imported."""
     Path(tmp_path, "job.py").write_text(IMPORTS_RAY_FIRST)

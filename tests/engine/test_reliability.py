@@ -181,6 +181,7 @@ HUNGRY = """
 
 
 @pytest.mark.slow
+@pytest.mark.ray
 def test_a_trial_that_takes_too_much_memory_fails_and_is_not_run_again(tmp_path):
     script = tmp_path / "hungry.py"
     script.write_text(textwrap.dedent(HUNGRY))
@@ -253,6 +254,7 @@ def until_finished(path, count):
 
 
 @pytest.mark.slow
+@pytest.mark.ray
 def test_a_command_that_is_terminated_or_whose_terminal_is_closed_is_continued_by_the_same_command(command, tmp_path):
     path, kept = tmp_path / "job.db", {}
     for how, count in ((signal.SIGTERM, 3), (signal.SIGHUP, 6)):
@@ -270,6 +272,7 @@ def test_a_command_that_is_terminated_or_whose_terminal_is_closed_is_continued_b
 
 
 @pytest.mark.slow
+@pytest.mark.ray
 def test_a_second_command_names_the_first_which_goes_on(command, tmp_path):
     first = command(20)
     until_finished(tmp_path / "job.db", 1)

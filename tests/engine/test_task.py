@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import raybo
 from raybo.engine.lifecycle import Occurrence
@@ -273,10 +273,12 @@ def test_it_gets_its_own_copy_of_the_configuration_and_its_settings():
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_numerical_libraries_keep_to_the_threads_of_the_trial(threads):
-    before = [pool["num_threads"] for pool in threadpool_info()]
-    value = run(lambda config: max(pool["num_threads"] for pool in threadpool_info()), threads=threads)[1]["value"]
-    assert value <= threads
-    assert [pool["num_threads"] for pool in threadpool_info()] == before
+    with threadpool_limits(limits=4):
+        before = [pool["num_threads"] for pool in threadpool_info()]
+        assert max(before) == 4
+        value = run(lambda config: max(pool["num_threads"] for pool in threadpool_info()), threads=threads)[1]["value"]
+        assert value == threads
+        assert [pool["num_threads"] for pool in threadpool_info()] == before
 
 
 @pytest.mark.parametrize("moved", [False, True])

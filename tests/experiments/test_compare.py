@@ -34,6 +34,7 @@ def raybo_command(directory: Path, *arguments: str) -> subprocess.CompletedProce
 
 
 @pytest.mark.slow
+@pytest.mark.ray
 def test_compare_ends_with_a_table_a_picture_and_verdicts_and_continues(tmp_path):
     Path(tmp_path, "job.py").write_text(JOB)
     options = [
