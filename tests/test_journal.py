@@ -39,9 +39,14 @@ DESCRIPTION = Description(
 )
 EVENTS = [
     Event(Kind.PLANNED, None, {"trials": 3}, 1),
-    Event(Kind.ASKED, 0, {"x": [0.1, 1 / 3, 0.25], "values": [0.1, 3, 0], "tags": {"t": [1, None]}, "seen": 1}, 2),
-    Event(Kind.ASKED, 1, {"x": [0.2, 0.5, 0.75], "values": [5e-324, 2**53 + 1, 1], "tags": {}, "seen": 2}, 3),
-    Event(Kind.TOLD, 0, {"value": 1.7976931348623157e308, "metrics": {"ünï\ud800": "nan"}}, 4),
+    Event(
+        Kind.ASKED,
+        0,
+        {"x": [0.1, 1 / 3, 0.25], "values": [0.1, 3, 0], "tags": {"t": [None, 2**53 + 1]}, "seen": 1},
+        2,
+    ),
+    Event(Kind.ASKED, 1, {"x": [0.2, 0.5, 0.75], "values": [0.2, 5, 1], "tags": {"t": 5e-324}, "seen": 2}, 3),
+    Event(Kind.TOLD, 0, {"value": 1.7976931348623157e308, "metrics": {"ünï": "nan"}}, 4),
     Event(Kind.RETRIED, 1, {"reason": "its worker died", "attempt": 2}, 5),
     Event(Kind.FAILED, 1, {"reason": "gone", "kind": "lost", "attempt": 2}, 6),
 ]
@@ -554,7 +559,7 @@ def test_a_truncated_journal_is_refused_at_every_length(path):
     ("statement", "words"),
     [
         ("UPDATE event SET data = substr(data, 1, 5)", "it is damaged ("),
-        ("UPDATE event SET kind = 'forgotten'", "it is damaged ('forgotten' is not a valid Kind"),
+        ("UPDATE event SET kind = 'forgotten'", "it is damaged (event 1: there is no kind 'forgotten')"),
         ("UPDATE study SET description = '{}'", "it is damaged ("),
         ("UPDATE study SET description = 'x'", "it is damaged ("),
         ("DELETE FROM study", "it is damaged ("),

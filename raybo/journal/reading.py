@@ -2,43 +2,108 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from raybo.errors import JournalError
-from raybo.events import Event, Kind
+from raybo.events import Event
+from raybo.journal.acknowledged import Mark, from_text, mark_path, read_mark
+from raybo.journal.chain import beginning, following
+from raybo.journal.checks import Checker, Nonsense, description_of
 from raybo.journal.description import Description
 from raybo.journal.schema import APPLICATION, SCHEMA, errors_in_a_line
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a journal holds.
+
+    Attributes:
+        description: what is studied.
+        events: its history.
+        beginning, checksum: the first and the last link of its chain.
+        schema: that of the file.
+    """
+
+    description: Description
+    events: list[Event]
+    beginning: str
+    checksum: str
+    schema: int
 
 
 def read(path: Path | str) -> tuple[Description, list[Event]]:
     """What a journal holds; never blocks its writer, and is not blocked by it.
 
     Raises:
-        JournalError: there is no such file, or it is not a journal that this version can read.
+        JournalError: there is no such file, or it is not a journal that this version can read, or not a whole one.
     """
-    path = Path(path)
+    held = read_whole(Path(path))
+    return held.description, held.events
+
+
+def read_whole(path: Path) -> Held:
+    """The same, with what a writer must know to go on."""
     _require_journal(path)
+    mark = read_mark(path)  # first: what is acknowledged meanwhile is in what is read
     with _reading(path) as connection:
-        described = _description(path, connection)
-        rows = connection.execute("SELECT number, kind, trial, at, data FROM event ORDER BY number").fetchall()
+        (schema,) = connection.execute("PRAGMA user_version").fetchone()
+        has_chain = schema > 1
+        if has_chain != any(row[1] == "checksum" for row in connection.execute("PRAGMA table_info(event)")):
+            raise JournalError(f"{path}: it is damaged (its schema is not {schema}); restore it from a copy")
+        checksum, closed_at = ("checksum", "closed_at") if has_chain else ("NULL", "NULL")
+        connection.execute("BEGIN")  # both tables of one moment
+        rows = connection.execute(
+            f"SELECT number, kind, trial, at, data, {checksum} FROM event ORDER BY number"
+        ).fetchall()
+        studies = connection.execute(f"SELECT description, {closed_at} FROM study").fetchall()
+        connection.execute("COMMIT")
     try:
-        return described, [
-            Event(Kind(kind), trial, json.loads(data), number, at) for number, kind, trial, at, data in rows
-        ]
-    except (TypeError, ValueError) as error:
+        return _checked(path, studies, rows, mark, schema)
+    except Nonsense as error:
         raise JournalError(f"{path}: it is damaged ({error}); restore it from a copy") from error
 
 
-def _description(path: Path, connection: sqlite3.Connection) -> Description:
-    (text,) = connection.execute("SELECT description FROM study").fetchone() or ("",)
-    try:
-        return Description(**json.loads(text))
-    except (TypeError, ValueError) as error:
-        raise JournalError(f"{path}: it is damaged ({error}); restore it from a copy") from error
+def _checked(
+    path: Path, studies: list[tuple[Any, Any]], rows: list[tuple[Any, ...]], mark: Mark | None, schema: int
+) -> Held:
+    if len(studies) != 1 or not isinstance(studies[0][0], str):
+        raise Nonsense("it says of no study what it is")
+    text, closed_at = studies[0]
+    last = beginning(text)
+    ends = [end for end in (mark, None if closed_at is None else from_text(closed_at)) if end and end.beginning == last]
+    if closed_at is not None and (len(ends) == 0 or ends[-1] is mark):
+        raise Nonsense("its description is not as it was written")
+    expected = {(end.number, end.checksum): end for end in ends}
+    for number, checksum in list(expected):
+        if number == 0 and checksum == last:
+            del expected[number, checksum]
+    description, space, context = description_of(text)
+    checker = Checker(space, context)
+    events: list[Event] = []
+    first, chained = last, False
+    for *row, checksum in rows:
+        event = checker.read(*row)
+        last = following(last, *row)
+        if (chained or checksum is not None) and checksum != last:
+            raise Nonsense(f"event {event.number} is not as it was written")
+        chained = checksum is not None
+        expected.pop((event.number, last), None)
+        events.append(event)
+    if expected:
+        end = max(expected.values(), key=lambda end: end.number)
+        if end.number <= len(events):
+            raise Nonsense(f"event {end.number} is not as it was written")
+        go_on = f"restore it from a copy, or remove {mark_path(path)} to go on with what is left" if end is mark else ""
+        raise JournalError(
+            f"{path}: {end.number - len(events)} of {end.number} committed events are missing at its end; "
+            f"{go_on or 'restore it from a copy'}"
+        )
+    return Held(description, events, first, last, schema)
 
 
 def exists(path: Path | str) -> bool:
@@ -84,6 +149,8 @@ def _require_marks(path: Path, connection: sqlite3.Connection) -> int:
         raise JournalError(f"{path}: it is not a journal of raybo (not an SQLite file); give another file") from None
     if application != APPLICATION:
         raise JournalError(f"{path}: it is an SQLite file of another program; give another file")
+    if schema < 1:
+        raise JournalError(f"{path}: it is damaged (there is no schema {schema}); restore it from a copy")
     if schema > SCHEMA:
         raise JournalError(f"{path}: a newer raybo wrote it (schema {schema}, this one reads {SCHEMA}); upgrade raybo")
     return int(page)

@@ -9,12 +9,16 @@ from pathlib import Path
 
 from raybo.errors import JournalError
 
-SCHEMA = 1
+SCHEMA = 2
 APPLICATION = 0x52415942  # "RAYB", in the header of every journal
 TABLES = (
-    "CREATE TABLE study (description TEXT NOT NULL)",
+    "CREATE TABLE study (description TEXT NOT NULL, closed_at TEXT)",
     "CREATE TABLE event (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, trial INTEGER, at TEXT NOT NULL, "
-    "data TEXT NOT NULL)",
+    "data TEXT NOT NULL, checksum TEXT)",
+)
+FROM_1 = (  # what a journal of schema 1 lacks; its events stay as they are, without checksums
+    "ALTER TABLE study ADD COLUMN closed_at TEXT",
+    "ALTER TABLE event ADD COLUMN checksum TEXT",
 )
 
 
@@ -24,6 +28,8 @@ def errors_in_a_line(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
+        if "decode" in str(error) or "no such" in str(error):  # text that is none, a table or a column that is missing
+            raise JournalError(f"{path}: it is damaged ({error}); restore it from a copy") from error
         raise JournalError(f"{path}: {error}; check the disk and the file's permissions") from error
     except sqlite3.IntegrityError as error:
         raise JournalError(

@@ -6,18 +6,25 @@ import json
 import os
 import sqlite3
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import datetime, timezone
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 from raybo.errors import JournalError
 from raybo.events import Event
 from raybo.journal import lock
+from raybo.journal.acknowledged import Mark, Marker
+from raybo.journal.chain import beginning, following
+from raybo.journal.clean import clean_json
 from raybo.journal.description import Description, as_text
-from raybo.journal.reading import exists, read
-from raybo.journal.schema import APPLICATION, SCHEMA, TABLES, errors_in_a_line
+from raybo.journal.reading import Held, exists, read_whole
+from raybo.journal.schema import APPLICATION, FROM_1, SCHEMA, TABLES, errors_in_a_line
 
+INSERT = "INSERT INTO event (number, kind, trial, at, data, checksum) VALUES (?, ?, ?, ?, ?, ?)"
 LOG_PAGES = 64  # of the write-ahead log, of 4 kB: then its changes go into the file
 
 
@@ -41,12 +48,16 @@ class Journal:
         self.path = Path(path)
         self.description: Description | None = None
         self.events: list[Event] = []
+        self._held: Held | None = None
         self._connection: sqlite3.Connection | None = None
+        self._marker: Marker | None = None
+        self._rescued: Path | None = None  # where the events are, once the file is gone
         _require_place(self.path)
         self._lock = lock.acquire(self.path, os.getpid() if driver is None else driver)
         try:
             if exists(self.path):
-                self.description, self.events = read(self.path)
+                self._held = held = read_whole(self.path)
+                self.description, self.events = held.description, held.events
             if description is not None:
                 self.begin(description)
         except BaseException:  # whatever ends the opening, Ctrl-C too, must give the lock back; it is passed on
@@ -59,7 +70,7 @@ class Journal:
         Raises:
             JournalError: it is about another study, or cannot be written.
         """
-        new = self.description is None
+        description = Description(**clean_json(asdict(description)))
         if self.description is not None and (different := self.description.differences(description)):
             raise JournalError(
                 f"{self.path}: it is the journal of another study: {'; '.join(different)}; continue it as it was, "
@@ -68,18 +79,28 @@ class Journal:
         self.description = description
         self._connection = connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         with errors_in_a_line(self.path):
-            if new:  # before WAL is switched on, so that the file's own header says what it is from the start
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute(f"PRAGMA application_id={APPLICATION}")
-                connection.execute(f"PRAGMA user_version={SCHEMA}")
-                for statement in TABLES:
-                    connection.execute(statement)
-                connection.execute("INSERT INTO study VALUES (?)", (json.dumps(asdict(description)),))
-                connection.execute("COMMIT")
+            if self._held is None:  # before WAL is switched on: the file's own header says what it is from the start
+                text = json.dumps(asdict(description))
+                with _transaction(connection):
+                    connection.execute(f"PRAGMA application_id={APPLICATION}")
+                    connection.execute(f"PRAGMA user_version={SCHEMA}")
+                    for statement in TABLES:
+                        connection.execute(statement)
+                    connection.execute("INSERT INTO study (description) VALUES (?)", (text,))
+                self._held = Held(description, [], beginning(text), beginning(text), SCHEMA)
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             # a log that is soon begun anew: the disk takes less time to write over a file than to make it longer
             connection.execute(f"PRAGMA wal_autocheckpoint={LOG_PAGES}")
+            if self._held.schema < SCHEMA:
+                with _transaction(connection):
+                    for statement in FROM_1:
+                        connection.execute(statement)
+                    connection.execute(f"PRAGMA user_version={SCHEMA}")
+        self._mark = Mark(len(self.events), self._held.checksum, self._held.beginning)
+        self._marker = Marker(self.path)
+        self._marker.write(self._mark)
+        self._files = _identities(self.path)
 
     def append(self, events: Sequence[Event]) -> None:
         """Commit numbered events, with the time, in one transaction. Durable when this returns.
@@ -110,22 +131,93 @@ class Journal:
 
     def _insert(self, events: Sequence[Event]) -> None:
         assert self._connection is not None, "begin comes first"
-        rows = [(e.number, e.kind.value, e.trial, e.at, json.dumps(e.data)) for e in events]
-        with errors_in_a_line(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._connection.executemany("INSERT INTO event VALUES (?, ?, ?, ?, ?)", rows)
-                self._connection.execute("COMMIT")
-            except BaseException:  # a transaction must not stay open, whatever cut it short; it is passed on
-                if self._connection.in_transaction:  # SQLite has rolled back already where the disk is full
-                    self._connection.execute("ROLLBACK")
-                raise
+        assert self._marker is not None
+        rows, checksum = [], self._mark.checksum
+        for e in events:
+            row = (e.number, e.kind.value, e.trial, e.at, json.dumps(clean_json(e.data)))
+            checksum = following(checksum, *row)
+            rows.append((*row, checksum))
+        if not rows:
+            return
+        self._require_in_place(rows)
+        with errors_in_a_line(self.path), _transaction(self._connection):
+            self._connection.executemany(INSERT, rows)
+        self._mark = Mark(events[-1].number, checksum, self._mark.beginning)
+        self._marker.write(self._mark)
+
+    def _require_in_place(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Raise JournalError where the file is no longer what the path leads to, and keep what it holds, and the rows.
+
+        What is written to a file that has no name is lost when it is closed.
+        """
+        if self._rescued is None:
+            found = _identities(self.path)
+            if found[0] == self._files[0] and self._files[1] in (found[1], None):  # the log is made as it is needed
+                self._files = found
+                return
+        assert self._connection is not None
+        try:
+            if self._rescued is None:
+                self._rescued = _free_name(self.path)
+                with closing(sqlite3.connect(self._rescued)) as copy:
+                    self._connection.backup(copy)
+            with closing(sqlite3.connect(self._rescued, isolation_level=None)) as copy, _transaction(copy):
+                copy.executemany(f"INSERT OR REPLACE {INSERT.removeprefix('INSERT ')}", rows)
+        except sqlite3.Error as error:
+            raise JournalError(
+                f"{self.path}: it was removed or replaced while the study was running, and what it held could not be "
+                f"kept in {self._rescued} ({error})"
+            ) from error
+        raise JournalError(
+            f"{self.path}: it was removed or replaced while the study was running, which therefore stops; everything "
+            f"until now is in {self._rescued}: move it to {self.path.name} to continue"
+        )
 
     def close(self) -> None:
         """Fold the write-ahead log into the file and let others write."""
-        if self._connection is not None:
-            self._connection.close()
-        lock.release(self._lock)
+        try:
+            if self._connection is not None:
+                with suppress(sqlite3.Error):  # the disk is full, say: what was committed is in the log
+                    if self._marker is not None and self._rescued is None:
+                        said = "UPDATE study SET closed_at = ?1 WHERE closed_at IS NOT ?1"
+                        self._connection.execute(said, (self._mark.to_text(),))
+                self._connection.close()
+            if self._marker is not None:
+                self._marker.close()
+        finally:
+            lock.release(self._lock)
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All that is written meanwhile, or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:  # a transaction must not stay open, whatever cut it short; it is passed on
+        if connection.in_transaction:  # SQLite has rolled back already where the disk is full
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _identities(path: Path) -> list[tuple[int, int] | None]:
+    """Which files the journal and its log are; None for one that is not there."""
+    found: list[tuple[int, int] | None] = []
+    real = os.path.realpath(path)
+    for name in (real, f"{real}-wal"):
+        try:
+            status = os.stat(name)
+            found.append((status.st_dev, status.st_ino))
+        except OSError:
+            found.append(None)
+    return found
+
+
+def _free_name(path: Path) -> Path:
+    """A name beside the journal for what is rescued of it, that nothing has."""
+    names = (path.with_name(f"{path.stem}.rescued{'' if i == 1 else f'-{i}'}{path.suffix}") for i in count(1))
+    return next(name for name in names if not name.exists())
 
 
 def _require_place(path: Path) -> None:

@@ -1,0 +1,222 @@
+"""What a journal's JSON must be: the one place where all of it is checked, before anything else sees it.
+
+    reading   makes a `Description` and a list of `Event` of it, or raises `Nonsense` with what is wrong
+
+Whoever has a `Description` and events from here may rely on them: a space that can be built, events that are about the
+trials they may be about, numbers that are finite and points that lie in the cube. Tags are the method's own: of those
+only what every trial may hold is checked.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from raybo.error_text import in_words
+from raybo.events import ENDS, Event, Kind, Origin
+from raybo.journal.clean import clean_json
+from raybo.journal.description import Description
+from raybo.space import Categorical, Integer, Space, context_space
+
+MOST_TRIALS = 2**31  # that a study may plan
+NESTED = 100  # levels of lists and objects that an event may hold
+
+
+class Nonsense(ValueError):
+    """Something in a journal is not what raybo writes."""
+
+
+def parsed(text: str) -> Any:
+    """The JSON in a text, clean; Nonsense where it is none."""
+    try:
+        value = json.loads(text)
+        _require(_depth_at_most(value, NESTED), "it is nested too deep")
+    except Nonsense:
+        raise
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Nonsense(in_words(error)) from error
+    return clean_json(value) if "\\u" in text or not text.isascii() else value
+
+
+def description_of(text: str) -> tuple[Description, Space, Space | None]:
+    """What is studied, its space and its contexts."""
+    said = parsed(text)
+    _require(isinstance(said, dict), "the description is no object")
+    try:
+        description = Description(**said)
+        space = Space.from_json(description.space)
+        context = None if description.context is None else Space.from_json(description.context)
+        context_space(context, space)
+    except Exception as error:  # whatever a space that is none makes the parameters raise
+        raise Nonsense(f"its description: {in_words(error)}") from error
+    for name in ("objective", "metric", "method"):
+        _require(isinstance(getattr(description, name), str), f"{name} is no text")
+    _require(description.mode in ("max", "min"), "mode is neither max nor min")
+    _require(_is_whole(description.seed) and description.seed >= 0, "seed is no whole number from 0")
+    for name in ("settings", "options"):
+        _require(isinstance(getattr(description, name), dict), f"{name} is no object")
+    return description, space, context
+
+
+class Checker:
+    """Reads a study's events one after another, each against those before it.
+
+    Args:
+        space, context: of the study; context is None where none is declared.
+    """
+
+    def __init__(self, space: Space, context: Space | None) -> None:
+        self.space = space
+        self.context = context
+        self.number = 0
+        self.pending: list[bool] = []
+
+    def read(self, number: Any, kind: Any, trial: Any, at: Any, text: Any) -> Event:
+        """The event in a row; Nonsense where it is none, or cannot follow those before it."""
+        _require(number == self.number + 1, f"event {self.number + 1} is missing")
+        self.number += 1
+        try:
+            _require(isinstance(kind, str) and kind in set(Kind), f"there is no kind {kind!r}")
+            _require(isinstance(at, str) and _is_time(at), "its time is none")
+            _require(isinstance(text, str), "its data is no text")
+            data = parsed(text)
+            _require(isinstance(data, dict), "its data is no object")
+            event = Event(Kind(kind), trial, data, number, at)
+            self._check(event)
+        except Nonsense as error:
+            raise Nonsense(f"event {number}: {error}") from error
+        return event
+
+    def _check(self, event: Event) -> None:
+        trial, data = event.trial, event.data
+        for key, holds in ANY.items():
+            _require(key not in data or holds(data[key]), f"its {key} is none")
+        for key in NEEDED[event.kind]:
+            _require(key in data, f"it has no {key}")
+        if event.kind is Kind.PLANNED:
+            _require(trial is None, "it is about a trial")
+            return
+        if event.kind is Kind.ASKED:
+            _require(_is_whole(trial) and trial == len(self.pending), f"trial {trial!r} is not the next")
+            self.pending.append(True)
+            _require(_is_point(data["x"], self.space), "x is no point of the space")
+            _require(fits(data["values"], self.space), "its values do not fit the space")
+            _require(0 <= data["seen"] < event.number, "it has seen what came later")
+            _require(data["tags"].get("origin", Origin.ADDED) in list(Origin), "its origin is none")
+        else:
+            if trial is None or not (_is_whole(trial) and 0 <= trial < len(self.pending)):
+                raise Nonsense(f"there is no trial {trial!r}")
+            _require(self.pending[trial], f"trial {trial} has ended before")
+            self.pending[trial] = event.kind not in ENDS
+        _require(("c" in data) == ("context" in data), "it has half a context")
+        if "c" in data and self.context is not None:
+            _require(_is_point(data["c"], self.context), "c is no point of the contexts")
+            _require(fits(data["context"], self.context), "its context is none that is declared")
+
+
+def fits(row: Any, space: Space) -> bool:
+    """Whether a row of JSON values is a configuration of the space, as `Space.pack` makes it."""
+    if not isinstance(row, list) or len(row) != space.d:
+        return False
+    is_open: list[bool] = []
+    for value, parameter, condition in zip(row, space.parameters.values(), space.cube.conditions, strict=True):
+        is_open.append(condition is None or (is_open[condition[0]] and row[condition[0]] == condition[1]))
+        if not is_open[-1]:
+            if value is not None:
+                return False
+        elif isinstance(parameter, Categorical):
+            if not (_is_whole(value) and 0 <= value < len(parameter.choices)):
+                return False
+        elif not (_is_whole(value) if isinstance(parameter, Integer) else _is_finite(value)):
+            return False
+        elif not parameter.low <= value <= parameter.high:
+            return False
+    return True
+
+
+def _is_point(x: Any, space: Space) -> bool:
+    return isinstance(x, list) and len(x) == space.d and all(_is_finite(u) and 0.0 <= u <= 1.0 for u in x)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_finite(value: Any) -> bool:
+    try:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return not text or datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def _depth_at_most(value: Any, levels: int) -> bool:
+    if not isinstance(value, (list, dict)):
+        return True
+    inside = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_depth_at_most(item, levels - 1) for item in inside)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: Any) -> bool:
+    return _is_whole(value) and 0 <= value < MOST_TRIALS
+
+
+def _is_duration(value: Any) -> bool:
+    return value is None or (_is_finite(value) and value >= 0)
+
+
+def _are_metrics(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        item is None or isinstance(item, (str, bool)) or _is_finite(item) for item in value.values()
+    )
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise Nonsense(otherwise)
+
+
+ANY: Mapping[str, Callable[[Any], bool]] = {  # what each key holds, in whatever event it stands
+    "trials": lambda value: _is_count(value) and value > 0,
+    "seen": _is_count,
+    "tags": lambda value: isinstance(value, dict),
+    "suggest_seconds": lambda value: value is not None and _is_duration(value),
+    "value": _is_finite,
+    "seconds": _is_duration,
+    "started": lambda value: _is_text(value) and _is_time(value),
+    "host": _is_text,
+    "attempt": lambda value: _is_count(value) and value > 0,
+    "losses": _is_count,
+    "metrics": _are_metrics,
+    "reason": _is_text,
+    "kind": _is_text,
+    "traceback": _is_text,
+    "context_note": _is_text,
+    "context_missing": _are_texts,
+}
+NEEDED: Mapping[Kind, Sequence[str]] = {
+    Kind.PLANNED: ("trials",),
+    Kind.ASKED: ("x", "values", "tags", "seen"),
+    Kind.TOLD: ("value",),
+    Kind.FAILED: (),
+    Kind.RETRIED: ("reason", "attempt"),
+    Kind.STOPPED: (),
+    Kind.CONTEXT_OBSERVED: ("context", "c"),
+}

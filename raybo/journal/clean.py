@@ -1,0 +1,31 @@
+"""Text that can be written anywhere: UTF-8, without halves of surrogate pairs, as Python makes them of stray bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from raybo.events import Event
+
+
+def clean_text(text: str) -> str:
+    """The text, with a lone surrogate told by its escape; what differs before differs afterwards."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def clean_json(value: Any) -> Any:
+    """The same JSON with every text and every name in it made clean."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean_text(key) if isinstance(key, str) else key: clean_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [clean_json(item) for item in value]
+    return value
+
+
+def clean(event: Event) -> Event:
+    """The event with its data made clean."""
+    return replace(event, data=clean_json(event.data))
