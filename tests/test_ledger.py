@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -114,3 +117,17 @@ def test_a_goal_says_what_is_better(mode):
     assert goal.value_of(goal.maximised(given)).tolist() == values
     assert goal.is_better(values[1], values[0])
     assert not goal.is_better(values[1], values[3])
+
+
+def test_nobody_but_the_goal_looks_at_the_mode():
+    package = Path(__file__).parents[1] / "raybo"
+    looking = []
+    for path in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare) and any(isinstance(op, (ast.Eq, ast.NotEq)) for op in node.ops):
+                sides = [node.left, *node.comparators]
+                if any(isinstance(side, ast.Constant) and side.value in ("max", "min") for side in sides):
+                    looking.append(path.name)
+            if isinstance(node, ast.Attribute) and node.attr == "sign" and getattr(node.value, "id", "") != "np":
+                looking.append(path.name)
+    assert set(looking) == {"goal.py", "history.py", "ledger.py"}
