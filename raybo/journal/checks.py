@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from raybo.error_text import in_words
 from raybo.events import ENDS, Event, Kind, Origin
@@ -91,7 +91,7 @@ class Checker:
         return event
 
     def _check(self, event: Event) -> None:
-        trial, data = event.trial, event.data
+        trial, data = event.trial, cast("dict[str, Any]", event.data)
         for key, holds in ANY.items():
             _require(key not in data or holds(data[key]), f"its {key} is none")
         for key in NEEDED[event.kind]:

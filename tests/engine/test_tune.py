@@ -216,9 +216,9 @@ def test_the_study_answers_while_its_method_thinks(path):
     """A status is asked for every 0.2 s; were the event loop kept by a proposal, one or two would come with each."""
 
     class Slow(raybo.Space):
-        def decode(self, X):  # every proposal is decoded, where the method runs
+        def rows(self, X):  # every proposal is made a row of the journal, where the method runs
             time.sleep(1.5)
-            return super().decode(X)
+            return super().rows(X)
 
     @raybo.objective(space=Slow({"x": raybo.Float(0, 1)}))
     def job(config):

@@ -36,6 +36,7 @@ def test_points_and_configurations_agree(seed):
     np.testing.assert_allclose(SPACE.encode(configs), snapped, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(SPACE.snap(snapped), snapped)
     rows = json.loads(json.dumps([SPACE.pack(config) for config in configs]))
+    assert repr(SPACE.rows(X)) == repr(rows)  # with None for what is not open
     assert [SPACE.unpack(row) for row in rows] == configs
     assert Space.from_json(json.loads(json.dumps(SPACE.to_json()))) == SPACE
 

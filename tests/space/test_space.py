@@ -76,6 +76,15 @@ def test_a_row_of_the_journal_brings_the_same_bits_back(tree):
 
 
 @given(TREES)
+def test_a_point_is_the_row_of_its_configuration(tree):
+    space = Space(tree)
+    X = np.random.default_rng(2).random((5, space.d))
+    rows = space.rows(X)
+    assert repr(rows) == repr([space.pack(config) for config in space.decode(X)])  # to the last bit, and 1 is no 1.0
+    np.testing.assert_array_equal(space.points(rows), space.encode(space.decode(X)))
+
+
+@given(TREES)
 def test_a_description_survives_json(tree):
     space = Space(tree)
     again = Space.from_json(json.loads(json.dumps(space.to_json())))
