@@ -75,7 +75,7 @@ class Options:
                 if value is None or isinstance(value, (str, bool)) or bounds.holds(value):
                     continue
                 words = ", ".join(_words(typing.get_type_hints(type(self))[field.name]))
-                number = bounds if math.isfinite(value) else "a finite number"
+                number = "a finite number" if math.isinf(value) else bounds
                 raise MethodError(f"{field.name} must be {words + ' or ' if words else ''}{number}, got {given}")
 
 
