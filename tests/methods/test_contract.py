@@ -264,6 +264,7 @@ def test_it_proposes_under_each_of_its_options(name, options, history):
     points, ends, planned = HISTORIES[history]
     method = methods.make(name, **options)
     begun = methods.make(name)
+    check(method, history_of(SPACES["mixed"], points[:5], ends[:5], planned=planned, method=method))
     check(method, history_of(SPACES["mixed"], points, ends, planned=planned, method=method, begun=begun))
 
 

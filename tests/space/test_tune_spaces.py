@@ -156,7 +156,6 @@ def test_exactly_the_integers_that_tune_draws(kind, data):
         (tune.qrandint(4, 5, 4), Categorical([4])),
         (tune.choice(["a", "b", "a"]), Categorical(["a", "b"])),
     ],
-    ids=str,
 )
 def test_each_domain_has_its_parameter(domain, parameter):
     assert Space.from_tune({"p": domain}) == Space({"p": parameter})
