@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 import typing
 from collections.abc import Sequence
 from types import NoneType, UnionType
 from typing import Any
+
+_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def first_line(error: BaseException) -> str:
@@ -21,6 +24,15 @@ def in_words(error: BaseException) -> str:
     """An error's kind, and what it says in its first line."""
     line, kind = first_line(error), type(error).__name__
     return kind if line == kind else f"{kind}: {line}"
+
+
+def visible(text: str) -> str:
+    """Text with all that would command a terminal rather than appear on it written as Python writes it, `\\x1b`.
+
+    That is: control characters but for line ends and tabs, what turns the direction of writing, and what no encoding
+    has (a lone surrogate).
+    """
+    return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

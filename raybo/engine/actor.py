@@ -25,10 +25,10 @@ class StudyActor:
     Args:
         plan: what to run.
         objective: what is tuned, without its function.
-        function: the user's function as Ray pickles it; only the workers unpickle it.
+        function: the user's function as Ray pickles it, or a reference to that; only the workers unpickle it.
     """
 
-    def __init__(self, plan: Plan, objective: Objective, function: bytes) -> None:
+    def __init__(self, plan: Plan, objective: Objective, function: bytes | list[Any]) -> None:
         self.plan = plan
         self.objective = objective
         self.function = function

@@ -20,7 +20,7 @@ from raybo.engine.plan import Plan
 from raybo.engine.pulse import RayDied
 from raybo.engine.resources import workers_available
 from raybo.engine.scratch import private_directory
-from raybo.engine.task import pickled
+from raybo.engine.task import LARGE_BYTES, pickled, stored
 from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.journal import Description
 from raybo.methods.shared.options import read
@@ -55,6 +55,7 @@ def tune(
     known_from: Study | Path | str | None = None,
     enqueue: Sequence[Any] = (),
     detach: bool = False,
+    fresh_workers: bool = False,
     watch: Callable[[Status], None] | None = None,
     **options: Any,
 ) -> Study:
@@ -79,6 +80,8 @@ def tune(
         enqueue: configurations to run first; a pair of a configuration and a value enters as a known result.
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
             with what there is; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
+        fresh_workers: run every trial in a new process, for jobs that leave something behind in theirs (a patched
+            module, a limit, memory); it costs a second or two a trial, and what a job caches is made anew.
         watch: called with a `Status` several times a second; `print` shows a line.
         options: the method's options.
     Raises:
@@ -112,6 +115,7 @@ def tune(
             detached=detach,
             begun=time.monotonic(),
             after=events[-1].number if events else 0,
+            fresh_workers=fresh_workers,
         )
         try:
             _run(bound, plan, address, watch)
@@ -214,7 +218,13 @@ def _run_once(objective: Objective, plan: Plan, address: str | None, watch: Call
         room = workers_available(ray.nodes(), objective)
         workers, elastic = plan.workers or room, not (plan.workers or local)
         plan = replace(plan, workers=min(workers, plan.trials), elastic=elastic, fills=workers >= room)
-        sent, function = _sent(ray, objective)
+        sent, pickle = _sent(ray, objective)
+        function = stored(ray, pickle)
+        if plan.detached and isinstance(function, list):  # the object would go with this process
+            raise ObjectiveError(
+                f"{objective.name}: it holds {len(pickle) / 2**20:.0f} MiB of data, and a detached study may hold "
+                f"{LARGE_BYTES / 2**20:.0f}; load the data inside the function, or run the study without detaching it"
+            )
         placed = {"num_cpus": 0, "max_concurrency": 1_000, "scheduling_strategy": here(ray)}
         if not plan.detached:
             # restarted by the follower: what Ray may restart, Ray's memory monitor kills before any trial

@@ -36,12 +36,12 @@ class StudyLoop:
     Args:
         plan: what to run.
         objective: what is tuned, without its function.
-        function: the user's function as Ray pickles it; only the workers unpickle it.
+        function: the user's function as Ray pickles it, or a reference to that; only the workers unpickle it.
     Raises:
         JournalError: the journal cannot be opened.
     """
 
-    def __init__(self, plan: Plan, objective: Objective, function: bytes) -> None:
+    def __init__(self, plan: Plan, objective: Objective, function: bytes | list[Any]) -> None:
         self.plan = plan
         self.objective = objective
         self.function = function
@@ -51,7 +51,7 @@ class StudyLoop:
         self.on_cluster = len(cast(Any, ray).nodes()) > 1 or plan.elastic
         # whether trials say that they begin, and which context they have met
         self.listens = plan.trial_seconds is not None or self.on_cluster or self.record.searcher.context is not None
-        self.task = trial_task(objective, function)
+        self.task = trial_task(objective, function, plan.fresh_workers)
         self.room = plan.workers
         self.reason = ""  # why the study stops before its end
         self.flights: dict[int, Flight] = {}
@@ -143,7 +143,7 @@ class StudyLoop:
             nodes = await loop.run_in_executor(None, ray.nodes)
             now = time.monotonic()
             if losses.look(nodes, now):  # the old task's requests to the lost node are never answered, and block others
-                self.task = trial_task(self.objective, self.function)
+                self.task = trial_task(self.objective, self.function, self.plan.fresh_workers)
             for flight in self.flights.values():
                 if losses.concern(flight.node, flight.submitted, now):
                     loop.call_later(GRACE_SECONDS, flight.gone.set)  # this attempt's event: the next has its own

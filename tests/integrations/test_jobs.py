@@ -166,7 +166,7 @@ def project(tmp_path):
 
 def test_a_project_travels_without_what_no_job_needs(project, monkeypatch):
     files = {path.as_posix() for path in package.files_of(project, ["notes/"])}
-    ours = {"job.py", "lib/helper.py", "lib/deep/kept.csv", ".env", "odd/one"}
+    ours = {"job.py", "lib/helper.py", "lib/deep/kept.csv", "odd/one"}
     assert files == ours | {".gitignore", ".rayignore", "lib/.gitignore"}
     monkeypatch.setenv("RAY_RUNTIME_ENV_IGNORE_GITIGNORE", "1")
     assert {"out/x.log", "lib/secret.txt"} <= {path.as_posix() for path in package.files_of(project)}
