@@ -219,7 +219,13 @@ def _run_once(objective: Objective, plan: Plan, address: str | None, watch: Call
         workers, elastic = plan.workers or room, not (plan.workers or local)
         plan = replace(plan, workers=min(workers, plan.trials), elastic=elastic, fills=workers >= room)
         sent, pickle = _sent(ray, objective)
-        function = stored(ray, pickle)
+        try:
+            function = stored(ray, pickle)
+        except (ray.exceptions.RayError, MemoryError, OSError) as error:
+            raise ObjectiveError(
+                f"{objective.name}: it holds {len(pickle) / 2**20:.0f} MiB of data, for which Ray has no room "
+                f"({first_line(error)}); load the data inside the function"
+            ) from error
         if plan.detached and isinstance(function, list):  # the object would go with this process
             raise ObjectiveError(
                 f"{objective.name}: it holds {len(pickle) / 2**20:.0f} MiB of data, and a detached study may hold "

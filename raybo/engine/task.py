@@ -82,7 +82,7 @@ def trial_task(objective: Objective, function: bytes | list[Any], fresh_workers:
         return run_trial(job, config, settings, metric, threads, context, send)
 
     calls = {"max_calls": 1} if fresh_workers else {}
-    remote = ray.remote(max_retries=0, **calls, **resources_of(objective))(trial)
+    remote = cast(Any, ray).remote(max_retries=0, **calls, **resources_of(objective))(trial)
     return TrialTask(remote, [] if isinstance(function, bytes) else function)
 
 
