@@ -12,7 +12,9 @@ from typing import cast
 import click
 
 import raybo
+from raybo.cli.console import say
 from raybo.errors import MethodError, ObjectiveError, RayboError, SpaceError
+from raybo.terminal_text import visible
 
 WRONG_USE = (MethodError, ObjectiveError, SpaceError)
 
@@ -53,10 +55,11 @@ def main() -> None:
     try:
         cli(prog_name="raybo", standalone_mode=False)
     except click.ClickException as error:
+        vars(error)["message"] = visible(error.message)  # of what was typed
         error.show()
         sys.exit(error.exit_code)
     except RayboError as error:
-        click.echo(f"Error: {' '.join(str(error).split())}", err=True)  # one line, whatever the user's values look like
+        say(f"Error: {' '.join(str(error).split())}", err=True)  # one line, whatever the user's values look like
         sys.exit(2 if isinstance(error, WRONG_USE) else 1)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)

@@ -66,6 +66,11 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         metavar="FORM=WHERE",
         help="Keep an export up to date, see `raybo export`; repeatable.",
     ),
+    click.option(
+        "--fresh-workers",
+        is_flag=True,
+        help="Run every trial in a new process, for jobs that leave something behind in theirs.",
+    ),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but the result."),
 )
 

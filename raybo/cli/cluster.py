@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raybo.cli.arguments import SEARCH, TARGET, all_of, default_storage, pairs, read_list
-from raybo.cli.console import conclude, make_console
+from raybo.cli.console import conclude, make_console, say
 
 if TYPE_CHECKING:
     from raybo.integrations.jobs import Cluster, Job
@@ -94,11 +94,11 @@ def submit(
         known_from=known_from,
         enqueue=enqueue,
     )
-    click.echo(f"{job.name} begins; its journal is {job.storage} on the cluster's head", err=search["quiet"])
+    say(f"{job.name} begins; its journal is {job.storage} on the cluster's head", err=search["quiet"])
     if follow:
         _follow(cluster, job.name, here)
     else:
-        click.echo(f"raybo attach {job.name} --address {address} follows it, raybo fetch brings its journal here")
+        say(f"raybo attach {job.name} --address {address} follows it, raybo fetch brings its journal here")
 
 
 @click.command()
@@ -130,7 +130,7 @@ def fetch(name: str, address: str, output: Path | None) -> None:
 
     cluster = Cluster(address)
     path = output or Path(Path(cluster.job(name).storage).name)
-    click.echo(_told(cluster.fetch(name, path), name))
+    say(_told(cluster.fetch(name, path), name))
 
 
 @click.command()
@@ -155,7 +155,7 @@ def attach(name: str, address: str) -> None:
         with Display(console) as display:
             study = run(name, address, display)
     except KeyboardInterrupt:
-        click.echo(f"{name} goes on; raybo stop {name} ends it", err=True)
+        say(f"{name} goes on; raybo stop {name} ends it", err=True)
         raise
     if study is not None and study.path is not None:
         conclude(console, study, study.path)
@@ -170,13 +170,13 @@ def stop(name: str, address: str) -> None:
         from raybo.integrations.jobs import Cluster
 
         job = Cluster(address).stop(name)
-        click.echo(f"Stopped; the study is in {job.storage} on the head; raybo fetch {name} brings it here")
+        say(f"Stopped; the study is in {job.storage} on the head; raybo fetch {name} brings it here")
         return
     from raybo.engine.follow import stop as run
 
     study = run(name, address)
     where = "" if study is None else f"; the study is in {study.path}"
-    click.echo(f"Stopped{where}")
+    say(f"Stopped{where}")
 
 
 # ---- what runs on the head
@@ -197,7 +197,7 @@ def job_run(storage: str, arguments: tuple[str, ...]) -> None:
         arrival, more = unload(path, Path(scratch))
         if was_here and (arrival is None or arrival.ahead):
             sent = "none was sent" if arrival is None else f"it has {arrival.ahead} events more than the one sent"
-            click.echo(f"continues {path}, which was here already ({sent}); another --storage begins another study")
+            say(f"continues {path}, which was here already ({sent}); another --storage begins another study")
         tune.main([*arguments, *more, "--storage", str(path)], prog_name="raybo tune", standalone_mode=False)
 
 
@@ -208,7 +208,7 @@ def job_send(storage: str) -> None:
     from raybo.integrations.travel import lines_of, pack
 
     for line in lines_of(pack(Path(storage).expanduser())):
-        click.echo(line)
+        say(line)
 
 
 # ---- ours
@@ -220,17 +220,17 @@ def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
     from raybo.integrations.jobs import failure
 
     try:
-        job = cluster.follow(name, lambda piece: click.echo(piece, nl=False))
+        job = cluster.follow(name, lambda piece: say(piece, nl=False))
     except KeyboardInterrupt:
-        click.echo(f"{name} goes on; raybo stop {name} --address {cluster.address} ends it", err=True)
+        say(f"{name} goes on; raybo stop {name} --address {cluster.address} ends it", err=True)
         raise
     if here is not None and _has_run(job):
-        click.echo(_told(cluster.fetch(name, here), name))
+        say(_told(cluster.fetch(name, here), name))
     if job.state == "STOPPED":
-        click.echo(f"{name} was stopped", err=True)
+        say(f"{name} was stopped", err=True)
         sys.exit(130)
     if job.exit_code:
-        click.echo(f"Error: {name} failed: {failure(job)}", err=True)
+        say(f"Error: {name} failed: {failure(job)}", err=True)
         sys.exit(job.exit_code)
     if job.state == "FAILED":
         raise RayError(f"{name} failed: {failure(job)}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from raybo.cli.arguments import pairs
-from raybo.cli.console import make_console
+from raybo.cli.console import make_console, say
 from raybo.errors import MethodError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def reproduce(names: tuple[str, ...], repeats: int | None, workers: int | None, 
     root, known = find_experiments(Path.cwd())
     if not names:
         for name, experiment in known.items():
-            click.echo(f"{name:28s} {experiment.title}")
+            say(f"{name:28s} {experiment.title}")
         return
     for pattern in names:
         chosen = [name for name in known if fnmatch(name, pattern)]
@@ -92,7 +92,7 @@ def reproduce(names: tuple[str, ...], repeats: int | None, workers: int | None, 
             experiment = known[name]
             if isinstance(experiment, Figure):
                 experiment.write(out / name)
-                click.echo(f"{name} is in {out / name}")
+                say(f"{name} is in {out / name}")
                 continue
             if repeats is not None:
                 experiment = replace(experiment, repeats=repeats)
@@ -113,17 +113,17 @@ def _compare(experiment: Experiment, out: Path, root: Path | None, workers: int 
         def watch(done: int, total: int, finished: Run) -> None:
             progress.update(bar, completed=done, total=total)
             if not console.is_terminal:
-                click.echo(f"{done}/{total} runs: {finished.problem.name}, {finished.entry.name}, seed {finished.seed}")
+                say(f"{done}/{total} runs: {finished.problem.name}, {finished.entry.name}, seed {finished.seed}")
 
         try:
             studies, verdicts = run(experiment, out, root=root, workers=workers, address=address, watch=watch)
         except KeyboardInterrupt:
-            click.echo(f"Stopped. The runs so far are in {out}; the same command continues.", err=True)
+            say(f"Stopped. The runs so far are in {out}; the same command continues.", err=True)
             raise
     console.print(text_table(*table(experiment, studies)))
     for verdict in verdicts:
         p = min(verdict.p_holds, verdict.p_fails)
-        click.echo(f"{verdict.problem}: {verdict.claim.text}: {verdict.word} (p = {p:.3f}, {verdict.repeats} pairs)")
+        say(f"{verdict.problem}: {verdict.claim.text}: {verdict.word} (p = {p:.3f}, {verdict.repeats} pairs)")
     console.print(f"table, curves, figure and journals are in {out}", style="dim", soft_wrap=True)
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
+from raybo.terminal_text import visible
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -12,11 +16,16 @@ if TYPE_CHECKING:
 
 
 def make_console() -> Console:
-    """The terminal; where there is none, lines of 140 characters."""
-    from rich.console import Console
+    """The terminal; where there is none, lines of 140 characters. What would command a terminal is made visible."""
+    from raybo.report.safe_console import SafeConsole
 
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=140)
+    console = SafeConsole(highlight=False)
+    return console if console.is_terminal else SafeConsole(highlight=False, width=140)
+
+
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print text as it is, what would command a terminal made visible."""
+    click.echo(visible(text), err=err, nl=nl)
 
 
 def conclude(console: Console, study: Study, path: Path) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raybo.cli.console import make_console
+from raybo.cli.console import make_console, say
+from raybo.files import STANDARD_OUTPUT, is_stream
 
 if TYPE_CHECKING:
     from raybo.study import Study
@@ -50,7 +51,13 @@ def show(
 
 @click.command()
 @click.argument("journal", type=Path, metavar="FILE.db")
-@click.option("-o", "--output", type=Path, metavar="FILE", help="A page (.html) or a picture.  [default: FILE.html]")
+@click.option(
+    "-o",
+    "--output",
+    type=Path,
+    metavar="FILE",
+    help="A page (.html, or - for standard output) or a picture.  [default: FILE.html]",
+)
 def plot(journal: Path, output: Path | None) -> None:
     """Draw a study: a page with all its figures (.html), or a picture for a paper (.png, .svg, .pdf)."""
     from raybo.report import draw
@@ -58,7 +65,7 @@ def plot(journal: Path, output: Path | None) -> None:
 
     path = output or Path(f"{journal.stem}.html")
     draw(load(journal), path)
-    click.echo(f"Wrote {path}")
+    say(f"Wrote {path}", err=str(path) == STANDARD_OUTPUT)
 
 
 @click.command()
@@ -69,21 +76,24 @@ def plot(journal: Path, output: Path | None) -> None:
     metavar="FORM",
     help="csv, json, optuna (a journal file for optuna-dashboard), tensorboard (a directory), mlflow (a tracking URI).",
 )
-@click.option("-o", "--output", required=True, metavar="WHERE", help="The file, directory or URI to write.")
+@click.option(
+    "-o", "--output", required=True, metavar="WHERE", help="The file, directory or URI to write; - is standard output."
+)
+@click.option("--raw", is_flag=True, help="csv: no apostrophe before texts that a spreadsheet would take for formulas.")
 @click.option("--follow", is_flag=True, help="Keep it up to date until the study ends; Ctrl-C only stops that.")
-def export(journal: Path, to: str, output: str, follow: bool) -> None:
+def export(journal: Path, to: str, output: str, raw: bool, follow: bool) -> None:
     """Write a study in a form that other programs read: once, or for as long as it runs."""
     from raybo.integrations.export import exporter
     from raybo.report.watch import follow as keep_following
     from raybo.study import load
 
     study = load(journal)
-    write = exporter(to, output)
+    write = exporter(to, output, raw=raw)
     if follow:
         study = keep_following(journal, write)
     else:
         write(study)
-    click.echo(f"Wrote {len(study.trials)} trials to {output}")
+    say(f"Wrote {len(study.trials)} trials to {output}", err=is_stream(output))
 
 
 @click.command()
@@ -105,7 +115,7 @@ def _replay(study: Study) -> None:
     replayed = list(replay(study))
     different = [again for again in replayed if again.differs]
     for again in different:
-        click.echo(f"trial {again.trial}: proposed again, its {' and its '.join(again.differs)} differ")
+        say(f"trial {again.trial}: proposed again, its {' and its '.join(again.differs)} differ")
     if different:
         raise TrialError(f"{len(different)} of {len(replayed)} proposals differ; was another version or machine used?")
-    click.echo(f"{len(replayed)} proposals made again from the journal alone: every one is the same")
+    say(f"{len(replayed)} proposals made again from the journal alone: every one is the same")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from raybo.cli.arguments import SEARCH, TARGET, all_of, default_storage, pairs, read_list
-from raybo.cli.console import conclude, make_console
+from raybo.cli.console import conclude, make_console, say
 
 if TYPE_CHECKING:
     from raybo.engine.plan import Status
@@ -46,6 +46,7 @@ def tune(
     enqueue: Path | None,
     logs: tuple[str, ...],
     detach: bool,
+    fresh_workers: bool,
     quiet: bool,
 ) -> None:
     """Tune the objective of a Python file.
@@ -85,15 +86,16 @@ def tune(
                 known_from=known_from,
                 enqueue=() if enqueue is None else read_list(enqueue),
                 detach=detach,
+                fresh_workers=fresh_workers,
                 watch=_each_of([*([] if quiet else [display]), *recorders]),
                 **chosen,
             )
     except KeyboardInterrupt:
-        click.echo(f"Stopped. The study is in {path}; the same command continues it.", err=True)
+        say(f"Stopped. The study is in {path}; the same command continues it.", err=True)
         raise
     if detach:
         at = f" --address {address}" if address else ""
-        click.echo(f"{path.stem} runs, kept in {path}; raybo attach {path.stem}{at} follows it, raybo stop ends it")
+        say(f"{path.stem} runs, kept in {path}; raybo attach {path.stem}{at} follows it, raybo stop ends it")
         return
     conclude(console, study, path)
 
@@ -110,7 +112,7 @@ def enqueue(journal: Path, values: tuple[str, ...], value: float | None) -> None
     from raybo.warm_start import enqueue_text
 
     enqueue_text(journal, dict(text.partition("=")[::2] for text in values), value)
-    click.echo("Added; the study's next run " + ("knows its result" if value is not None else "begins with it"))
+    say("Added; the study's next run " + ("knows its result" if value is not None else "begins with it"))
 
 
 def _each_of(watches: Sequence[Callable[[Status], None]]) -> Callable[[Status], None] | None:

@@ -10,6 +10,8 @@ import asyncio
 
 import ray
 
+from typing import Any
+
 from raybo.engine.loop import StudyLoop
 from raybo.engine.plan import Plan, Status
 from raybo.events import Data
@@ -25,10 +27,10 @@ class StudyActor:
     Args:
         plan: what to run.
         objective: what is tuned, without its function.
-        function: the user's function as Ray pickles it; only the workers unpickle it.
+        function: the user's function as Ray pickles it, or a reference to that; only the workers unpickle it.
     """
 
-    def __init__(self, plan: Plan, objective: Objective, function: bytes) -> None:
+    def __init__(self, plan: Plan, objective: Objective, function: bytes | list[Any]) -> None:
         self.plan = plan
         self.objective = objective
         self.function = function

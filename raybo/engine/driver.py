@@ -22,7 +22,7 @@ from raybo.engine.plan import Plan
 from raybo.engine.pulse import RayDied
 from raybo.engine.resources import workers_available
 from raybo.engine.scratch import private_directory
-from raybo.engine.task import pickled
+from raybo.engine.task import LARGE_BYTES, pickled, stored
 from raybo.error_text import first_line
 from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.journal import Description, Journal
@@ -56,6 +56,7 @@ def tune(
     known_from: Study | Path | str | None = None,
     enqueue: Sequence[Any] = (),
     detach: bool = False,
+    fresh_workers: bool = False,
     watch: Callable[[Status], None] | None = None,
     **options: Any,
 ) -> Study:
@@ -80,6 +81,8 @@ def tune(
         enqueue: configurations to run first; a pair of a configuration and a value enters as a known result.
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
             with what there is; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
+        fresh_workers: run every trial in a new process, for jobs that leave something behind in theirs (a patched
+            module, a limit, memory); it costs a second or two a trial, and what a job caches is made anew.
         watch: called with a `Status` several times a second; `print` shows a line.
         options: the method's options.
     Raises:
@@ -113,6 +116,7 @@ def tune(
             driver=os.getpid(),
             detached=detach,
             begun=begun,
+            fresh_workers=fresh_workers,
         )
         try:
             _run(bound, planned, workers, events[-1].number if events else 0, address, watch)
@@ -223,7 +227,20 @@ def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Callable[[Status]
     """Start the study's actor, and follow it to its end, or until it has begun where it is detached."""
     from raybo.engine.actor import StudyActor
 
-    sent, function = _sent(ray, objective)
+    sent, pickle = _sent(ray, objective)
+    size = f"{len(pickle) / 2**20:.0f} MiB of data"
+    try:
+        function = stored(ray, pickle)
+    except (ray.exceptions.RayError, MemoryError, OSError) as error:
+        raise ObjectiveError(
+            f"{objective.name}: it holds {size}, for which Ray has no room ({first_line(error)}); load the data inside "
+            "the function"
+        ) from error
+    if plan.detached and isinstance(function, list):  # the object would go with this process
+        raise ObjectiveError(
+            f"{objective.name}: it holds {size}, and a detached study may hold {LARGE_BYTES / 2**20:.0f}; load the "
+            "data inside the function, or run the study without detaching it"
+        )
     placed = {"num_cpus": 0, "max_concurrency": 1_000, "scheduling_strategy": here(ray)}
     if not plan.detached:
         # restarted by the follower: what Ray may restart, Ray's memory monitor kills before any trial

@@ -17,19 +17,23 @@ class Launcher:
 
     Args:
         objective: what is tuned, without its function.
-        function: the user's function as Ray pickles it; only the workers unpickle it.
+        function: the user's function as Ray pickles it, or a reference to that; only the workers unpickle it.
         listens: whether trials say to this actor that they begin, and which context they have observed.
+        fresh_workers: whether every trial runs in a new process.
     """
 
-    def __init__(self, objective: Objective, function: bytes, *, listens: bool) -> None:
+    def __init__(
+        self, objective: Objective, function: bytes | list[Any], *, listens: bool, fresh_workers: bool
+    ) -> None:
         self.objective = objective
         self.function = function
         self.listens = listens
+        self.fresh_workers = fresh_workers
         self.renew()
 
     def renew(self) -> None:
         """Have a new task made: requests of the old one to a node that is lost are never answered, and block others."""
-        self.task: Any = trial_task(self.objective, self.function)
+        self.task = trial_task(self.objective, self.function, self.fresh_workers)
 
     def submit(self, flight: Flight, config: Config) -> None:
         """Give the flight's next attempt to Ray."""

@@ -37,12 +37,12 @@ class StudyLoop:
     Args:
         plan: what to run.
         objective: what is tuned, without its function.
-        function: the user's function as Ray pickles it; only the workers unpickle it.
+        function: the user's function as Ray pickles it, or a reference to that; only the workers unpickle it.
     Raises:
         JournalError: the journal cannot be opened.
     """
 
-    def __init__(self, plan: Plan, objective: Objective, function: bytes) -> None:
+    def __init__(self, plan: Plan, objective: Objective, function: bytes | list[Any]) -> None:
         self.plan = plan
         self.objective = objective
         self.pace = Pace(plan.workers, plan.takes_all_room)
@@ -50,7 +50,7 @@ class StudyLoop:
         self.proposals = Proposals(self.log, self.pace)
         self.on_cluster = len(cast(Any, ray).nodes()) > 1 or plan.elastic
         listens = plan.trial_seconds is not None or self.on_cluster or self.log.searcher.context is not None
-        self.launcher = Launcher(objective, function, listens=listens)
+        self.launcher = Launcher(objective, function, listens=listens, fresh_workers=plan.fresh_workers)
         self.room = plan.workers
         self.reason = ""  # why the study stops before its end
         self.flights: dict[int, Flight] = {}

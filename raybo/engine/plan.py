@@ -26,6 +26,7 @@ class Plan:
         detached: whether the study goes on when that process ends.
         begun: when the driver began, by this machine's monotonic clock, in seconds.
         after: number of the last event that the journal held then.
+        fresh_workers: whether every trial runs in a new process.
     """
 
     description: Description
@@ -41,6 +42,7 @@ class Plan:
     detached: bool
     begun: float
     after: int
+    fresh_workers: bool = False
 
 
 @dataclass(frozen=True)

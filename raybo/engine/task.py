@@ -31,35 +31,66 @@ from raybo.objectives import LOADED_BY_PATH, Objective, reports_to
 from raybo.space import Config, Reading, Space, read_context
 from raybo.threads import limit_threads
 
+LARGE_BYTES = 10 * 2**20  # of a function with the data that it holds, from which on it is sent as an object
 TRACEBACK_CHARACTERS = 4_000
 REASON_CHARACTERS = 250
 METRICS_KEPT = 50
 NOTE_CHARACTERS = 300
 
 
-def trial_task(objective: Objective, function: bytes) -> Any:
-    """The remote function of a trial: takes its configuration and who listens to it, and returns as `run_trial`.
+class TrialTask:
+    """What runs trials: takes a trial's configuration and who listens to it, and returns as `run_trial`.
+
+    Args:
+        function: Ray's remote function.
+        stored: its last argument.
+    """
+
+    def __init__(self, function: Any, stored: list[Any]) -> None:
+        self._function = function
+        self._stored = stored
+
+    def remote(self, config: Config, listener: tuple[Any, int, int] | None) -> Any:
+        """Submit a trial; as the method of a remote function."""
+        return self._function.remote(config, listener, self._stored)
+
+
+def trial_task(objective: Objective, function: bytes | list[Any], fresh_workers: bool = False) -> TrialTask:
+    """The remote function of a trial.
 
     Args:
         objective: what is tuned; its own function is not used.
-        function: as `pickled` makes it.
+        function: as `pickled` makes it, or `stored`.
+        fresh_workers: run every trial in a new process.
     """
     import ray
 
     # what does not change is in a closure, which Ray sends to a worker once
     settings, metric, context = dict(objective.settings), objective.metric, objective.context
     threads = max(1, int(objective.num_cpus))
+    inline = function if isinstance(function, bytes) else b""
 
-    def trial(config: Config, listener: tuple[Any, int, int] | None) -> tuple[Occurrence, Data]:
+    def trial(config: Config, listener: tuple[Any, int, int] | None, stored: list[Any]) -> tuple[Occurrence, Data]:
         part_with_forks()
         send = None
         if listener is not None:  # the limit counts from here, not from when the trial was submitted
             actor, number, attempt = listener
             actor.started.remote(number, attempt, ray.get_runtime_context().get_node_id())
             send = partial(actor.context_observed.remote, number, attempt)
-        return run_trial(unpickled(function), config, settings, metric, threads, context, send)
+        job = _unpickled_from_store(stored[0]) if stored else unpickled(inline)
+        return run_trial(job, config, settings, metric, threads, context, send)
 
-    return ray.remote(max_retries=0, **resources_of(objective))(trial)
+    calls = {"max_calls": 1} if fresh_workers else {}
+    remote = cast(Any, ray).remote(max_retries=0, **calls, **resources_of(objective))(trial)
+    return TrialTask(remote, [] if isinstance(function, bytes) else function)
+
+
+def stored(ray: Any, function: bytes) -> bytes | list[Any]:
+    """What `pickled` made; where it is large, a list with its reference in Ray's object store, which lives as long.
+
+    Ray refuses definitions of remote functions from 95 MiB, and keeps smaller ones for good.
+    """
+    return function if len(function) < LARGE_BYTES else [ray.put(function)]
 
 
 def run_trial(
@@ -159,6 +190,13 @@ def unpickled(function: bytes) -> Callable[..., Any]:
         if Path(directory).is_dir() and directory not in sys.path:
             sys.path.append(directory)
     return cast("Callable[..., Any]", loads(inner))
+
+
+@lru_cache(maxsize=1)
+def _unpickled_from_store(reference: Any) -> Callable[..., Any]:
+    import ray
+
+    return unpickled.__wrapped__(cast(Any, ray).get(reference))
 
 
 def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, Any]]:

@@ -23,6 +23,7 @@ from raybo.engine.task import pickled, run_trial, unpickled
 from raybo.errors import JournalError
 from raybo.events import State, Trial
 from raybo.experiments.plan import HeldOut
+from raybo.files import write_file
 from raybo.methods.story import Recommends
 from raybo.objectives import Objective
 from raybo.space import Array
@@ -79,7 +80,7 @@ def evaluate(study: Study, objective: Objective, plan: HeldOut) -> None:
     if plan.last:
         last = _evaluated(objective, configs[-1:], {**plan.settings, **plan.last}, plan.metric)
     text = json.dumps(asdict(Evaluated(wanted, numbers, values, last[0] if last else None)))
-    file.write_text(text + "\n", encoding="utf-8")
+    write_file(file, text + "\n")
 
 
 def read(study: Study) -> Evaluated:

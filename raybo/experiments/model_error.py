@@ -14,6 +14,7 @@ import numpy as np
 
 from raybo.errors import JournalError
 from raybo.events import State
+from raybo.files import write_file
 from raybo.methods.story import Fits
 from raybo.objectives import Objective
 from raybo.space import Array
@@ -29,7 +30,7 @@ def keep_model_errors(study: Study, objective: Objective) -> None:
     file = study.path.with_suffix(".model-error.json")
     if file.exists() and len(json.loads(file.read_text(encoding="utf-8"))) == len(study.trials):
         return
-    file.write_text(json.dumps(model_errors(study, objective).tolist()) + "\n", encoding="utf-8")
+    write_file(file, json.dumps(model_errors(study, objective).tolist()) + "\n")
 
 
 def kept_model_errors(study: Study) -> Array:  # (n,)

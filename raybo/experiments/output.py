@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,8 @@ from raybo.experiments.measures import curve, measure, optimum
 from raybo.experiments.plan import Curve, Experiment, Measure, Problem
 from raybo.experiments.run import Run
 from raybo.experiments.verdicts import LEVEL, Verdict
+from raybo.files import write_file
+from raybo.integrations.export import as_cell
 from raybo.space import Array
 from raybo.study import Study
 
@@ -57,7 +61,7 @@ def write(
     _write_runs(experiment, studies, files[0])
     _write_curves(experiment, studies, files[1])
     _draw(experiment, studies, files[2])
-    files[3].write_text(page(experiment, studies, verdicts), encoding="utf-8")
+    write_file(files[3], page(experiment, studies, verdicts))
     return files
 
 
@@ -155,9 +159,15 @@ def _curves(studies: Mapping[Run, Study], problem: Problem, entry: str, kind: Cu
     return np.array([one[:shortest] for one in curves])
 
 
+@contextlib.contextmanager
+def _csv_file(path: Path) -> Iterator[Any]:
+    text = io.StringIO(newline="")
+    yield csv.writer(text)
+    write_file(path, text.getvalue())
+
+
 def _write_runs(experiment: Experiment, studies: Mapping[Run, Study], path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+    with _csv_file(path) as writer:
         kinds = _measures(experiment)
         writer.writerow(["problem", "method", "seed", *kinds])
         for problem in experiment.problems:
@@ -165,12 +175,11 @@ def _write_runs(experiment: Experiment, studies: Mapping[Run, Study], path: Path
             for run, study in studies.items():
                 if run.problem == problem:
                     numbers = [repr(measure(kind, study, problem, best)) for kind in kinds]
-                    writer.writerow([problem.name, run.entry.name, run.seed, *numbers])
+                    writer.writerow([as_cell(problem.name), as_cell(run.entry.name), run.seed, *numbers])
 
 
 def _write_curves(experiment: Experiment, studies: Mapping[Run, Study], path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+    with _csv_file(path) as writer:
         spread = ["median", "lower quartile", "upper quartile", "mean", "sd"]
         writer.writerow(["problem", "method", "curve", "evaluation", *spread])
         kinds: list[Curve] = (
@@ -183,7 +192,8 @@ def _write_curves(experiment: Experiment, studies: Mapping[Run, Study], path: Pa
                 low, median, high = np.quantile(found, [0.25, 0.5, 0.75], axis=0)
                 columns = zip(median, low, high, found.mean(axis=0), found.std(axis=0), strict=True)
                 for i, numbers in enumerate(columns):
-                    writer.writerow([problem.name, entry.name, kind, first + i, *(f"{x:.10g}" for x in numbers)])
+                    names = as_cell(problem.name), as_cell(entry.name), kind
+                    writer.writerow([*names, first + i, *(f"{x:.10g}" for x in numbers)])
 
 
 def _draw(experiment: Experiment, studies: Mapping[Run, Study], path: Path) -> None:
@@ -218,7 +228,9 @@ def _draw(experiment: Experiment, studies: Mapping[Run, Study], path: Path) -> N
     panels[0, 0].set_ylabel(AXIS[experiment.curve])
     panels[0, 0].legend(frameon=False)
     figure.suptitle(f"{experiment.title}: mean and standard error of {experiment.repeats} runs", fontsize="medium")
-    figure.savefig(path, dpi=150)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=150, format="png")
+    write_file(path, drawn.getvalue())
 
 
 def _share(flags: Array) -> str:

@@ -16,14 +16,14 @@ import csv
 import importlib
 import io
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from raybo.columns import columns_of
 from raybo.error_text import nearest
-from raybo.errors import MethodError, RayboError
+from raybo.errors import MethodError
+from raybo.files import STANDARD_OUTPUT, write_file
 from raybo.space import Opaque, object_to_json
 from raybo.study import Study, load
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from raybo.journal import Description
 
 Exporter: TypeAlias = Callable[[Study], None]
+
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how spreadsheets tell them, or skip to what tells them
 
 EXPORTS: dict[str, str] = {  # name: what makes an exporter for a destination; loaded when used
     "csv": "raybo.integrations.export:csv_exporter",
@@ -41,20 +43,26 @@ EXPORTS: dict[str, str] = {  # name: what makes an exporter for a destination; l
 }
 
 
-def exporter(to: str, destination: str) -> Exporter:
+def exporter(to: str, destination: str, *, raw: bool = False) -> Exporter:
     """What brings a destination up to date with a study.
 
     Args:
         to: one of `EXPORTS`.
-        destination: a file; for "tensorboard" a directory, for "mlflow" a tracking URI.
+        destination: a file, or "-" for standard output; for "tensorboard" a directory, for "mlflow" a tracking URI.
+        raw: leave a CSV's texts as they are, though a spreadsheet may take them for formulas: see `as_cell`.
     Raises:
-        MethodError: there is no such form.
+        MethodError: there is no such form, or it has no use for `raw` or "-".
         MissingExtra: the package that it needs is not installed.
     """
     if to not in EXPORTS:
         raise MethodError(f"there is no export to {to!r}{nearest(to, list(EXPORTS))}")
+    if raw and to != "csv":
+        raise MethodError(f"raw is about csv alone, and this is an export to {to}; leave it out")
+    if destination == STANDARD_OUTPUT and to in ("tensorboard", "mlflow"):
+        raise MethodError(f"an export to {to} cannot go to standard output; give a directory or a URI")
     module, _, name = EXPORTS[to].partition(":")
-    return cast(Exporter, getattr(importlib.import_module(module), name)(destination))
+    make = getattr(importlib.import_module(module), name)
+    return cast(Exporter, make(destination, raw=raw) if raw else make(destination))
 
 
 class Recorder:
@@ -77,18 +85,30 @@ class Recorder:
             self._last = status.last_event
 
 
-def csv_exporter(destination: str) -> Exporter:
-    """A file with a row a trial: number, state, value, seconds, attempt, reason, its parameters and contexts."""
+def csv_exporter(destination: str, *, raw: bool = False) -> Exporter:
+    """A file with a row a trial: number, state, value, seconds, attempt, reason, its parameters and contexts.
+
+    Texts are as `as_cell` makes them, unless they are wanted raw.
+    """
+
+    def cell(value: Any) -> Any:
+        return value if raw else as_cell(value)
 
     def export(study: Study) -> None:
         columns = columns_of(study.trials, study.space, study.context)
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-        replace_file(Path(destination), text.getvalue())
+        writer.writerow([cell(name) for name in columns])
+        writer.writerows([cell(value) for value in row] for row in zip(*columns.values(), strict=True))
+        write_file(destination, text.getvalue())
 
     return export
+
+
+def as_cell(value: Any) -> Any:
+    """A value for a CSV file: an apostrophe before a text that a spreadsheet would take for a formula."""
+    text = value if value is None or isinstance(value, (bool, int, float)) else str(value)
+    return f"'{text}" if isinstance(text, str) and text.startswith(FORMULAS) else value
 
 
 def json_exporter(destination: str) -> Exporter:
@@ -117,7 +137,7 @@ def json_exporter(destination: str) -> Exporter:
                 for trial in study.trials
             ],
         }
-        replace_file(Path(destination), json.dumps(content, indent=1) + "\n")
+        write_file(destination, json.dumps(content, indent=1) + "\n")
 
     return export
 
@@ -139,18 +159,3 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return repr(value) if isinstance(value, Opaque) else object_to_json(value)
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write a file in one step, so that who reads it meanwhile sees the old one or the new one.
-
-    Raises:
-        RayboError: it cannot be written.
-    """
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        scratch.write_text(text, encoding="utf-8")
-        scratch.replace(path)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        raise RayboError(f"{path}: it cannot be written ({error.strerror}); give another file") from error

@@ -30,7 +30,10 @@ PYTHON = "python3"  # the head's: the first on the PATH of the shell that ran `r
 POLL_SECONDS = 0.2
 SETTLE_SECONDS = 15.0  # for a job's state to follow the end of its log
 FETCH_SECONDS = 300.0
+AGENT_SECONDS = 60.0  # for the agent of a head that has just been started, which begins its jobs
 STOP_SECONDS = 30  # for a study to record what it stops, after which Ray kills it; its journal is whole all the same
+
+NO_AGENT = "No available agent"  # what Ray's head says meanwhile
 
 _TARGET, _STORAGE = "raybo_target", "raybo_storage"  # keys of a job's metadata
 _BEGINS = "Running entrypoint for job "  # Ray's line in the log before the job's own
@@ -127,7 +130,7 @@ class Cluster:
                 "env_vars": {"RAY_JOB_STOP_SIGNAL": "SIGINT", "RAY_JOB_STOP_WAIT_TIME_S": str(STOP_SECONDS)},
             }
             with translated(self.address):
-                job = self._client.submit_job(
+                job = self._submitted(
                     entrypoint=f"exec {PYTHON} -m raybo.cli {shlex.join(command)}",
                     submission_id=f"{Path(storage).stem}-{secrets.token_hex(3)}",
                     runtime_env=environment,
@@ -177,7 +180,7 @@ class Cluster:
         """
         job = self.job(name)
         with translated(self.address):
-            reader = self._client.submit_job(
+            reader = self._submitted(
                 entrypoint=f"exec {PYTHON} -m raybo.cli {shlex.join(['job-send', job.storage])}",
                 submission_id=f"{name}-fetch-{secrets.token_hex(3)}",
                 runtime_env=_with_raybo(),
@@ -189,6 +192,23 @@ class Cluster:
             told = next((line for line in lines if line.startswith("Error: ")), "").removeprefix("Error: ")
             raise JournalError(f"the journal of {name} cannot be fetched: {told or failure(ended)}")
         return unpack(text, path)
+
+    def _submitted(self, **job: Any) -> str:
+        """Submit a job, and wait for a head that is not ready to take one; returns its name."""
+        give_up = time.monotonic() + AGENT_SECONDS
+        while True:
+            try:
+                return str(self._client.submit_job(**job))
+            except RuntimeError as error:
+                if NO_AGENT not in str(error):
+                    raise
+                if time.monotonic() > give_up:
+                    raise RayError(
+                        f"the cluster at {self.address} takes no jobs: its head's job agent has not come up in "
+                        f"{AGENT_SECONDS:.0f} s; is another Ray running on that machine? Both want port 52365: stop "
+                        "one, or start this one with `ray start --dashboard-agent-listen-port` and another port"
+                    ) from error
+                time.sleep(1.0)
 
     def _wait(self, name: str, seconds: float) -> Job:
         """A job when it has ended."""

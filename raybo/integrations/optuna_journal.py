@@ -18,6 +18,7 @@ from typing import Any
 
 from raybo.errors import RayboError
 from raybo.events import Event, Kind, State, Trial
+from raybo.files import is_stream, write_file
 from raybo.integrations.export import Exporter, described
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
@@ -31,18 +32,26 @@ KEPT = ("host", "metrics", "traceback", "context_note")  # of a trial's details
 def optuna_exporter(destination: str) -> Exporter:
     """A journal file; where it holds the beginning of the study already, the rest is appended."""
     path = Path(destination)
+    sent = b""  # where what has been written cannot be read again
 
     def export(study: Study) -> None:
-        text = "".join(journal_lines(study))
+        nonlocal sent
+        whole = "".join(journal_lines(study)).encode()
+        if is_stream(path):
+            write_file(path, whole[len(sent) :])
+            sent = whole
+            return
         try:
             there = path.read_bytes() if path.exists() else b""
-            whole = text.encode()
             if not whole.startswith(there):
                 first = whole.partition(b"\n")[0]
                 if not there.startswith(first):
                     raise RayboError(f"{path}: it holds something else; give a file of its own")
                 there = b""
-            with open(path, "ab" if there else "wb") as file:
+            if not there:
+                write_file(path, whole)
+                return
+            with open(path, "ab") as file:
                 file.write(whole[len(there) :])
         except OSError as error:
             raise RayboError(f"{path}: it cannot be written ({error.strerror}); give another file") from error

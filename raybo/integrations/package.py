@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from raybo.errors import RayError
+
+log = logging.getLogger("raybo")
 
 LIMIT = 100 * 2**20  # bytes, in all; Ray takes no longer request
 IGNORES = (".gitignore", ".rayignore")
@@ -16,28 +21,89 @@ LEFT_OUT = (  # patterns as in .gitignore: what no job needs
     ".git/", ".hg/", ".venv/", "venv/", "node_modules/", "__pycache__/", "*.pyc", ".*_cache/", ".ipynb_checkpoints/",
     "*.db", "*.db-wal", "*.db-shm", "*.db-lock",
 )  # fmt: skip
+SECRETS = (  # likewise: what should not leave this machine unless its user says so
+    ".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", ".envrc",
+    "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk",
+    "id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk",
+    ".ssh/", ".gnupg/", ".aws/", ".kube/", ".ray/", ".netrc", ".pgpass", ".pypirc", ".git-credentials",
+)  # fmt: skip
+PRIVATE_KEY = b"PRIVATE KEY-----"  # in the first line of one, whatever its file is called
+
+
+@dataclass
+class Chosen:
+    """What of a directory travels, and what does not though nothing names it; relative to it, in order.
+
+    Attributes:
+        files: what travels.
+        secrets: files and directories that look like secrets.
+        leaving: links that lead out of the directory.
+    """
+
+    files: list[Path] = field(default_factory=list)
+    secrets: list[Path] = field(default_factory=list)
+    leaving: list[Path] = field(default_factory=list)
 
 
 def files_of(directory: Path, exclude: Sequence[str] = ()) -> list[Path]:
     """The files below a directory that travel, relative to it, in order.
 
-    Left out are `LEFT_OUT`, what a .gitignore or .rayignore in it or below it names, and `exclude`. With
+    Left out are `LEFT_OUT`, what a .gitignore or .rayignore in it or below it names, and `exclude`; links that lead out
+    of the directory; and `SECRETS`, unless `exclude` holds their pattern with "!" before it. With
     RAY_RUNTIME_ENV_IGNORE_GITIGNORE=1, which is Ray's own, .gitignore says nothing.
 
     Args:
         exclude: patterns as in .gitignore.
     """
+    return choose(directory, exclude).files
+
+
+def choose(directory: Path, exclude: Sequence[str] = ()) -> Chosen:
+    """As `files_of`, with what is left out without being named."""
+    wanted = _patterns([pattern[1:] for pattern in exclude if pattern.startswith("!")])
+    secrets = _patterns([*SECRETS, *exclude])
+    root = Path(os.path.realpath(directory))
+    chosen = Chosen()
+
+    def is_secret(path: Path) -> bool:
+        """Whether it looks like one, by its own name or the one that it links to."""
+        names = {_relative(path, directory, path.is_dir()), _relative(path.resolve(), root, path.is_dir())}
+        if any(secrets.match_file(name) for name in names):
+            return True
+        return path.is_file() and not any(wanted.match_file(name) for name in names) and _is_private_key(path)
+
+    def leaves(path: Path) -> bool:
+        return path.is_symlink() and not path.resolve().is_relative_to(root)
+
+    def travels(path: Path) -> bool:
+        for which, left_out in ((leaves, chosen.leaving), (is_secret, chosen.secrets)):
+            if which(path):
+                left_out.append(path.relative_to(directory))
+                return False
+        return True
+
     specs = [(directory, _patterns([*LEFT_OUT, *exclude]))]
-    return [path.relative_to(directory) for path in _walk(directory, specs, frozenset())]
+    chosen.files = [path.relative_to(directory) for path in _walk(directory, specs, frozenset(), travels)]
+    return chosen
 
 
 def zipped(directory: Path, exclude: Sequence[str], target: Path) -> Path:
     """Zip what travels of a directory; the same files make the same zip, whenever they were written.
 
+    What does not travel, though nothing names it, is told in the log.
+
     Raises:
         RayError: it is more than `LIMIT`.
     """
-    files = files_of(directory, exclude)
+    chosen = choose(directory, exclude)
+    files = chosen.files
+    if chosen.secrets:
+        log.warning(
+            "not sent, as they look like secrets: %s; --exclude '!%s' sends that one all the same",
+            ", ".join(map(str, chosen.secrets)), chosen.secrets[0],
+        )  # fmt: skip
+    if chosen.leaving:
+        log.warning("not sent, as these links lead out of %s: %s", directory, ", ".join(map(str, chosen.leaving)))
     sizes = {path: (directory / path).stat().st_size for path in files}
     if (total := sum(sizes.values())) > LIMIT:
         largest = ", ".join(f"{path} ({_mib(sizes[path])})" for path in sorted(sizes, key=sizes.__getitem__)[:-4:-1])
@@ -54,7 +120,9 @@ def zipped(directory: Path, exclude: Sequence[str], target: Path) -> Path:
     return target
 
 
-def _walk(directory: Path, specs: list[tuple[Path, Any]], above: frozenset[str]) -> Iterator[Path]:
+def _walk(
+    directory: Path, specs: list[tuple[Path, Any]], above: frozenset[str], travels: Callable[[Path], bool]
+) -> Iterator[Path]:
     real = os.path.realpath(directory)
     if real in above:  # a link to a directory that we are in
         return
@@ -66,14 +134,22 @@ def _walk(directory: Path, specs: list[tuple[Path, Any]], above: frozenset[str])
         is_directory = path.is_dir()
         if any(spec.match_file(_relative(path, base, is_directory)) for base, spec in specs):
             continue
+        if (is_directory or path.is_file() or path.is_symlink()) and not travels(path):
+            continue
         if is_directory:
-            yield from _walk(path, specs, above | {real})
+            yield from _walk(path, specs, above | {real}, travels)
         elif path.is_file():
             yield path
 
 
 def _relative(path: Path, base: Path, is_directory: bool) -> str:
     return path.relative_to(base).as_posix() + ("/" if is_directory else "")
+
+
+def _is_private_key(path: Path) -> bool:
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        return PRIVATE_KEY in file.readline(200)
+    return False
 
 
 def _patterns(lines: Sequence[str]) -> Any:

@@ -26,6 +26,7 @@ from raybo.journal import Description, Journal
 LUGGAGE = "raybo_luggage"  # the directory that travels with a job; on the cluster, it is on the path of Python modules
 MARK = "raybo journal: "  # begins the lines of a log that hold one
 LINE = 60_000  # characters of such a line
+UNPACKED_BYTES = 256 * 2**20  # at most: a journal of a hundred thousand trials; what arrives may be meant to do harm
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,13 @@ class Arrival:
 
 
 def pack(path: Path) -> str:
-    """A journal as text; JournalError where there is none."""
+    """A journal as text; JournalError where there is none, or more than `UNPACKED_BYTES`."""
     description, events = journal.read(path)
     rows = [[event.number, event.kind.value, event.trial, event.at, event.data] for event in events]
-    content = json.dumps({"description": asdict(description), "events": rows})
-    return base64.b64encode(zlib.compress(content.encode())).decode()
+    content = json.dumps({"description": asdict(description), "events": rows}).encode()
+    if len(content) > UNPACKED_BYTES:
+        raise JournalError(f"{path}: it is too large to be sent so; copy the file itself, with scp say")
+    return base64.b64encode(zlib.compress(content)).decode()
 
 
 def unpack(text: str, path: Path) -> Arrival:
@@ -62,15 +65,27 @@ def unpack(text: str, path: Path) -> Arrival:
             cannot be read.
     """
     try:
-        content = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
+        content = json.loads(_decompressed(base64.b64decode(text, validate=True), path))
         description = Description(**content["description"])
         events = [Event(Kind(kind), trial, data, number, at) for number, kind, trial, at, data in content["events"]]
-    except (ValueError, TypeError, KeyError, zlib.error) as error:
+    except (ValueError, TypeError, KeyError, RecursionError, zlib.error) as error:
         raise JournalError(f"{path}: what has arrived for it is damaged, or of another version ({error})") from error
     with contextlib.closing(Journal(path, description)) as opened:
         added = opened.extend(events)
         total = len(opened.events) + added
     return Arrival(path, total, added, total - len(events))
+
+
+def _decompressed(packed: bytes, path: Path) -> bytes:
+    unpacking = zlib.decompressobj()
+    content = unpacking.decompress(packed, UNPACKED_BYTES + 1)
+    if len(content) > UNPACKED_BYTES:
+        raise JournalError(
+            f"{path}: more than {UNPACKED_BYTES >> 20} MiB have arrived for it; copy the file itself, with scp say"
+        )
+    if not unpacking.eof:
+        raise ValueError("cut short")
+    return content
 
 
 # ---- to the cluster

@@ -1,50 +1,89 @@
-"""The one writer: a lock on a file beside the journal, which names its holder."""
+"""The one writer: locks on a file beside the journal, which names its holder, and on the journal itself.
+
+The first is what others look at and wait for. The second belongs to the journal whatever becomes of the first, and
+whichever path leads to it: a range of bytes beyond all that SQLite locks, so that they do not get in each other's way,
+locked for an open file and not for a process (`F_OFD_SETLK`). Closing any descriptor of the journal takes SQLite's own
+locks from the process, so this one is kept until SQLite has let go, and a journal that this process holds is not opened
+again.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import json
 import os
 import socket
+import stat
+import struct
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from raybo.errors import JournalError, JournalInUse
 
 WAIT_SECONDS = 15.0  # for a writer whose driver is gone to disappear too: Ray takes up to eight seconds to notice
+FIRST_BYTE = 1 << 62  # of the range; SQLite's are at 1 << 30
+
+_BEGINS = b'{"driver": '
+
+_held: set[tuple[int, int]] = set()  # devices and inodes of the journals that this process writes
+
+
+@dataclass(frozen=True)
+class Lock:
+    """What a writer holds.
+
+    Attributes:
+        path: the file beside the journal.
+        file: the same, open and locked.
+        journal: a descriptor of the journal, locked.
+        made: the journal's path where it was made for the lock's sake; it is removed again if it stays empty.
+    """
+
+    path: Path
+    file: TextIO
+    journal: int
+    made: Path | None
+
+
+def lock_file(path: Path | str) -> Path:
+    """The lock file of a journal, beside the file that all links lead to."""
+    real = Path(os.path.realpath(path))
+    return real.with_name(real.name + "-lock")
 
 
 def in_use(path: Path | str) -> bool:
     """Whether a process is writing the journal."""
-    path = Path(path)
     try:
-        with open(path.with_name(path.name + "-lock"), encoding="utf-8") as handle:
-            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # given back as the file is closed
+        handle = os.open(lock_file(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     except OSError:
         return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # given back as the file is closed
+    except OSError:
+        return True
+    finally:
+        os.close(handle)
     return False
 
 
-def acquire(path: Path, driver: int) -> TextIO:
-    """The lock file, held; it names its holder. Waits only for a holder whose driver is dead already."""
-    lock_path = path.with_name(path.name + "-lock")
+def acquire(path: Path, driver: int) -> Lock:
+    """The locks, held; the file names its holder. Waits only for a holder whose driver is dead already."""
+    beside = lock_file(path)
     give_up = time.monotonic() + WAIT_SECONDS
     while True:
+        file = _opened(path, beside)
         try:
-            handle = open(lock_path, "a+", encoding="utf-8")  # held for as long as the journal is open
-        except OSError as error:
-            raise JournalError(f"{path}: it cannot be locked ({error}); use a directory that can be written") from error
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            handle.seek(0)
-            text = handle.read()
-            handle.close()
-            holder = json.loads(text) if text.endswith("}") else {}
+            holder = _holder(file)
+            file.close()
             if not (_driver_is_gone(holder) or _is_superseded(holder, driver)) or time.monotonic() > give_up:
                 raise JournalInUse(
                     f"{path}: another study is writing it (process {holder.get('driver', '?')} on "
@@ -52,28 +91,137 @@ def acquire(path: Path, driver: int) -> TextIO:
                 ) from None
             time.sleep(0.1)
             continue
-        try:
-            if os.fstat(handle.fileno()).st_ino == os.stat(lock_path).st_ino:
+        with contextlib.suppress(FileNotFoundError):
+            if os.fstat(file.fileno()).st_ino == os.lstat(beside).st_ino:
                 break
+        file.close()  # its last holder removed it while we waited: lock the new one
+    try:
+        _require_lock_file(path, beside, file)
+        journal, made = _lock_journal(path)
+        try:
+            _name_holder(path, file, driver)
+        except BaseException:  # passed on, when nothing is held any more
+            _let_go(journal, made)
+            raise
+    except BaseException:  # passed on, likewise
+        with contextlib.suppress(JournalError):  # somebody's file that is no lock stays
+            _require_lock_file(path, beside, file)
+            beside.unlink(missing_ok=True)
+        file.close()
+        raise
+    return Lock(beside, file, journal, made)
+
+
+def release(lock: Lock) -> None:
+    """Give the locks back, and leave no file. Not before SQLite has closed the journal."""
+    _let_go(lock.journal, lock.made)
+    with contextlib.suppress(FileNotFoundError):
+        if os.fstat(lock.file.fileno()).st_ino == os.lstat(lock.path).st_ino:  # else it is somebody else's
+            lock.path.unlink()
+    lock.file.close()
+
+
+def _opened(path: Path, beside: Path) -> TextIO:
+    """The lock file: no link to anywhere, no device, nobody's data."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return os.fdopen(os.open(beside, flags, 0o644), "r+", encoding="utf-8", errors="replace")
+    except OSError as error:
+        why = f"{beside.name} is a link" if error.errno == errno.ELOOP else str(error)
+        raise JournalError(f"{path}: it cannot be locked ({why}); use a directory that can be written") from error
+
+
+def _require_lock_file(path: Path, beside: Path, file: TextIO) -> None:
+    status = os.fstat(file.fileno())
+    begins = os.pread(file.fileno(), len(_BEGINS), 0) if stat.S_ISREG(status.st_mode) else b"?"
+    if status.st_nlink > 1 or not _BEGINS.startswith(begins):  # what was cut short is a lock too
+        raise JournalError(f"{path}: it cannot be locked ({beside.name} is there, and no lock); move that away")
+
+
+def _holder(file: TextIO) -> dict[str, Any]:
+    """What the lock file says of its holder; empty while that is being written, or where it is no lock."""
+    try:
+        file.seek(0)
+        found = json.loads(file.read(10_000))
+    except (ValueError, OSError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) and isinstance(found.get("driver"), int) else {}
+
+
+def _name_holder(path: Path, file: TextIO, driver: int) -> None:
+    text = json.dumps({"driver": driver, "process": os.getpid(), "host": socket.gethostname()})
+    try:
+        os.ftruncate(file.fileno(), 0)
+        os.pwrite(file.fileno(), text.encode(), 0)
+    except OSError as error:
+        raise JournalError(f"{path}: it cannot be locked ({error.strerror}); make room on the disk") from error
+
+
+# ---- the journal itself
+
+
+def _lock_journal(path: Path) -> tuple[int, Path | None]:
+    """A locked descriptor of the journal, and its path where it was not there before."""
+    real = Path(os.path.realpath(path))
+    made = None
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            status = os.stat(real)
+            if (status.st_dev, status.st_ino) in _held:
+                raise _in_use_by_other_path(path)
+        try:
+            journal = os.open(real, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError:
-            pass
-        handle.close()  # its last holder removed it while we waited: lock the new one
-    handle.truncate(0)
-    json.dump({"driver": driver, "process": os.getpid(), "host": socket.gethostname()}, handle)
-    handle.flush()
-    return handle
+            journal, made = os.open(real, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), real
+    except OSError as error:
+        raise JournalError(f"{path}: it cannot be locked ({error.strerror}); use another file") from error
+    status = os.fstat(journal)
+    try:
+        if status.st_nlink > 1:
+            raise JournalError(
+                f"{path}: the file has another name (a hard link), under which SQLite would not find all of it; "
+                "make this name a copy of its own: cp it to a new name, and mv that in its place"
+            )
+        _lock_bytes(path, journal)
+    except BaseException:  # passed on; this process has no connection to the journal that this could harm
+        os.close(journal)
+        raise
+    _held.add((status.st_dev, status.st_ino))
+    return journal, made
 
 
-def release(handle: TextIO) -> None:
-    """Give the lock back, and leave no file."""
-    Path(handle.name).unlink(missing_ok=True)
-    handle.close()
+def _lock_bytes(path: Path, journal: int) -> None:
+    command = getattr(fcntl, "F_OFD_SETLK", None)
+    if command is None:  # not on this system: the lock file is all there is
+        return
+    try:
+        fcntl.fcntl(journal, command, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, FIRST_BYTE, 1, 0))
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            raise _in_use_by_other_path(path) from None
+        if error.errno not in (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):  # the file system's answer
+            raise JournalError(f"{path}: it cannot be locked ({error.strerror}); use another file") from error
+
+
+def _in_use_by_other_path(path: Path) -> JournalInUse:
+    return JournalInUse(
+        f"{path}: another study is writing it, by another path or without its lock file; wait for it to end, or use "
+        "another file"
+    )
+
+
+def _let_go(journal: int, made: Path | None) -> None:
+    status = os.fstat(journal)
+    if made is not None and status.st_size == 0:
+        made.unlink(missing_ok=True)
+    _held.discard((status.st_dev, status.st_ino))
+    os.close(journal)
 
 
 def _is_superseded(holder: Mapping[str, Any], driver: int) -> bool:
-    """Whether this very driver has begun the holder's process, and another in its place: its Ray died under it."""
+    """Whether one driver has begun the holder's process, and us in its place: its Ray died under it."""
     here = holder.get("host") == socket.gethostname()
-    return here and holder.get("driver") == driver and holder.get("process") != driver
+    return here and holder.get("driver") == driver and driver not in (holder.get("process"), os.getpid())
 
 
 def _driver_is_gone(holder: Mapping[str, Any]) -> bool:

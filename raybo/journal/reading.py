@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -158,6 +159,7 @@ def _require_marks(path: Path, connection: sqlite3.Connection) -> int:
 
 def _has_log(path: Path) -> bool:
     """Whether something is in the write-ahead log, or the transaction that begins a study is being written."""
+    path = Path(os.path.realpath(path))  # SQLite keeps its log beside the file that links lead to
     try:
         return path.with_name(path.name + "-journal").exists() or path.with_name(path.name + "-wal").stat().st_size > 0
     except FileNotFoundError:  # its last user removes it

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from raybo.errors import RayboError
+from raybo.files import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from raybo.study import Study
@@ -43,12 +44,14 @@ __all__ = ["draw"]
 def draw(study: Study, path: Path | str) -> None:
     """Draw a study in the form that the file's name ends in: .html is a page of figures, .png, .svg or .pdf a picture.
 
+    "-" is standard output, for a page.
+
     Raises:
         MissingExtra: what draws it is not installed.
         RayboError: the name ends otherwise, or the file cannot be written.
     """
     path = Path(path)
-    if path.suffix.lower() in (".html", ".htm"):
+    if str(path) == STANDARD_OUTPUT or path.suffix.lower() in (".html", ".htm"):
         from raybo.report.page import write_report
 
         write_report(study, path)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from raybo.errors import MissingExtra, RayboError
+from raybo.errors import MissingExtra
 from raybo.events import FAILURES, State
+from raybo.files import write_file
 from raybo.report.axes import Axis, axes_of, places_of
 from raybo.report.emulator import Emulator
 from raybo.report.importance import Importance, importance
@@ -66,10 +68,9 @@ def write_image(study: Study, path: Path) -> None:
                     _slice(study, emulator, axes_of(study)[found.order[k]], plot, first=k == 0)
                 else:
                     plot.set_axis_off()
-        try:
-            figure.savefig(path)
-        except OSError as error:
-            raise RayboError(f"{path}: it cannot be written ({error.strerror}); give another file") from error
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=path.suffix[1:].lower())
+    write_file(path, drawn.getvalue())
 
 
 def _best_so_far(study: Study, plot: Axes) -> None:

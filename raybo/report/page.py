@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from raybo.errors import RayboError
+from raybo.files import write_file
 from raybo.report.figures import panels
 from raybo.report.panel import Panel
 from raybo.report.summary import asked_for, best_configuration, best_trials, facts, failures
@@ -55,10 +55,7 @@ def write_report(study: Study, path: Path) -> list[Panel]:
     """
     made = panels(study)
     text = page(study, made)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise RayboError(f"{path}: it cannot be written ({error.strerror}); give another file") from error
+    write_file(path, text)
     return made
 
 

@@ -312,3 +312,37 @@ def test_what_lies_beside_the_users_file_can_be_imported_by_a_worker(tmp_path, m
     worker = [sys.executable, "-c", program, str(tmp_path / "sent")]
     environment = {**os.environ, "PYTHONPATH": str(Path(raybo.__file__).parents[1])}
     assert subprocess.run(worker, cwd=place, env=environment, capture_output=True, text=True).stdout == "0.5\n"
+
+
+# ---- with Ray
+
+
+@pytest.mark.ray
+def test_data_that_ray_would_refuse_in_a_function_reaches_every_trial(ray_session, tmp_path):
+    data = np.zeros(100 * 2**20, dtype=np.uint8)
+    data[-1] = 7
+
+    @raybo.objective(space={"x": raybo.Float(0, 1)})
+    def holding(config):
+        return float(data[-1]) + data.nbytes
+
+    study = raybo.tune(holding, trials=3, method="random", storage=tmp_path / "study.db", workers=1)
+    assert [trial.value for trial in study.trials] == [7 + data.nbytes] * 3
+
+
+@pytest.mark.ray
+def test_fresh_workers_know_nothing_of_earlier_trials(ray_session, tmp_path):
+    @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="value")
+    def spoiling(config):
+        if getattr(sys, "spoiled", False):
+            raise RuntimeError("spoiled")
+        sys.spoiled = True
+        return {"value": config["x"], "process": os.getpid()}
+
+    for fresh in (True, False):
+        study = raybo.tune(
+            spoiling, trials=3, method="random", storage=tmp_path / f"{fresh}.db", workers=1, fresh_workers=fresh
+        )
+        assert (study.count(raybo.State.FAILED) == 0) is fresh
+        if fresh:
+            assert len({trial.details["metrics"]["process"] for trial in study.trials}) == 3

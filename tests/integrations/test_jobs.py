@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import http.server
 import json
@@ -12,7 +13,9 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 import zipfile
+import zlib
 from pathlib import Path
 
 import pytest
@@ -166,10 +169,54 @@ def project(tmp_path):
 
 def test_a_project_travels_without_what_no_job_needs(project, monkeypatch):
     files = {path.as_posix() for path in package.files_of(project, ["notes/"])}
-    ours = {"job.py", "lib/helper.py", "lib/deep/kept.csv", ".env", "odd/one"}
+    ours = {"job.py", "lib/helper.py", "lib/deep/kept.csv", "odd/one"}
     assert files == ours | {".gitignore", ".rayignore", "lib/.gitignore"}
     monkeypatch.setenv("RAY_RUNTIME_ENV_IGNORE_GITIGNORE", "1")
     assert {"out/x.log", "lib/secret.txt"} <= {path.as_posix() for path in package.files_of(project)}
+
+
+def test_links_that_leave_and_secrets_stay_here_and_are_named(project, tmp_path_factory, caplog):
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "passwd").write_text("x")
+    (project / "passwd").symlink_to(outside / "passwd")
+    (project / "all").symlink_to(outside, target_is_directory=True)
+    (project / "inside").symlink_to(project / "job.py")
+    (project / "settings").symlink_to(project / ".env")
+    for name in ("lib/server.pem", "id_ed25519", ".env.local", ".env.example", ".ssh/config", "id_map.csv"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text(name)
+    (project / "lib" / "deploy").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n")
+    target = project.parent / "chosen.zip"
+    with zipfile.ZipFile(package.zipped(project, [], target)) as archive:
+        names = set(archive.namelist())
+    assert {"inside", ".env.example", "id_map.csv", "job.py"} <= names
+    secrets = {".env", ".env.local", ".ssh", "id_ed25519", "lib/deploy", "lib/server.pem", "settings"}
+    assert not names & {*secrets, "passwd", "all/passwd", ".ssh/config"}
+    told = [record.getMessage() for record in caplog.records]
+    assert told[0].startswith(f"not sent, as they look like secrets: {', '.join(sorted(secrets))}; --exclude '!.env' s")
+    assert told[1:] == [f"not sent, as these links lead out of {project}: all, passwd"]
+    sent = {path.as_posix() for path in package.files_of(project, ["!.env", "!*.pem", "!deploy"])}
+    assert {".env", "settings", "lib/server.pem", "lib/deploy"} <= sent
+
+
+def test_what_arrives_is_unpacked_to_a_limit(tmp_path, monkeypatch):
+    here = write(tmp_path / "here.db", events(1.0, 2.0))
+    text = travel.pack(here)
+    bomb = base64.b64encode(zlib.compress(b" " * 2**24)).decode()
+    monkeypatch.setattr(travel, "UNPACKED_BYTES", 2**20)
+    tracemalloc.start()
+    with pytest.raises(JournalError, match=r"more than 1 MiB have arrived for it; copy the file itself"):
+        travel.unpack(bomb, tmp_path / "there.db")
+    assert tracemalloc.get_traced_memory()[1] < 2**22
+    tracemalloc.stop()
+    assert travel.unpack(text, tmp_path / "there.db").added == len(read(here)[1])
+    monkeypatch.setattr(travel, "UNPACKED_BYTES", 100)
+    with pytest.raises(JournalError, match="too large to be sent"):
+        travel.pack(here)
+    nested = base64.b64encode(zlib.compress(b"[" * 100_000)).decode()
+    monkeypatch.setattr(travel, "UNPACKED_BYTES", 2**20)
+    with pytest.raises(JournalError, match="damaged"):
+        travel.unpack(nested, tmp_path / "new.db")
 
 
 def test_the_same_files_make_the_same_zip(project):
@@ -386,6 +433,28 @@ def test_a_journal_that_does_not_come_whole_is_refused(cluster, project, tmp_pat
     assert [name.rpartition("-")[0] for name in deleted] == [f"{job.name}-fetch"]
 
 
+def test_a_head_that_is_not_ready_is_waited_for_and_then_explained(cluster, project, monkeypatch):
+    said = "Request failed with status code 500: No available agent to submit job, please try again later.."
+    submit, refusals = cluster._client.submit_job, [RuntimeError(said)] * 3
+
+    def reluctant(**given):
+        if refusals:
+            raise refusals.pop()
+        return submit(**given)
+
+    monkeypatch.setattr(jobs.time, "sleep", lambda seconds: None)
+    cluster._client.submit_job = reluctant
+    assert cluster.submit("job.py", [], directory=project).target == "job.py"
+    assert not refusals
+    refusals[:] = [RuntimeError(said)] * 3
+    monkeypatch.setattr(jobs, "AGENT_SECONDS", -1.0)
+    with pytest.raises(RayError, match=r"takes no jobs: .* is another Ray running on that machine\? .* port 52365"):
+        cluster.submit("job.py", [], directory=project)
+    refusals[:] = [RuntimeError("Request failed with status code 500: otherwise")]
+    with pytest.raises(RayError, match=r"does not do as asked: .*otherwise"):
+        cluster.submit("job.py", [], directory=project)
+
+
 def test_what_cannot_be_submitted_is_refused(cluster, project):
     (project.parent / "outside.py").write_text("")
     with pytest.raises(ObjectiveError, match=r"nowhere.py: no such file"):
@@ -511,6 +580,7 @@ def test_submit_leaves_with_the_jobs_exit_code_and_its_journal(
 
 JOB = """
 import time
+import tracemalloc
 import raybo
 
 @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="score", mode="max")

@@ -82,6 +82,21 @@ def run(method="random", trials=20, *, mode="max", seed=0, context=None, failing
     return Study(description, json_again(events))
 
 
+def failed_study(space, reason, name="job", metric="loss"):
+    """A study of six trials, every other of which has failed for the reason."""
+    space = raybo.Space(space)
+    searcher = Searcher(space, "sobol", "min", 0)
+    events = []
+    for number in range(6):
+        events.append(searcher.propose(searcher.history))
+        searcher.apply(events[-1])
+        failed = Event(Kind.FAILED, number, {"reason": reason, "traceback": f"Traceback:\n  line\n{reason}"})
+        events.append(searcher.apply(failed if number % 2 else Event(Kind.TOLD, number, {"value": float(number)})))
+    numbered = [Event(e.kind, e.trial, e.data, i, _at(i)) for i, e in enumerate(events, 1)]
+    about = {"objective": name, "metric": metric, "mode": "min", "space": space.to_json(), "method": "sobol", "seed": 0}
+    return Study(Description(**about), json_again(numbered))
+
+
 def json_again(events):
     """The events as a journal gives them back."""
     return [Event(e.kind, e.trial, json.loads(json.dumps(e.data)), e.number, e.at) for e in events]

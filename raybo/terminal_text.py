@@ -1,0 +1,16 @@
+"""Text that a terminal shows and does not obey."""
+
+from __future__ import annotations
+
+import re
+
+_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """Text with all that would command a terminal rather than appear on it written as Python writes it, `\\x1b`.
+
+    That is: control characters but for line ends and tabs, what turns the direction of writing, and what no encoding
+    has (a lone surrogate).
+    """
+    return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
