@@ -7,10 +7,9 @@ everything from the journal.
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import ray
-
-from typing import Any
 
 from raybo.engine.loop import StudyLoop
 from raybo.engine.plan import Plan, Status

@@ -1,32 +1,40 @@
 """A scikit-learn search over hyperparameters by raybo's methods, beside GridSearchCV and RandomizedSearchCV.
 
-    search = RayboSearchCV(SVC(), {"C": raybo.Float(1e-3, 1e3, log=True)}, n_iter=40, n_jobs=-1)
+    search = RayboSearchCV(SVC(), {"C": scipy.stats.loguniform(1e-3, 1e3)}, n_iter=40, n_jobs=-1)
     search.fit(X, y).best_params_
 
-Everything after the choice of candidates is scikit-learn's own: splits, scorers, pipelines, refitting, results, routed
-metadata. With `n_jobs` other than 1, each fit of a fold is a Ray task.
+Everything after the choice of candidates is scikit-learn's own: scorers, pipelines, refitting, results, routed
+metadata, callbacks. Candidates are chosen batch by batch, and what a search does once is done once: all of them are
+scored on the same splits, and failed fits and scores that are not finite are warned of at the end, together. With
+`n_jobs` other than 1, each fit of a fold is a Ray task.
 """
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
+import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 try:
     import joblib
     from sklearn.exceptions import FitFailedWarning
     from sklearn.model_selection._search import BaseSearchCV
+    from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
     from sklearn.utils import check_random_state
 except ImportError:
     from raybo.errors import MissingExtra
 
     raise MissingExtra("RayboSearchCV needs scikit-learn: pip install 'raybo[sklearn]'") from None
 
+from raybo.events import Trial
+from raybo.integrations.sklearn_spaces import candidate_of, space_of
 from raybo.searcher import Searcher
-from raybo.space import Categorical, Space
 
 
 class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no types
@@ -34,19 +42,23 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
 
     Args:
         estimator: what is tuned; a pipeline's parameters are named `step__parameter`.
-        param_space: a dict from the estimator's parameters to `raybo.Float`, `raybo.Integer`, `raybo.Categorical` or a
-            list of choices; or a `raybo.Space`.
-        n_iter: how many configurations are tried; each takes a fit a fold.
+        param_space: as for RandomizedSearchCV, a dict from the estimator's parameters to lists of choices, ranges or
+            scipy distributions with bounds, or a list of such dicts; or with `raybo.Float`, `raybo.Integer` and
+            `raybo.Categorical`; or a `raybo.Space`.
+        n_iter: how many configurations are tried, at most as many as there are; each takes a fit per fold.
         method: how they are chosen, see `raybo methods`.
         options: the method's options.
         n_points: configurations that are chosen and run together. More keep more processors busy, and each is chosen
             knowing less.
         random_state: seed of the search; the same one gives the same candidates.
-        scoring: as in GridSearchCV; larger is better. Of several metrics the one that `refit` names is searched for.
+        scoring: as in GridSearchCV; larger is better. Of several metrics the one that `refit` names is searched for,
+            and the first where `refit` is False or a callable.
         n_jobs: fits at a time; None or 1 runs them here, -1 uses every processor of the Ray that this process is
             connected to, or of one that is started for the search.
-        refit, cv, verbose, error_score, return_train_score: as in GridSearchCV. A configuration whose score is not a
+        refit, verbose, error_score, return_train_score: as in GridSearchCV. A configuration whose score is not a
             finite number counts as failed.
+        cv: as in GridSearchCV; it is asked for its splits once per fit, so that a splitter that shuffles gives every
+            candidate the same folds.
 
     After `fit` it has the attributes of scikit-learn's searches, and `searcher_`, the `raybo.Searcher` that chose.
     """
@@ -91,76 +103,89 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         """Search, and refit the best configuration on all of X and y.
 
         Raises:
-            ValueError: n_iter, n_points or random_state is out of range, or several metrics without a name in `refit`.
+            ValueError: n_iter, n_points or random_state is out of range; or as in GridSearchCV.
             RayboError: the space, the method or an option is wrong.
         """
+        self.searcher_ = self._new_searcher()  # refused before a Ray is started for it
         with self._workers():
             super().fit(X, y, **params)
         return self
 
-    def _run_search(self, evaluate_candidates: Callable[[list[dict[str, Any]]], Any]) -> None:
+    def _new_searcher(self) -> Searcher:
         for name in ("n_iter", "n_points"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        space = space_of(self.param_space)
-        searcher = Searcher(space, self.method, "max", seed, trials=self.n_iter, **(self.options or {}))
-        results: dict[str, Any] = {}
-        lost: list[int] = []  # trials of which no fit succeeded, in batches where none did
-        all_failed: ValueError | None = None
-        while len(searcher.trials) < self.n_iter:
-            together = min(self.n_points, self.n_iter - len(searcher.trials))
-            trials = [searcher.ask() for _ in range(together)]
-            try:
-                results = evaluate_candidates([trial.config for trial in trials])
-            except ValueError as error:  # which scikit-learn takes for the failure of the whole search
-                if self.error_score == "raise" or "fits failed" not in str(error):
-                    raise
-                all_failed = error
-                warnings.warn(str(error), FitFailedWarning, stacklevel=2)
-                lost += [searcher.fail(trial, "all its fits failed").number for trial in trials]
-                continue
-            scores = results[f"mean_test_{self._metric(results)}"][-together:]
-            for trial, score in zip(trials, scores, strict=True):
-                if math.isfinite(score):
-                    searcher.tell(trial, float(score))
-                else:
-                    searcher.fail(trial, f"its mean test score is {score}")
-        if all_failed is not None:
-            if not results:
-                raise all_failed
-            results.update(self._with_lost(lost, [searcher.trials[number].config for number in lost]))
-        del self._formatted
-        self.searcher_ = searcher
+        space, trials = space_of(self.param_space), int(self.n_iter)
+        if space.cube.size < trials:
+            trials = int(space.cube.size)
+            warnings.warn(
+                f"the space has {trials} configurations, fewer than n_iter={self.n_iter}; {trials} are tried",
+                stacklevel=3,
+            )
+        return Searcher(space, self.method, "max", seed, trials=trials, **(self.options or {}))
+
+    def _run_search(self, evaluate_candidates: Callable[..., dict[str, Any]], *, callback_ctx: Any = None) -> None:
+        searcher = self.searcher_
+        planned = searcher.history.planned
+        assert planned is not None
+        # scikit-learn before 1.8 tells the splitter to its own function only
+        cv = getattr(self, "_checked_cv_orig", None) or inspect.getclosurevars(evaluate_candidates).nonlocals["cv_orig"]
+        splits = _SplitOnce(cv)
+        told = None if callback_ctx is None else _SearchContext(self, callback_ctx, planned * self.n_splits_)
+        results: dict[str, Any] = {}  # which is scikit-learn's own, as of its last call
+        candidates: list[dict[str, Any]] = []
+        rows: list[dict[str, Any]] = []  # of each fit
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FitFailedWarning)  # told of all at the end
+            while len(searcher.trials) < planned:
+                trials = [searcher.ask() for _ in range(min(self.n_points, planned - len(searcher.trials)))]
+                batch = [candidate_of(trial.config) for trial in trials]
+                n = len(batch)
+                try:
+                    results = evaluate_candidates(batch, splits, **({} if told is None else {"callback_ctx": told}))
+                    new = results["rows"][-n * splits.count :]
+                except ValueError as error:  # where no fit of a batch succeeds, scikit-learn gives the search up
+                    new = [] if self.error_score == "raise" else _rows_of_failure(error)
+                    if not new:
+                        raise
+                candidates += batch
+                rows += new
+                self._learn(searcher, trials, new)
+        if told is not None:
+            told.end()
+        _warn_or_raise_about_fit_failures(rows, self.error_score)
+        if callable(self.scoring):
+            _insert_error_scores(rows, self.error_score)
+        results.clear()
+        results.update(super()._format_results(candidates, splits.count, rows))
+
+    def _learn(self, searcher: Searcher, trials: Sequence[Trial], rows: Sequence[Mapping[str, Any]]) -> None:
+        """Tell the mean scores of a batch."""
+        first = next((row["test_scores"] for row in rows if row["fit_error"] is None), None)
+        if callable(self.scoring) and isinstance(first, dict):
+            self._check_refit_for_multimetric(first)  # as scikit-learn does, which waits for the end of the search
+        scores = np.array([self._score(row) for row in rows], dtype=np.float64).reshape(len(trials), -1)
+        folds = len(rows) // len(trials)
+        for i, (trial, score) in enumerate(zip(trials, np.average(scores, axis=1).tolist(), strict=True)):
+            errors = [row["fit_error"] for row in rows[i * folds : (i + 1) * folds] if row["fit_error"]]
+            if math.isfinite(score):
+                searcher.tell(trial, score)
+            else:
+                why = f": {errors[0].strip().splitlines()[-1]}" if errors else ""
+                searcher.fail(trial, f"its mean test score is {score}{why}")
+
+    def _score(self, row: Mapping[str, Any]) -> Any:
+        """What is searched for, of one fit's scores."""
+        scores = row["test_scores"]
+        if not isinstance(scores, dict):
+            return scores
+        return scores[self.refit] if isinstance(self.refit, str) else next(iter(scores.values()))
 
     def _format_results(self, candidate_params: Any, n_splits: int, out: Any, more_results: Any = None) -> Any:
-        """scikit-learn's own, which also remembers what it was given: rows may have to be added to it."""
-        self._formatted = (list(candidate_params), n_splits, list(out))
-        return super()._format_results(candidate_params, n_splits, out, more_results)
-
-    def _with_lost(self, lost: list[int], configs: list[dict[str, Any]]) -> dict[str, Any]:
-        """The results with rows, at their places, for candidates of which no fit succeeded."""
-        candidates, n_splits, out = self._formatted
-        like = next(fold for fold in out if fold["fit_error"] is None)
-        nothing = {
-            key: dict.fromkeys(value, self.error_score) if isinstance(value, dict) else self.error_score
-            for key, value in like.items()
-        }
-        for number, config in zip(lost, configs, strict=True):
-            candidates.insert(number, config)
-            out[number * n_splits : number * n_splits] = [nothing] * n_splits
-        return dict(super()._format_results(candidates, n_splits, out))
-
-    def _metric(self, results: Mapping[str, Any]) -> str:
-        names = [key.removeprefix("mean_test_") for key in results if key.startswith("mean_test_")]
-        if names == ["score"]:
-            return "score"
-        if not isinstance(self.refit, str) or self.refit not in names:
-            raise ValueError(
-                f"of several metrics ({', '.join(names)}), refit must name the one to search for, got {self.refit!r}"
-            )
-        return self.refit
+        """Called by scikit-learn after each batch with every fit so far; results are made of them once, at the end."""
+        return {"rows": out}
 
     @contextlib.contextmanager
     def _workers(self) -> Iterator[None]:
@@ -175,14 +200,53 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
             yield
 
 
-def space_of(param_space: Any) -> Space:
-    """The space that a user means; lists are choices.
+class _SplitOnce:
+    """A splitter whose splits, once made, stay: one that shuffles would deal other folds to each batch."""
 
-    Raises:
-        SpaceError: it is none.
+    def __init__(self, cv: Any) -> None:
+        self.cv = cv
+        self.splits: list[Any] | None = None
+
+    def split(self, X: Any, y: Any = None, **params: Any) -> list[Any]:
+        """The splits of the first call."""
+        if self.splits is None:
+            self.splits = list(self.cv.split(X, y, **params))
+        return self.splits
+
+    @property
+    def count(self) -> int:
+        """How many splits there are."""
+        return len(self.splits or ())
+
+
+class _SearchContext:
+    """scikit-learn's callbacks hear of one search, whose fits are counted through all batches.
+
+    Args:
+        search: the search.
+        root: scikit-learn's context of its whole `fit`.
+        fits: how many the search will take.
     """
-    if isinstance(param_space, Space):
-        return param_space
-    if not isinstance(param_space, Mapping):
-        return Space(param_space)
-    return Space({k: Categorical(list(v)) if isinstance(v, (list, tuple)) else v for k, v in param_space.items()})
+
+    def __init__(self, search: RayboSearchCV, root: Any, fits: int) -> None:
+        self.search = search
+        context = root.subcontext(task_name="search", max_subtasks=fits, sequential_subtasks=False)
+        self.context = context.call_on_fit_task_begin(estimator=search)
+        self.begun = 0
+
+    def subcontext(self, *, task_name: str, task_id: int) -> Any:
+        """The context of one fit; scikit-learn counts those of a batch from 0."""
+        self.begun += 1
+        return self.context.subcontext(task_name=task_name, task_id=self.begun - 1)
+
+    def end(self) -> None:
+        """Every fit is done."""
+        self.context.call_on_fit_task_end(estimator=self.search)
+
+
+def _rows_of_failure(error: ValueError) -> list[dict[str, Any]]:
+    """What each fit of a batch came to that scikit-learn gave up because every one failed; none for another error."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code is _warn_or_raise_about_fit_failures.__code__:
+            return list(frame.f_locals["results"])
+    return []

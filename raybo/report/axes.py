@@ -55,10 +55,17 @@ class Axis:
 
     @property
     def range(self) -> tuple[float, float]:
-        """From where to where it goes, with half a category beyond each end."""
+        """From where to where it goes, with half a category beyond each end; about its value where it has one only."""
         if isinstance(self.parameter, Categorical):
             return -0.5, len(self.parameter.choices) - 0.5
-        return float(self.parameter.low), float(self.parameter.high)
+        low, high = float(self.parameter.low), float(self.parameter.high)
+        if low == high:
+            return (
+                (low / 2, high * 2)
+                if self.parameter.log
+                else (low - 0.5 * (abs(low) or 1), high + 0.5 * (abs(high) or 1))
+            )
+        return low, high
 
     def places(self, values: Sequence[object]) -> Array:  # (n,)
         """Where values of the parameter stand."""

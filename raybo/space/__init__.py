@@ -7,7 +7,7 @@ run: encode(decode(x)).
 
 from raybo.space.context import Reading, context_space, read_context, read_text
 from raybo.space.cube import Cube
-from raybo.space.objects import Opaque, object_from_json, object_to_json
+from raybo.space.objects import Opaque, object_from_json, object_to_json, same
 from raybo.space.parameters import Array, Categorical, Float, Integer, Parameter
 from raybo.space.paths import Path, label
 from raybo.space.sobol import LARGEST_DIMENSION, scrambled_sobol
@@ -33,5 +33,6 @@ __all__ = [
     "object_to_json",
     "read_context",
     "read_text",
+    "same",
     "scrambled_sobol",
 ]

@@ -1,7 +1,8 @@
 """The kinds of parameter: their values, and the axis of [0, 1] that each fills.
 
 A float's axis is its range, linear or logarithmic. An integer, a stepped float or a category owns an interval of its
-axis and is represented by the coordinate of its value inside it, so that uniform coordinates are uniform values.
+axis and is represented by the coordinate of its value inside it, so that uniform coordinates are uniform values. A
+parameter of one value owns its whole axis, and is represented by the middle of it.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ from raybo.space.objects import equal, identical, object_to_json, same
 Array: TypeAlias = NDArray[np.float64]
 
 LISTED_LEVELS = 1_000  # an axis with more runnable points than this is searched as if it were continuous, then snapped
+MIDDLE = 0.5  # of its axis: where the only value of a parameter lies
 
 
 @dataclass(frozen=True)
 class Float:
-    """A real number in [low, high]; `log` for a logarithmic scale, `step` for the values low, low + step, ..., high."""
+    """A real number in [low, high]; `log` for a logarithmic scale, `step` for the values low, low + step, ..., high.
+
+    Where low is high, a constant.
+    """
 
     low: float
     high: float
@@ -51,6 +56,8 @@ class Float:
     @property
     def count(self) -> int | None:
         """How many values it has; None for a continuum."""
+        if self.low == self.high:
+            return 1
         return None if self.step is None else round((self.high - self.low) / self.step) + 1
 
     def accept(self, value: object, name: str) -> float:
@@ -62,7 +69,7 @@ class Float:
         if not self.low - below <= number <= self.high + above:
             raise SpaceError(f"{name}: {number} lies outside [{self.low}, {self.high}]")
         number = min(max(number, self.low), self.high)
-        if self.step is not None:
+        if self.step is not None and self.low < self.high:
             index = round((number - self.low) / self.step)
             nearest = float(_grid(self, np.array([index]))[0])
             if abs(nearest - number) > 1e-6 * self.step:
@@ -72,11 +79,15 @@ class Float:
 
     def encode(self, values: Sequence[Any]) -> Array:  # (n,)
         """Coordinates of values in [0, 1]."""
+        if self.low == self.high:
+            return np.full(len(values), MIDDLE)
         numbers = np.asarray(values, dtype=np.float64)
         return _to_unit(numbers, *_edges(self), log=self.log)
 
     def decode(self, u: Array) -> list[float]:  # (n,)
         """The values that the coordinates stand for."""
+        if self.low == self.high:
+            return [self.low] * len(u)
         numbers = _from_unit(u, *_edges(self), log=self.log)
         if self.step is not None:
             numbers = _grid(self, np.round((np.clip(numbers, self.low, self.high) - self.low) / self.step))
@@ -89,7 +100,10 @@ class Float:
 
 @dataclass(frozen=True)
 class Integer:
-    """A whole number in [low, high], both included; `log` for a logarithmic scale, `step` for every step-th only."""
+    """A whole number in [low, high], both included; `log` for a logarithmic scale, `step` for every step-th only.
+
+    Where low is high, a constant.
+    """
 
     low: int
     high: int
@@ -105,10 +119,12 @@ class Integer:
             if not _is_number(value) or value != int(value):
                 raise SpaceError(f"{name}: {which} must be a whole number, got {which}={value!r}")
         _check_range(name, self.low, self.high, self.log)
-        if self.step < 1 or (self.high - self.low) % self.step:
+        if self.step < 1:
+            raise SpaceError(f"{name}: step must be a positive number, got step={self.step!r}")
+        if beyond := (self.high - self.low) % self.step:
             raise SpaceError(
                 f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
-                f"step={self.step}"
+                f"step={self.step}; use high={self.high - beyond} or {self.high - beyond + self.step}"
             )
 
     @property
@@ -129,7 +145,7 @@ class Integer:
 
     def encode(self, values: Sequence[Any]) -> Array:  # (n,)
         """Coordinates of values in [0, 1]."""
-        if self.log:
+        if self.log and self.count > 1:
             return _to_unit(np.asarray(values, dtype=np.float64), *_edges(self), log=True)
         index = np.array([(int(value) - self.low) // self.step for value in values], dtype=np.float64)
         return (index + 0.5) / self.count
@@ -211,6 +227,8 @@ def levels_of(parameter: Parameter) -> Array | None:
     count = parameter.count
     if count is None or count > LISTED_LEVELS:
         return None
+    if count == 1:
+        return np.array([MIDDLE])
     if isinstance(parameter, Categorical):
         return (np.arange(count) + 0.5) / count
     if isinstance(parameter, Integer):
@@ -225,6 +243,8 @@ def level_index(parameter: Parameter, u: Array) -> NDArray[np.int64]:
         return np.clip(np.floor(u * k), 0, k - 1).astype(np.int64)
     if isinstance(parameter, Integer):
         return parameter.index(u).astype(np.int64)
+    if parameter.count == 1:
+        return np.zeros(len(u), dtype=np.int64)
     numbers = np.clip(_from_unit(u, *_edges(parameter), log=parameter.log), parameter.low, parameter.high)
     return np.round((numbers - parameter.low) / cast(float, parameter.step)).astype(np.int64)
 
@@ -253,8 +273,8 @@ def _check_range(name: str, low: float, high: float, log: bool) -> None:
     for which, value in (("low", low), ("high", high)):
         if not _is_number(value):
             raise SpaceError(f"{name}: {which} must be a finite number, got {which}={value!r}")
-    if not low < high:
-        raise SpaceError(f"{name}: low must be below high, got low={low}, high={high}; for a fixed value use a choice")
+    if low > high:
+        raise SpaceError(f"{name}: low must be below high, got low={low}, high={high}")
     if not math.isfinite(high - low):
         raise SpaceError(f"{name}: the range is too wide for a 64-bit float, got low={low}, high={high}")
     if log and low <= 0:

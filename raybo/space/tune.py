@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from raybo.errors import SpaceError
 from raybo.space.objects import same
-from raybo.space.parameters import Categorical, Float, Integer, Parameter
+from raybo.space.parameters import Array, Categorical, Float, Integer, Parameter
 from raybo.space.paths import Path, label
+
+
+@dataclass(frozen=True)
+class HalfOpen(Float):
+    """A real number in [low, high), as Tune draws it: never high itself, though a point given by a user may have it."""
+
+    def decode(self, u: Array) -> list[float]:  # (n,)
+        """The values that the coordinates stand for."""
+        # no further from the edge than numpy's own generator keeps, of which the last value below 1 is 1 - 2^-53
+        last = math.nextafter(self.high, self.low)
+        return [min(value, last) for value in super().decode(u.clip(None, 1.0 - 2.0**-53))]
 
 
 def read_param_space(param_space: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,12 +79,13 @@ def _parameter(domain: Any, path: Path) -> Parameter:
             "uniform, loguniform, their quantised and integer forms, or choice"
         )
     if kind == "Float":
-        return Float(float(domain.lower), float(domain.upper), log, None if step is None else float(step))
+        low, high = float(domain.lower), float(domain.upper)
+        return HalfOpen(low, high, log) if step is None else Float(low, high, log, float(step))
     step = int(step or 1)  # the values of a quantised domain are the multiples of its step
-    low, high = -(-int(domain.lower) // step) * step, int(domain.upper) // step * step
+    first, last = -(-int(domain.lower) // step) * step, int(domain.upper) // step * step
     if step == 1:  # Tune leaves out the upper bound, except where it has another step
-        high -= 1
-    return Categorical([low]) if low == high else Integer(low, high, log, step)
+        last -= 1
+    return Categorical([first]) if first == last else Integer(first, last, log, step)
 
 
 def holds_domain(value: Any) -> bool:

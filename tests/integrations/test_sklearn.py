@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 
 pytest.importorskip("sklearn")
 
@@ -128,8 +130,32 @@ def test_of_several_metrics_the_named_one_is_searched_for():
     metrics = ["accuracy", "neg_log_loss"]
     search = quick(scoring=metrics, refit="neg_log_loss", method="auto", n_iter=8).fit(X, Y)
     assert search.searcher_.best.value == search.cv_results_["mean_test_neg_log_loss"].max() == search.best_score_
-    with pytest.raises(ValueError, match=r"of several metrics \(accuracy, neg_log_loss\), refit must name the one"):
-        quick(scoring=metrics, refit=False).fit(X, Y)
+
+
+@pytest.mark.parametrize("refit", [False, lambda results: int(results["mean_test_neg_log_loss"].argmin())])
+def test_of_several_metrics_none_of_which_is_named_the_first_is_searched_for(refit):
+    search = quick(scoring=["accuracy", "neg_log_loss"], refit=refit).fit(X, Y)
+    assert search.searcher_.best.value == search.cv_results_["mean_test_accuracy"].max()
+    assert search.multimetric_
+    assert hasattr(search, "best_params_") is bool(refit)
+    if refit:
+        assert search.best_index_ == search.cv_results_["mean_test_neg_log_loss"].argmin()
+
+
+def test_a_scorer_that_returns_one_key_is_asked_for_that_key_after_its_first_candidate():
+    fits = []
+
+    def scorer(estimator, X, y):
+        fits.append(estimator.C)
+        return {"hits": float((estimator.predict(X) == y).mean())}
+
+    search = quick(scoring=scorer, refit="hits").fit(X, Y)
+    assert search.best_score_ == search.cv_results_["mean_test_hits"].max() == search.searcher_.best.value
+    assert not hasattr(quick(scoring=scorer, refit=False).fit(X, Y), "best_params_")
+    fits.clear()
+    with pytest.raises(ValueError, match="refit must be set to a scorer key or a callable"):
+        quick(scoring=scorer, refit=True).fit(X, Y)
+    assert len(set(fits)) == 1
 
 
 class Moody(ClassifierMixin, BaseEstimator):
@@ -163,12 +189,130 @@ def test_failed_fits_are_failed_trials_and_never_the_best(points):
     assert search.cv_results_["rank_test_score"][search.best_index_] == 1
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 @pytest.mark.parametrize("error_score", ["raise", np.nan])
 def test_where_every_fit_fails_the_search_says_so(error_score):
     search = quick(Moody(), {"mood": raybo.Float(0.6, 1)}, error_score=error_score)
-    with pytest.raises(ValueError, match="not today"):
+    message = "(?s)All the 12 fits failed.*12 fits failed with the following error.*not today"
+    with pytest.raises(ValueError, match="not today" if error_score == "raise" else message):
         search.fit(X, Y)
+
+
+@pytest.mark.parametrize("points", [1, 4])
+def test_failed_fits_are_told_once_and_all_together(points):
+    search = quick(Moody(), {"mood": raybo.Float(0, 1)}, n_iter=8, n_points=points)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        search.fit(X, Y)
+    failed = sum(str(trial.state) == "failed" for trial in search.searcher_.trials)
+    fits, scores = told
+    assert fits.category is FitFailedWarning
+    assert f"{3 * failed} fits failed out of a total of 24" in str(fits.message)
+    assert str(scores.message).count("nan") == failed
+    assert "not today" in next(t.reason for t in search.searcher_.trials if t.reason)
+
+
+def test_a_score_for_failed_fits_counts_as_their_value():
+    with pytest.warns(FitFailedWarning, match="will be set to -3"):
+        search = quick(Moody(), {"mood": raybo.Float(0, 1)}, n_iter=6, error_score=-3).fit(X, Y)
+    values = [trial.value for trial in search.searcher_.trials]
+    np.testing.assert_array_equal(values, search.cv_results_["mean_test_score"])
+    assert -3 in values
+
+
+def test_one_fold_without_a_score_is_one_warning():
+    calls = []
+
+    def scorer(estimator, X, y):
+        calls.append(1)
+        return np.nan if len(calls) == 5 else 1.0
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        quick(scoring=scorer, n_iter=5).fit(X, Y)
+    assert [str(w.message).count("nan") for w in told] == [1]
+
+
+# ---- splits
+
+
+def test_every_candidate_is_scored_on_the_same_folds():
+    search = quick(space={"C": raybo.Float(1.0, 1.0 + 1e-12)}, n_iter=6, cv=KFold(5, shuffle=True)).fit(X, Y)
+    assert len(set(search.cv_results_["mean_test_score"])) == 1
+    folds = {tuple(search.cv_results_[f"split{i}_test_score"]) for i in range(5)}
+    assert all(len(set(scores)) == 1 for scores in folds)
+
+
+class Once:
+    """A splitter that can be asked one time."""
+
+    def __init__(self):
+        self.splits = iter(KFold(3).split(X))
+
+    def split(self, X, y=None, groups=None):
+        yield from self.splits
+
+    def get_n_splits(self, X=None, y=None, groups=None):
+        return 3
+
+
+@pytest.mark.parametrize("cv", [Once, lambda: KFold(3).split(X), lambda: list(KFold(3).split(X))])
+def test_a_splitter_that_gives_its_splits_once_is_enough(cv):
+    np.testing.assert_array_equal(
+        quick(cv=cv()).fit(X, Y).cv_results_["mean_test_score"],
+        quick(cv=KFold(3)).fit(X, Y).cv_results_["mean_test_score"],
+    )
+
+
+def test_each_fit_splits_anew():
+    search = quick(space={"C": [1.0]}, n_iter=1, cv=KFold(4, shuffle=True, random_state=np.random.RandomState(0)))
+    scores = {tuple(search.fit(X, Y).cv_results_[f"split{i}_test_score"][0] for i in range(4)) for _ in range(3)}
+    assert len(scores) == 3
+
+
+def test_no_splits_and_a_wrong_number_of_them_are_told():
+    with pytest.raises(ValueError, match="No fits were performed"):
+        quick(cv=iter([])).fit(X, Y)
+
+    class Wrong(Once):
+        def get_n_splits(self, X=None, y=None, groups=None):
+            return 2
+
+    with pytest.raises(ValueError, match="Expected 2 splits, got 3"):
+        quick(cv=Wrong()).fit(X, Y)
+
+
+# ---- callbacks
+
+
+class Listener:
+    """Notes the tasks of a search, as scikit-learn 1.9 tells them."""
+
+    def __init__(self):
+        self.begun, self.ended = [], []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context, **_):
+        self.begun.append((context.task_name, context.task_id))
+
+    def on_fit_task_end(self, estimator, context, **_):
+        self.ended.append((context.task_name, context.task_id))
+
+
+@pytest.mark.parametrize("points", [1, 3])
+def test_callbacks_hear_of_every_fit(points):
+    search, listener = quick(n_iter=4, n_points=points), Listener()
+    if not hasattr(search, "set_callbacks"):
+        pytest.skip("this scikit-learn has no callbacks")
+    search.set_callbacks(listener).fit(X, Y)
+    evaluated = [number for name, number in listener.begun if name == "candidate-split-evaluation"]
+    assert evaluated == list(range(12))
+    assert sorted(map(str, listener.begun)) == sorted(map(str, listener.ended))
+    assert [name for name, _ in listener.begun].count("search") == 1
 
 
 def test_wrong_use_is_told():
@@ -181,10 +325,99 @@ def test_wrong_use_is_told():
         quick(space={"C": 3}).fit(X, Y)
 
 
-def test_a_space_may_be_given_in_any_form():
+def test_what_is_refused_is_refused_before_the_first_fit(monkeypatch):
+    monkeypatch.setattr(LogisticRegression, "fit", lambda *_: pytest.fail("it was fitted"))
+    for keywords, error in (
+        ({"space": {"C": stats.expon()}}, SpaceError),
+        ({"options": {"initail": 3}, "method": "ei"}, MethodError),
+        ({"scoring": ["accuracy", "recall"], "refit": True}, ValueError),
+        ({"n_iter": -1}, ValueError),
+    ):
+        with pytest.raises(error):
+            quick(**keywords).fit(X, Y)
+
+
+# ---- spaces
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        (raybo.Float(0, 1), raybo.Float(0, 1)),
+        (["rbf", "poly", "rbf"], raybo.Categorical(["rbf", "poly"])),
+        ([1, True, 1.0, 1], raybo.Categorical([1, True, 1.0])),
+        (((1, 1), (1, 2)), raybo.Categorical([(1, 1), (1, 2)])),
+        (range(2, 11), raybo.Integer(2, 10)),
+        (range(10, 0, -3), raybo.Integer(1, 10, step=3)),
+        (range(5, 6), raybo.Integer(5, 5)),
+        (np.logspace(-1, 1, 3), raybo.Categorical([0.1, 1.0, 10.0])),
+        (np.array([1, 2]), raybo.Categorical([1, 2])),
+        (stats.uniform(1, 3), raybo.Float(1, 4)),
+        (stats.loguniform(1e-3, 10), raybo.Float(1e-3, 10, log=True)),
+        (stats.reciprocal(1, 10), raybo.Float(1, 10, log=True)),
+        (stats.randint(1, 4), raybo.Integer(1, 3)),
+        (stats.bernoulli(0.3), raybo.Integer(0, 1)),
+        (stats.beta(2, 5), raybo.Float(0, 1)),
+        (stats.truncnorm(-2, 2, loc=1), raybo.Float(-1, 3)),
+    ],
+)
+def test_what_users_of_scikit_learn_write_is_read(given, read):
+    (parameter,) = space_of({"p": given}).parameters.values()
+    assert parameter == read
+    assert [type(choice) for choice in getattr(parameter, "choices", ())] == [
+        type(choice) for choice in getattr(read, "choices", ())
+    ]
+
+
+def test_series_and_indices_are_choices():
+    pandas = pytest.importorskip("pandas")
+    for values in (pandas.Series([0.1, 1.0], index=[7, 8]), pandas.Index([0.1, 1.0])):
+        assert space_of({"C": values}).parameters[("C",)] == raybo.Categorical([0.1, 1.0])
+
+
+def test_a_list_of_dicts_is_a_choice_of_what_goes_together():
+    space = [
+        {"kernel": ["rbf"], "gamma": stats.loguniform(1e-3, 10)},
+        {"kernel": ["poly"], "degree": range(2, 4), "coef0": [0.0, 1.0]},
+        {},
+    ]
+    search = quick(SVC(), space, n_iter=12).fit(X, Y)
+    seen = {tuple(sorted(params)) for params in search.cv_results_["params"]}
+    assert seen == {("gamma", "kernel"), ("coef0", "degree", "kernel"), ()}
+    np.testing.assert_array_equal(
+        search.cv_results_["param_degree"].mask, ["degree" not in params for params in search.cv_results_["params"]]
+    )
+    assert space_of([{"C": [1, 2]}]).names == ["C"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (stats.norm(), "C: the distribution norm has no bounds, and the search needs a range; give raybo.Float"),
+        (stats.poisson(3), "C: the distribution poisson has no bounds"),
+        (stats.loguniform, "C: the distribution loguniform has no bounds"),
+        ("rbf", "C: a parameter must be a list of choices, .* got 'rbf'; write a single value as a list"),
+        ({1, 2}, "C: a parameter must be a list of choices"),
+        (range(0), "C: a choice needs at least one value"),
+        (np.zeros((2, 2)), r"C: an array of choices has one axis, got one of shape \(2, 2\)"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_with_the_remedy(given, message):
+    with pytest.raises(SpaceError, match=message):
+        space_of({"C": given})
+
+
+def test_a_space_of_raybo_is_taken_as_it_is():
     space = space_of({"C": raybo.Float(0, 1), "kernel": ["rbf", "poly"]})
     assert space_of(space) is space
-    assert space.parameters[("kernel",)] == raybo.Categorical(["rbf", "poly"])
+    with pytest.raises(SpaceError, match="a search space is a dict"):
+        space_of(3)
+
+
+def test_a_small_space_is_tried_as_often_as_it_has_configurations():
+    with pytest.warns(UserWarning, match="the space has 3 configurations, fewer than n_iter=9; 3 are tried"):
+        search = quick(space={"C": [0.1, 1, 10]}, n_iter=9, method="auto").fit(X, Y)
+    assert sorted(params["C"] for params in search.cv_results_["params"]) == [0.1, 1, 10]
 
 
 # ---- on Ray

@@ -227,3 +227,38 @@ def test_numbers_of_numpy_become_plain_ones():
     assert {type(v) for v in config.values()} == {int, float}
     assert Space.from_json(json.loads(json.dumps(space.to_json()))) == space
     assert Space({"i": Integer(1.0, 5.0)}) == Space({"i": Integer(1, 5)})
+
+
+# ---- one value
+
+
+ONE = [
+    Float(1.0, 1.0),
+    Float(-0.5, -0.5),
+    Float(2.0, 2.0, log=True),
+    Float(0.0, 0.0, step=1.0),
+    Float(2.0, 2.0, log=True, step=0.5),
+    Integer(3, 3),
+    Integer(-3, -3, step=7),
+    Integer(3, 3, log=True),
+    Categorical([None]),
+]
+
+
+@pytest.mark.parametrize("parameter", ONE, ids=repr)
+def test_a_parameter_of_one_value_is_a_constant(parameter):
+    space = Space({"x": Float(0, 1), "p": parameter})
+    value = parameter.choices[0] if isinstance(parameter, Categorical) else parameter.low
+    X = np.random.default_rng(0).random((7, 2))
+    assert [config["p"] for config in space.decode(X)] == [value] * 7
+    snapped = space.snap(X)
+    np.testing.assert_array_equal(snapped, np.column_stack([X[:, 0], np.full(7, 0.5)]))
+    np.testing.assert_array_equal(space.encode(space.decode(X))[:, 1], snapped[:, 1])
+    config = space.accept({"x": 0.25, "p": value})
+    assert space.unpack(space.pack(config)) == config
+    assert Space.from_json(json.loads(json.dumps(space.to_json()))) == space
+    np.testing.assert_array_equal(space.cube.levels[1], [0.5])
+    assert Space({"p": parameter}).cube.size == 1
+    if not isinstance(parameter, Categorical):
+        with pytest.raises(SpaceError, match=r"p: .* lies outside"):
+            space.accept({"x": 0.25, "p": value + 1})

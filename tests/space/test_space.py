@@ -161,8 +161,7 @@ def test_pairs_are_taken_for_a_mapping():
 
 BAD_SPACES = [
     ({"lr": Float(1, 0)}, "lr: low must be below high, got low=1.0, high=0.0"),
-    ({"lr": Float(1, 1)}, "lr: low must be below high"),
-    ({"n": Integer(5, 5)}, "n: low must be below high"),
+    ({"n": Integer(5, 4)}, "n: low must be below high"),
     ({"lr": Float(0, 1, log=True)}, "lr: a logarithmic scale needs low above 0, got low=0.0"),
     ({"lr": Float(-1, 1, log=True)}, "lr: a logarithmic scale needs low above 0"),
     ({"n": Integer(0, 9, log=True)}, "n: a logarithmic scale needs low above 0"),
@@ -183,7 +182,11 @@ BAD_SPACES = [
     ({"n": Integer(0, math.inf)}, "n: high must be a whole number, got high=inf"),
     ({"n": Integer(0, 10**400)}, "n: high must be a whole number"),
     ({"n": Integer(0, 9, step=2)}, "n: high must be low plus a whole number of steps"),
-    ({"n": Integer(0, 9, step=0)}, "n: high must be low plus a whole number of steps"),
+    (
+        {"n": Integer(1, 10, step=2)},
+        "n: high must be low plus a whole number of steps, got low=1, high=10, step=2; use high=9 or 11",
+    ),
+    ({"n": Integer(0, 9, step=0)}, "n: step must be a positive number, got step=0"),
     ({"c": Categorical([])}, "c: a choice needs at least one value, got an empty list"),
     ({"c": Categorical("abc")}, "c: choices must be a list, got 'abc'"),
     ({"c": Categorical({1, 2})}, "c: choices must be a list"),

@@ -105,6 +105,8 @@ def check_domain(domain, value):
         assert abs(value / q - round(value / q)) < 1e-9
     if whole and q in (None, 1):
         assert value < domain.upper  # Tune leaves it out, although its is_valid does not
+    if not whole and q is None:
+        assert value < domain.upper or domain.lower == domain.upper  # the same
 
 
 @given(TREES)
@@ -115,6 +117,37 @@ def test_every_decoded_configuration_obeys_the_param_space(tree):
     for config in space.decode(X):
         check(tree, config)
         assert space.pack(space.unpack(space.pack(config))) == space.pack(config)
+
+
+@pytest.mark.parametrize(
+    ("domain", "highest"),
+    [
+        (tune.uniform(0, 1), 1 - 2**-53),
+        (tune.uniform(-1, 0), -(2**-53)),  # so that it can be divided by
+        (tune.uniform(1, 2), math.nextafter(2, 1)),
+        (tune.loguniform(1e-3, 1), 1 - 2**-53),
+        (tune.quniform(0, 1, 0.25), 1.0),
+        (tune.qloguniform(0.25, 1, 0.25), 1.0),
+        (tune.randint(0, 5), 4),
+        (tune.lograndint(1, 5), 4),
+        (tune.qrandint(0, 6, 2), 6),
+        (tune.qrandint(0, 6, 1), 5),
+        (tune.qlograndint(2, 6, 2), 6),
+        (tune.uniform(1.0, 1.0), 1.0),
+        (tune.loguniform(2.0, 2.0), 2.0),
+        (tune.quniform(1.0, 1.0, 0.5), 1.0),
+        (tune.quniform(0.0, 0.0, 0.5), 0.0),
+    ],
+    ids=lambda value: repr(value) if isinstance(value, (int, float)) else value.domain_str,
+)
+def test_the_upper_bound_is_proposed_where_tune_draws_it(domain, highest):
+    space = Space.from_tune({"a": domain})
+    values = [config["a"] for config in space.decode(np.linspace(0, 1, 1_001)[:, None])]
+    assert max(values) == pytest.approx(highest, rel=1e-15, abs=1e-16)
+    assert max(values) <= highest
+    assert min(values) == pytest.approx(space.parameters[("a",)].low)
+    given = space.accept({"a": space.parameters[("a",)].high})  # a user may ask for the edge
+    assert given["a"] == space.parameters[("a",)].high
 
 
 @given(TREES)

@@ -1,0 +1,95 @@
+"""Search spaces as users of scikit-learn write them, read as raybo's.
+
+    raybo.Float, Integer, Categorical                   as they stand
+    a list, a tuple, a one-dimensional array, a Series  a choice among its different values
+    range(start, stop, step)                            Integer
+    scipy.stats.loguniform (reciprocal)                 Float over its support, on a logarithmic scale
+    another scipy distribution with bounds              Float, or Integer where it is discrete, over its support
+    a distribution without bounds                       refused: a model over the unit cube needs a range
+    a list of dicts                                     a choice among them, each with parameters of its own
+
+Of a distribution only its range is kept: where to look inside it is what the search finds out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from raybo.errors import SpaceError
+from raybo.space import Categorical, Float, Integer, Space, same
+
+ALTERNATIVES = "the alternatives"  # the one parameter of a space that is a list of dicts
+
+
+def space_of(param_space: Any) -> Space:
+    """The space that a user of scikit-learn means.
+
+    Raises:
+        SpaceError: it is none, or a distribution has no bounds; names the parameter.
+    """
+    if isinstance(param_space, Space):
+        return param_space
+    if isinstance(param_space, (list, tuple)) and all(isinstance(each, Mapping) for each in param_space):
+        grids = [_parameters(each) for each in param_space]
+        return Space(grids[0] if len(grids) == 1 else {ALTERNATIVES: Categorical(_different(grids))})
+    if not isinstance(param_space, Mapping):
+        raise SpaceError(f"a search space is a dict from parameters to what they may be, got {param_space!r}")
+    return Space(_parameters(param_space))
+
+
+def candidate_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The estimator's parameters in a configuration of such a space."""
+    chosen = config[ALTERNATIVES] if ALTERNATIVES in config else config
+    return dict(chosen)
+
+
+def _parameters(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _parameter(values, str(name)) for name, values in given.items()}
+
+
+def _parameter(values: Any, name: str) -> Any:
+    if isinstance(values, (Float, Integer, Categorical)):
+        return values
+    if isinstance(values, range) and len(values) > 0:
+        return Integer(min(values), max(values), step=abs(values.step) if len(values) > 1 else 1)
+    if hasattr(values, "rvs"):
+        return _range_of(values, name)
+    if getattr(values, "ndim", 1) != 1:
+        raise SpaceError(f"{name}: an array of choices has one axis, got one of shape {np.shape(values)}")
+    if hasattr(values, "tolist"):  # numpy's arrays, pandas' series and indices: plain numbers
+        values = values.tolist()
+    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+        raise SpaceError(
+            f"{name}: a parameter must be a list of choices, a range, a scipy distribution, raybo.Float, raybo.Integer "
+            f"or raybo.Categorical, got {values!r}; write a single value as a list"
+        )
+    return Categorical(_different(values))
+
+
+def _different(values: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if not any(same(value, earlier) for earlier in found):
+            found.append(value)
+    return found
+
+
+def _range_of(distribution: Any, name: str) -> Float | Integer:
+    """The support of a scipy distribution, frozen or not."""
+    family = getattr(distribution, "dist", distribution)
+    kind = getattr(family, "name", type(distribution).__name__)
+    try:
+        low, high = (float(bound) for bound in distribution.support())
+    except (AttributeError, TypeError, ValueError):  # with another interface, or without its arguments
+        low = high = math.nan
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise SpaceError(
+            f"{name}: the distribution {kind} has no bounds, and the search needs a range; give raybo.Float(low, "
+            "high), with log=True for a scale of magnitudes, or scipy.stats.uniform or loguniform"
+        )
+    log = kind in ("loguniform", "reciprocal")
+    return Integer(int(low), int(high)) if hasattr(family, "pmf") else Float(low, high, log=log)
