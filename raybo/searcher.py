@@ -15,6 +15,7 @@ import numpy as np
 
 from raybo import methods
 from raybo.best import best_trial
+from raybo.error_text import in_words
 from raybo.errors import MethodError, NumericalError, TrialError
 from raybo.history import Event, History, Kind, Mode, Origin, Proposal, Trial, advance
 from raybo.space import Space, context_data, context_space, read_context
@@ -221,7 +222,13 @@ def explain(method: methods.Method, trial: Trial) -> str:
         return "asked for by the user"
     if "fallback" in trial.tags:
         return f"a random point, because the model failed: {trial.tags['fallback']}"
-    return method.explain(trial.tags)
+    try:
+        return method.explain(trial.tags)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise TrialError(
+            f"trial {trial.number}: its tags are not what its method writes ({in_words(error)}); "
+            "was the journal changed by hand, or by another version?"
+        ) from error
 
 
 def finite(value: object, number: int) -> float:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from raybo.cli.console import make_console
+from raybo.error_text import in_words
+from raybo.errors import RayboError
 
 if TYPE_CHECKING:
     from raybo.study import Study
@@ -82,7 +84,12 @@ def export(journal: Path, to: str, output: str, follow: bool) -> None:
     if follow:
         study = keep_following(journal, write)
     else:
-        write(study)
+        try:
+            write(study)
+        except RayboError:
+            raise
+        except Exception as error:  # whatever another program's package raises
+            raise RayboError(f"{output}: it cannot be written as {to}: {in_words(error)}") from error
     click.echo(f"Wrote {len(study.trials)} trials to {output}")
 
 

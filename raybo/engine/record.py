@@ -14,7 +14,7 @@ from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
 from raybo.errors import JournalError
 from raybo.history import COUNTED, FAILURES, Event, Kind, State, end_of
-from raybo.journal import Journal
+from raybo.journal import Journal, clean
 from raybo.objectives import Objective
 from raybo.searcher import NO_CONTEXT
 from raybo.study import searcher_of
@@ -71,7 +71,7 @@ class Record:
 
     def add(self, event: Event) -> Event:
         """Take in an event, and return it with its number; the next commit holds it."""
-        numbered = self.searcher.apply(event)
+        numbered = self.searcher.apply(clean(event))
         if event.kind is Kind.ASKED:
             self.pace.suggestions.append(event.data["suggest_seconds"])
         elif event.kind is Kind.TOLD and self._is_better(event.data["value"]):

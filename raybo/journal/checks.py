@@ -107,9 +107,9 @@ class Checker:
             _require(0 <= data["seen"] < event.number, "it has seen what came later")
             _require(data["tags"].get("origin", Origin.ADDED) in list(Origin), "its origin is none")
         else:
-            known = _is_whole(trial) and 0 <= trial < len(self.pending)
-            _require(known, f"there is no trial {trial!r}")
-            _require(known and self.pending[trial], f"trial {trial} has ended before")
+            if trial is None or not _is_whole(trial) or not 0 <= trial < len(self.pending):
+                raise Nonsense(f"there is no trial {trial!r}")
+            _require(self.pending[trial], f"trial {trial} has ended before")
             self.pending[trial] = event.kind not in ENDS
         _require(("c" in data) == ("context" in data), "it has half a context")
         if "c" in data and self.context is not None:
