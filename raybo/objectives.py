@@ -151,7 +151,7 @@ def objective(
         if not _is_number(amount) or not 0 <= amount < math.inf:
             raise ObjectiveError(f"{name} must be a number from 0, got {shown(amount)}")
     if trial_seconds is not None and not (_is_number(trial_seconds) and 0 < trial_seconds < math.inf):
-        raise ObjectiveError(f"trial_seconds must be a number above 0, got {shown(trial_seconds)}")
+        raise ObjectiveError(f"trial_seconds must be above 0, got {shown(trial_seconds)}")
 
     def decorate(function: Callable[..., Any]) -> Objective:
         if not callable(function):

@@ -38,8 +38,8 @@ def job(config):
         ({"resources": ["disk"]}, "resources must be a dict"),
         ({"metric": 3}, "metric must be a name, got 3"),
         ({"mode": ["max"]}, "mode must be 'max' or 'min'"),
-        ({"trial_seconds": True}, "trial_seconds must be a number above 0"),
-        ({"trial_seconds": float("inf")}, "trial_seconds must be a number above 0"),
+        ({"trial_seconds": True}, "trial_seconds must be above 0"),
+        ({"trial_seconds": float("inf")}, "trial_seconds must be above 0"),
     ],
 )
 def test_an_argument_of_an_objective(arguments, words):

@@ -150,7 +150,7 @@ def _check(
     for name, limit in (("max_minutes", max_minutes), ("trial_seconds", trial_seconds)):
         is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
         if limit is not None and not (is_number and 0 < limit < math.inf):
-            raise MethodError(f"{name} must be a number above 0, got {shown(limit)}")
+            raise MethodError(f"{name} must be above 0, got {shown(limit)}")
 
 
 def _describe(

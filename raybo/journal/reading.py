@@ -55,7 +55,8 @@ def read_whole(path: Path) -> Held:
     with _reading(path) as connection:
         (schema,) = connection.execute("PRAGMA user_version").fetchone()
         has_chain = schema > 1
-        if has_chain != any(row[1] == "checksum" for row in connection.execute("PRAGMA table_info(event)")):
+        names = [row[1] for row in connection.execute("PRAGMA table_info(event)")]
+        if names and has_chain != ("checksum" in names):
             raise JournalError(f"{path}: it is damaged (its schema is not {schema}); restore it from a copy")
         checksum, closed_at = ("checksum", "closed_at") if has_chain else ("NULL", "NULL")
         connection.execute("BEGIN")  # both tables of one moment
