@@ -1,4 +1,4 @@
-"""An error told in a line of text, and the end of a message about an unknown name."""
+"""What messages are made of: an error in a line, a value as it looks, the likely name."""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ def in_words(error: BaseException) -> str:
     """An error's kind, and what it says in its first line."""
     line, kind = first_line(error), type(error).__name__
     return kind if line == kind else f"{kind}: {line}"
+
+
+def shown(value: object) -> str:
+    """What a value looks like, in at most 200 characters; its kind where it fails to say so."""
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001  # a user's object may raise when it is printed, or be nested too deep
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= 200 else text[:197] + "..."
 
 
 def nearest(name: str, known: Sequence[str]) -> str:

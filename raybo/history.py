@@ -114,7 +114,8 @@ class History:
 
     def require_pending(self, trial: int | None) -> int:
         """The trial's number; TrialError where it is unknown or has already ended."""
-        if not isinstance(trial, (int, np.integer)) or not 0 <= trial < len(self.records):
+        is_number = isinstance(trial, (int, np.integer)) and not isinstance(trial, bool)
+        if not is_number or trial is None or not 0 <= trial < len(self.records):
             raise TrialError(f"trial {trial}: no such trial, {len(self)} have been asked for")
         if self.records[trial].state is not State.PENDING:
             raise TrialError(f"trial {trial}: it is {self.records[trial].state} already; a trial ends once")

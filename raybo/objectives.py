@@ -14,13 +14,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from raybo.error_text import in_words, nearest
+from raybo.error_text import in_words, nearest, shown
 from raybo.errors import ObjectiveError, RayboError
 from raybo.goal import Mode
 from raybo.space import Space, context_space
 from raybo.text_values import convert
 
 LOADED_BY_PATH = "raybo_objective_"  # how the modules are called that no worker can import by name
+
+RESERVED = {  # Ray's own resources: what asks for them
+    "CPU": "num_cpus",
+    "GPU": "num_gpus",
+    "memory": "memory",
+    "object_store_memory": "memory",
+}
 
 
 @dataclass(frozen=True)
@@ -135,17 +142,26 @@ def objective(
     Raises:
         ObjectiveError: an argument is wrong.
     """
-    if mode not in ("max", "min"):
-        raise ObjectiveError(f"mode must be 'max' or 'min', got {mode!r}")
+    if not isinstance(mode, str) or mode not in ("max", "min"):
+        raise ObjectiveError(f"mode must be 'max' or 'min', got {shown(mode)}")
+    if not isinstance(metric, str) or not metric:
+        raise ObjectiveError(f"metric must be a name, got {shown(metric)}")
+    _check_resources({} if resources is None else resources)
     for name, amount in {"num_cpus": num_cpus, "num_gpus": num_gpus, "memory": memory or 0}.items():
-        if isinstance(amount, bool) or not isinstance(amount, (int, float)) or not 0 <= amount < math.inf:
-            raise ObjectiveError(f"{name} must be a number from 0, got {amount!r}")
-    if trial_seconds is not None and not (isinstance(trial_seconds, (int, float)) and trial_seconds > 0):
-        raise ObjectiveError(f"trial_seconds must be above 0, got {trial_seconds!r}")
+        if not _is_number(amount) or not 0 <= amount < math.inf:
+            raise ObjectiveError(f"{name} must be a number from 0, got {shown(amount)}")
+    if trial_seconds is not None and not (_is_number(trial_seconds) and 0 < trial_seconds < math.inf):
+        raise ObjectiveError(f"trial_seconds must be above 0, got {shown(trial_seconds)}")
 
     def decorate(function: Callable[..., Any]) -> Objective:
         if not callable(function):
-            raise ObjectiveError(f"an objective must be a function, got {function!r}")
+            raise ObjectiveError(f"an objective must be a function, got {shown(function)}")
+        try:
+            takes = len(inspect.signature(function).parameters)
+        except (TypeError, ValueError):  # a builtin, whose parameters nobody can tell
+            takes = 0
+        if not takes:
+            raise ObjectiveError(f"an objective must be a function of a configuration, got {shown(function)}")
         return Objective(
             function=function,
             declared_space=space,
@@ -160,6 +176,22 @@ def objective(
         )
 
     return decorate
+
+
+def _check_resources(resources: Mapping[str, float]) -> None:
+    if not isinstance(resources, Mapping):
+        raise ObjectiveError(f"resources must be a dict of names and amounts, got {shown(resources)}")
+    for name, amount in resources.items():
+        if not isinstance(name, str) or not name:
+            raise ObjectiveError(f"resources: a name must be text, got {shown(name)}")
+        if name in RESERVED:
+            raise ObjectiveError(f"resources: {name} is not a custom resource; use {RESERVED[name]}")
+        if not _is_number(amount) or not 0 <= amount < math.inf:
+            raise ObjectiveError(f"resources: {name} must be a number from 0, got {shown(amount)}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 _report: ContextVar[Callable[[Mapping[str, Any]], None] | None] = ContextVar("_report", default=None)

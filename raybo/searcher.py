@@ -13,6 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from raybo import methods
+from raybo.error_text import in_words
 from raybo.errors import MethodError, NumericalError, TrialError
 from raybo.events import Data, Event, Kind, Origin, Tags, Trial, planned, told_context
 from raybo.goal import Mode
@@ -228,7 +229,13 @@ def explain(method: methods.Method, trial: Trial) -> str:
         return "asked for by the user"
     if "fallback" in trial.tags:
         return f"a random point, because the model failed: {trial.tags['fallback']}"
-    return method.explain(trial.tags)
+    try:
+        return method.explain(trial.tags)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise TrialError(
+            f"trial {trial.number}: its tags are not what its method writes ({in_words(error)}); "
+            "was the journal changed by hand, or by another version?"
+        ) from error
 
 
 def finite(value: object, number: int) -> float:

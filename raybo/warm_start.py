@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from raybo.error_text import shown
 from raybo.errors import JournalError, SpaceError
 from raybo.events import Data, Event, Kind, Origin, State, told_context
 from raybo.journal import Description, Journal, require_exists
@@ -45,6 +46,8 @@ def known_of(entries: Sequence[Any], space: Space) -> list[Known]:
         SpaceError: an entry is none of these, or its configuration does not fit the space.
         TrialError: a value is not a finite number.
     """
+    if isinstance(entries, (str, bytes)) or not isinstance(entries, Sequence):
+        raise SpaceError(f"enqueue: a list of configurations is needed, got {shown(entries)}")
     found = []
     for i, entry in enumerate(entries):
         config, value = entry, None
@@ -53,7 +56,7 @@ def known_of(entries: Sequence[Any], space: Space) -> list[Known]:
         elif isinstance(entry, Mapping) and "config" in entry and set(entry) <= {"config", "value"}:
             config, value = entry["config"], entry.get("value")
         if not isinstance(config, Mapping):
-            raise SpaceError(f"enqueue: entry {i} is no configuration, got {entry!r}")
+            raise SpaceError(f"enqueue: entry {i} is no configuration, got {shown(entry)}")
         found.append(Known(space.accept(config), None if value is None else finite(value, i)))
     return found
 

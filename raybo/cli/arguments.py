@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from raybo.error_text import first_line
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 TARGET = click.argument("target", metavar="FILE[:NAME]")
@@ -108,8 +110,8 @@ def read_list(path: Path) -> list[Any]:
     """The list in a JSON file; UsageError where there is none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise click.UsageError(f"{path}: no list of configurations in JSON ({error})") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise click.UsageError(f"{path}: no list of configurations in JSON ({first_line(error)})") from None
     if not isinstance(content, list):
         raise click.UsageError(f"{path}: a list of configurations is needed")
     return content

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from raybo.cli.console import make_console, say
+from raybo.error_text import in_words
+from raybo.errors import RayboError
 from raybo.files import STANDARD_OUTPUT, is_stream
 
 if TYPE_CHECKING:
@@ -92,7 +94,12 @@ def export(journal: Path, to: str, output: str, raw: bool, follow: bool) -> None
     if follow:
         study = keep_following(journal, write)
     else:
-        write(study)
+        try:
+            write(study)
+        except RayboError:
+            raise
+        except Exception as error:  # whatever another program's package raises
+            raise RayboError(f"{output}: it cannot be written as {to}: {in_words(error)}") from error
     say(f"Wrote {len(study.trials)} trials to {output}", err=is_stream(output))
 
 

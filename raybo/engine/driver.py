@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import sys
 import time
@@ -23,7 +24,7 @@ from raybo.engine.pulse import RayDied
 from raybo.engine.resources import workers_available
 from raybo.engine.scratch import private_directory
 from raybo.engine.task import LARGE_BYTES, pickled, stored
-from raybo.error_text import first_line
+from raybo.error_text import first_line, shown
 from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.journal import Description, Journal
 from raybo.objectives import LOADED_BY_PATH, Objective
@@ -136,15 +137,18 @@ def _check(
     retries: object,
 ) -> None:
     if not isinstance(objective, Objective):
-        raise ObjectiveError(f"an objective is needed, got {objective!r}; decorate the function with @raybo.objective")
+        raise ObjectiveError(
+            f"an objective is needed, got {shown(objective)}; decorate the function with @raybo.objective"
+        )
     for name, value, least in (("trials", trials, 1), ("workers", workers, 1), ("retries", retries, 0)):
         if value is None and name == "workers":
             continue
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise MethodError(f"{name} must be a whole number from {least}, got {value!r}")
+            raise MethodError(f"{name} must be a whole number from {least}, got {shown(value)}")
     for name, limit in (("max_minutes", max_minutes), ("trial_seconds", trial_seconds)):
-        if limit is not None and not (isinstance(limit, (int, float)) and limit > 0):
-            raise MethodError(f"{name} must be above 0, got {limit!r}")
+        is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
+        if limit is not None and not (is_number and 0 < limit < math.inf):
+            raise MethodError(f"{name} must be above 0, got {shown(limit)}")
 
 
 def _describe(

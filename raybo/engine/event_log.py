@@ -14,7 +14,7 @@ from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
 from raybo.errors import JournalError
 from raybo.events import COUNTED, FAILURES, Event, Kind, State, planned
-from raybo.journal import Journal
+from raybo.journal import Journal, clean
 from raybo.ledger import Ledger
 from raybo.objectives import Objective
 from raybo.searcher import NO_CONTEXT
@@ -69,7 +69,7 @@ class EventLog:
     def add(self, event: Event) -> Event:
         """Take in an event, and return it with its number; the next commit holds it."""
         best = self.searcher.ledger.incumbent
-        numbered = self.searcher.apply(event)
+        numbered = self.searcher.apply(clean(event))
         if event.kind is Kind.ASKED:
             self.pace.suggestions.append(event.data["suggest_seconds"])
         elif (now := self.searcher.ledger.incumbent) is not None and (best is None or now.value != best.value):

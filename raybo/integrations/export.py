@@ -16,19 +16,22 @@ import csv
 import importlib
 import io
 import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from raybo.columns import columns_of
-from raybo.error_text import nearest
-from raybo.errors import MethodError
+from raybo.error_text import in_words, nearest
+from raybo.errors import MethodError, RayboError
 from raybo.files import STANDARD_OUTPUT, write_file
 from raybo.space import Opaque, object_to_json
 from raybo.study import Study, load
 
 if TYPE_CHECKING:
     from raybo.journal import Description
+
+log = logging.getLogger("raybo")
 
 Exporter: TypeAlias = Callable[[Study], None]
 
@@ -62,7 +65,12 @@ def exporter(to: str, destination: str, *, raw: bool = False) -> Exporter:
         raise MethodError(f"an export to {to} cannot go to standard output; give a directory or a URI")
     module, _, name = EXPORTS[to].partition(":")
     make = getattr(importlib.import_module(module), name)
-    return cast(Exporter, make(destination, raw=raw) if raw else make(destination))
+    try:
+        return cast(Exporter, make(destination, raw=raw) if raw else make(destination))
+    except RayboError:
+        raise
+    except Exception as error:  # whatever another program's package raises about a destination
+        raise MethodError(f"{to} cannot be written to {destination}: {in_words(error)}") from error
 
 
 class Recorder:
@@ -76,13 +84,24 @@ class Recorder:
     def __init__(self, journal: Path | str, to: str, destination: str) -> None:
         self.journal = Path(journal)
         self._export = exporter(to, destination)
+        self.destination = destination
         self._last = -1
+        self._has_failed = False
 
     def __call__(self, status: Any) -> None:
-        """Bring it up to date with what is committed; does nothing where nothing has happened since."""
-        if status.last_event != self._last:
+        """Bring it up to date with what is committed; does nothing where nothing has happened since.
+
+        A failure is told once, in a warning, and leaves the study alone.
+        """
+        if status.last_event == self._last:
+            return
+        self._last = status.last_event
+        try:
             self._export(load(self.journal))
-            self._last = status.last_event
+        except Exception as error:  # noqa: BLE001  # whatever it is, the study goes on without its copy
+            if not self._has_failed:
+                log.warning("%s is no longer up to date: %s", self.destination, in_words(error))
+            self._has_failed = True
 
 
 def csv_exporter(destination: str, *, raw: bool = False) -> Exporter:

@@ -7,6 +7,10 @@ Events are only ever added, several in one transaction, and a transaction that w
 process and a power cut (WAL, synchronous=FULL). The writer holds a lock on a file beside the journal, which the system
 releases when the process dies in whatever way. Everything in it is JSON and nothing is ever unpickled.
 
+    checks        what the JSON in it must be
+    chain         checksums, by which damage is seen
+    acknowledged  how far it went, beside it while it is written
+    clean         text without halves of surrogate pairs
     description   what is studied, and in words what another study does differently
     schema        what makes an SQLite file a journal
     reading       opening a file without harm, and reading it
@@ -16,9 +20,10 @@ releases when the process dies in whatever way. Everything in it is JSON and not
 
 from __future__ import annotations
 
+from raybo.journal.clean import clean
 from raybo.journal.description import Description
 from raybo.journal.lock import in_use
 from raybo.journal.reading import exists, read, require_exists
 from raybo.journal.writing import Journal
 
-__all__ = ["Description", "Journal", "exists", "in_use", "read", "require_exists"]
+__all__ = ["Description", "Journal", "clean", "exists", "in_use", "read", "require_exists"]

@@ -22,6 +22,7 @@ from raybo.journal.description import Description
 from raybo.space import Categorical, Integer, Space, context_space
 
 MOST_TRIALS = 2**31  # that a study may plan
+KINDS = frozenset(kind.value for kind in Kind)
 NESTED = 100  # levels of lists and objects that an event may hold
 
 
@@ -33,7 +34,8 @@ def parsed(text: str) -> Any:
     """The JSON in a text, clean; Nonsense where it is none."""
     try:
         value = json.loads(text)
-        _require(_depth_at_most(value, NESTED), "it is nested too deep")
+        if text.count("[") + text.count("{") > NESTED:
+            _require(_depth_at_most(value, NESTED), "it is nested too deep")
     except Nonsense:
         raise
     except (TypeError, ValueError, RecursionError) as error:
@@ -79,7 +81,7 @@ class Checker:
         _require(number == self.number + 1, f"event {self.number + 1} is missing")
         self.number += 1
         try:
-            _require(isinstance(kind, str) and kind in set(Kind), f"there is no kind {kind!r}")
+            _require(isinstance(kind, str) and kind in KINDS, f"there is no kind {kind!r}")
             _require(isinstance(at, str) and _is_time(at), "its time is none")
             _require(isinstance(text, str), "its data is no text")
             data = parsed(text)
@@ -107,7 +109,7 @@ class Checker:
             _require(0 <= data["seen"] < event.number, "it has seen what came later")
             _require(data["tags"].get("origin", Origin.ADDED) in list(Origin), "its origin is none")
         else:
-            if trial is None or not (_is_whole(trial) and 0 <= trial < len(self.pending)):
+            if trial is None or not _is_whole(trial) or not 0 <= trial < len(self.pending):
                 raise Nonsense(f"there is no trial {trial!r}")
             _require(self.pending[trial], f"trial {trial} has ended before")
             self.pending[trial] = event.kind not in ENDS

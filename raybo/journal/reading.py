@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -54,7 +55,8 @@ def read_whole(path: Path) -> Held:
     with _reading(path) as connection:
         (schema,) = connection.execute("PRAGMA user_version").fetchone()
         has_chain = schema > 1
-        if has_chain != any(row[1] == "checksum" for row in connection.execute("PRAGMA table_info(event)")):
+        names = [row[1] for row in connection.execute("PRAGMA table_info(event)")]
+        if names and has_chain != ("checksum" in names):
             raise JournalError(f"{path}: it is damaged (its schema is not {schema}); restore it from a copy")
         checksum, closed_at = ("checksum", "closed_at") if has_chain else ("NULL", "NULL")
         connection.execute("BEGIN")  # both tables of one moment
@@ -109,13 +111,18 @@ def _checked(
 
 def exists(path: Path | str) -> bool:
     """Whether something has been written there; an empty file is nothing yet."""
-    path = Path(path)
-    return path.exists() and (path.is_dir() or path.stat().st_size > 0)
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:  # a null byte in the name, a name that is too long
+        raise JournalError(f"{str(path)!r}: no file can be looked for there ({error}); give another name") from None
+    return stat.S_ISDIR(status.st_mode) or status.st_size > 0
 
 
 def require_exists(path: Path | str) -> None:
     """JournalError where there is no such file."""
-    if not Path(path).exists():
+    if not exists(path) and not os.path.exists(path):
         raise JournalError(f"{path}: no such file; `raybo tune ... --storage {path}` makes one")
 
 
@@ -176,7 +183,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
                 connection.execute("PRAGMA query_only=1")
                 connection.execute("SELECT 1 FROM sqlite_master").fetchone()
                 break
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 connection.close()
                 cannot_open = isinstance(error, sqlite3.OperationalError) and "locked" not in str(error)
                 if not cannot_open or mode.endswith("immutable=1"):

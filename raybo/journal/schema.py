@@ -31,6 +31,8 @@ def errors_in_a_line(path: Path) -> Iterator[None]:
         if "decode" in str(error) or "no such" in str(error):  # text that is none, a table or a column that is missing
             raise JournalError(f"{path}: it is damaged ({error}); restore it from a copy") from error
         raise JournalError(f"{path}: {error}; check the disk and the file's permissions") from error
+    except UnicodeDecodeError as error:  # in an error of SQLite's about a text that is damaged
+        raise JournalError(f"{path}: it is damaged ({error.reason}); restore it from a copy") from error
     except sqlite3.IntegrityError as error:
         raise JournalError(
             f"{path}: something else has written it meanwhile ({error}); continue with a copy"

@@ -77,8 +77,8 @@ class Journal:
                 "or use another file"
             )
         self.description = description
-        self._connection = connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         with errors_in_a_line(self.path):
+            self._connection = connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             if self._held is None:  # before WAL is switched on: the file's own header says what it is from the start
                 text = json.dumps(asdict(description))
                 with _transaction(connection):
@@ -100,6 +100,8 @@ class Journal:
         self._mark = Mark(len(self.events), self._held.checksum, self._held.beginning)
         self._marker = Marker(self.path)
         self._marker.write(self._mark)
+        with errors_in_a_line(self.path), _transaction(connection):  # which makes the log, if it is not there
+            connection.execute("UPDATE study SET closed_at = closed_at WHERE FALSE")
         self._files = _identities(self.path)
 
     def append(self, events: Sequence[Event]) -> None:
@@ -151,9 +153,7 @@ class Journal:
         What is written to a file that has no name is lost when it is closed.
         """
         if self._rescued is None:
-            found = _identities(self.path)
-            if found[0] == self._files[0] and self._files[1] in (found[1], None):  # the log is made as it is needed
-                self._files = found
+            if self._files == _identities(self.path):
                 return
         assert self._connection is not None
         try:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
+from raybo.error_text import in_words
+from raybo.errors import SpaceError
+
 
 @dataclass(frozen=True, eq=False)  # two objects may look alike and still be two
 class Opaque:
@@ -28,7 +31,7 @@ def equal(a: object, b: object) -> bool:
     """Whether they compare equal, as far as that is one truth value."""
     try:
         return bool(a == b)
-    except (TypeError, ValueError):  # arrays and their like do not compare to one truth value
+    except Exception:  # noqa: BLE001  # arrays do not compare to one truth value, and a user's object may raise anything
         return False
 
 
@@ -51,7 +54,13 @@ def object_to_json(value: Any) -> Any:
         return {"dict": {key: object_to_json(item) for key, item in value.items()}}
     if isinstance(value, (type, FunctionType)):
         return {"repr": f"{value.__module__}.{value.__qualname__}"}
-    return {"repr": re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))}  # an address is another one in the next process
+    try:
+        text = repr(value)
+    except Exception as error:
+        raise SpaceError(
+            f"a {type(value).__name__} cannot be told in text: its repr raises {in_words(error)}"
+        ) from error
+    return {"repr": re.sub(r" at 0x[0-9a-fA-F]+", "", text)}  # an address is another one in the next process
 
 
 def object_from_json(value: Any) -> Any:
