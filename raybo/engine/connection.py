@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from raybo.engine.auth_token import make_token, warn_of_open_token
+from raybo.engine.pulse import dying_in_words
 from raybo.engine.scratch import private_directory
 from raybo.error_text import first_line
 from raybo.errors import RayError
@@ -94,15 +95,16 @@ def _start(ray: Any, cpus: int | None, directory: Path) -> None:
     """Start a local Ray, reachable from this machine only."""
     try:
         make_token(ray)
-        ray.init(
-            address="local",
-            num_cpus=cpus,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level="error",
-            object_store_memory=OBJECT_STORE_BYTES,
-            _temp_dir=str(directory),  # which Ray opens to everybody
-        )
+        with dying_in_words(ray):
+            ray.init(
+                address="local",
+                num_cpus=cpus,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="error",
+                object_store_memory=OBJECT_STORE_BYTES,
+                _temp_dir=str(directory),  # which Ray opens to everybody
+            )
     except RayError:
         raise
     except Exception as error:  # as the last word on a process that did not come up, Ray raises just that

@@ -6,9 +6,13 @@ both are its children. Of another, the raylet of this node answers on its socket
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
 import socket
+import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from raybo.errors import RayError
@@ -18,6 +22,7 @@ RAYLET_SECONDS = 6.0  # it has a socket of this machine: where that refuses for 
 GCS_SECONDS = 45.0  # it may be started again meanwhile; after 60, Ray aborts this process
 SILENCE_SECONDS = 6.0  # after which it is told that the GCS does not answer
 CONNECT_SECONDS = 2.0
+START_LOOK_SECONDS, LOOKS = 1.0, 8  # between looks at a Ray that is being started, and how often it must be dead
 
 log = logging.getLogger("raybo")
 
@@ -76,7 +81,7 @@ class Pulse:
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.settimeout(CONNECT_SECONDS)
                 connection.connect(self._node.raylet_socket_name.removeprefix("unix://"))
-        except TimeoutError:  # it is busy, and there
+        except (TimeoutError, BlockingIOError):  # it is busy, and there
             return True
         except OSError:
             return False
@@ -88,6 +93,34 @@ class Pulse:
         except OSError:
             return False
         return True
+
+
+@contextlib.contextmanager
+def dying_in_words(ray: Any) -> Iterator[None]:
+    """While a local Ray is started: say so where it has died, and end this process.
+
+    Ray would do the same, a minute later and with a line of C++: nothing can be raised in what waits there.
+    """
+    started = threading.Event()
+
+    def watch() -> None:
+        dead = 0
+        while not started.wait(START_LOOK_SECONDS) and dead < LOOKS:
+            node = ray._private.worker._global_node
+            died = [kind for kind, _ in node.dead_processes()] if node is not None else []
+            dead = dead + 1 if {"raylet", "gcs_server"} & set(died) else 0  # several times: Ray may yet raise an error
+        if dead == LOOKS:
+            log.error("Error: the local Ray died while it was started (its %s); try again", ", ".join(died))
+            node.kill_all_processes(check_alive=False, allow_graceful=False)
+            os._exit(1)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        started.set()
+        watcher.join()
 
 
 def _status(code: int) -> str:

@@ -1,0 +1,122 @@
+"""A Ray that has died is noticed, whoever started it, and a study goes on where it can."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+from types import SimpleNamespace
+
+import pytest
+
+from raybo.engine import driver, pulse
+from raybo.engine.pulse import Pulse, RayDied
+
+
+def ray_of(node, address="127.0.0.1:1"):
+    context = SimpleNamespace(gcs_address=address)
+    worker = SimpleNamespace(_global_node=node)
+    return SimpleNamespace(
+        _private=SimpleNamespace(worker=worker), get_runtime_context=lambda: context, exceptions=SimpleNamespace()
+    )
+
+
+def own(*dead):
+    processes = [(kind, SimpleNamespace(returncode=code)) for kind, code in dead]
+    return SimpleNamespace(head=True, dead_processes=lambda: processes, raylet_socket_name="/nowhere")
+
+
+def test_of_a_ray_of_its_own_the_processes_that_matter_must_live():
+    Pulse(ray_of(own(("log_monitor", 0)))).feel()
+    with pytest.raises(RayDied, match=r"its raylet ended with signal 9\)"):
+        Pulse(ray_of(own(("raylet", -9)))).feel()
+    with pytest.raises(RayDied, match=r"its gcs_server ended with status 1\)"):
+        Pulse(ray_of(own(("gcs_server", 1)))).feel()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    found = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(pulse, "time", SimpleNamespace(monotonic=lambda: found.now))
+    return found
+
+
+def test_of_another_ray_the_raylet_and_the_head_must_answer(clock, caplog):
+    with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as directory:
+        with socket.socket(socket.AF_UNIX) as raylet, socket.create_server(("127.0.0.1", 0)) as head:
+            raylet.bind(f"{directory}/raylet")
+            raylet.listen(2)  # and is too busy to take more
+            node = SimpleNamespace(head=False, raylet_socket_name=f"{directory}/raylet")
+            address = f"127.0.0.1:{head.getsockname()[1]}"
+            raylet_dies, head_dies = Pulse(ray_of(node, address)), Pulse(ray_of(node, address))
+            for seconds in range(0, 200, 3):
+                clock.now = float(seconds)
+                raylet_dies.feel()
+                head_dies.feel()
+        head_dies._reaches_raylet = False
+        caplog.set_level(logging.WARNING, "raybo")
+        for _ in range(int(pulse.GCS_SECONDS) // 3):
+            clock.now += 3
+            head_dies.feel()
+        clock.now += 3
+        with pytest.raises(RayDied, match=r"its head does not answer any more"):
+            head_dies.feel()
+        assert [record.getMessage() for record in caplog.records] == [
+            f"the head of the Ray cluster at {address} does not answer; waiting for it"
+        ]
+        clock.now = 201.0
+        raylet_dies.feel()  # once may be chance
+        clock.now = 207.0
+        with pytest.raises(RayDied, match="its raylet does not answer any more"):
+            raylet_dies.feel()
+
+
+def test_a_raylet_that_was_never_in_reach_says_nothing(clock):
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        node = SimpleNamespace(head=False, raylet_socket_name="/nowhere/raylet")
+        felt = Pulse(ray_of(node, f"127.0.0.1:{head.getsockname()[1]}"))
+        clock.now = 100.0
+        felt.feel()
+
+
+def test_a_ray_that_dies_while_it_is_started_ends_the_process_in_a_line():
+    script = textwrap.dedent(
+        """
+        import time
+        from raybo.engine import pulse
+        from tests.engine.test_pulse import own, ray_of
+        pulse.START_LOOK_SECONDS = 0.02
+        for node in (None, own(), own(("log_monitor", 0))):
+            with pulse.dying_in_words(ray_of(node)):
+                time.sleep(0.4)
+        node = own(("gcs_server", -9))
+        node.kill_all_processes = lambda **how: print("tidied", flush=True)
+        with pulse.dying_in_words(ray_of(node)):
+            time.sleep(60)  # as Ray waits
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50)
+    assert done.returncode == 1
+    assert done.stderr == "Error: the local Ray died while it was started (its gcs_server); try again\n"
+    assert done.stdout == "tidied\n"
+
+
+def test_only_a_ray_of_its_own_is_replaced_and_not_for_ever(monkeypatch, caplog):
+    runs = []
+
+    def dying(objective, plan, address, watch):
+        runs.append(plan)
+        raise RayDied("the local Ray has died")
+
+    monkeypatch.setattr(driver, "_run_once", dying)
+    monkeypatch.setattr(driver, "replace", lambda plan, **changed: plan)
+    monkeypatch.setattr(driver.journal, "describe", lambda path: (None, 0))
+    for own_ray, times in ((True, driver.RAYS), (False, 1)):
+        runs.clear()
+        monkeypatch.setattr(driver, "starts_its_own", lambda address, own_ray=own_ray: own_ray)
+        with pytest.raises(RayDied, match=r"what has finished is in the journal, the same command continues"):
+            driver._run(None, SimpleNamespace(path=None), None, None)
+        assert len(runs) == times
