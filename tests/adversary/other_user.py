@@ -6,7 +6,7 @@ He is the user `nobody`, in processes of his own that have given up all rights; 
 from __future__ import annotations
 
 import os
-import stat
+import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -62,37 +62,24 @@ def attack_planted(rng: Random, directory: Path) -> Case:
 
 
 def attack_ray(rng: Random, directory: Path) -> Case:
-    """While our Ray runs, he looks for anything of it that he could list, open or rename."""
-    case = Case("our Ray's files", tried=0)
-    before = set(Path("/tmp").iterdir())
-    with ray_for_study(None, 1) as ray:
-        assert ray.is_initialized()
-        ours = [path for path in Path("/tmp").iterdir() if path not in before and path.owner() == "root"]
-        case.faults += [
-            f"{path} can be reached by others: {stat.filemode(path.lstat().st_mode)}" for path in _open(ours)
-        ]
-        case.tried = len(ours)
-    left = [path for path in ours if path.exists() and "ray" in path.name]
-    case.faults += [f"{path} is left behind" for path in left]
+    """While our Ray runs, he looks for anything of it that he could list or enter; and nothing of it stays behind."""
+    case = Case("our Ray's files")
+    with ray_for_study(None, 1):
+        import ray
+
+        session = Path(ray._private.worker._global_node.get_session_dir_path())
+        above = [path for path in session.parents if path.is_relative_to(tempfile.gettempdir())][:-1]
+        places = [session, session / "sockets", *above]
+        outermost = above[-1]
+
+        def enter() -> list[str]:
+            return [str(path) for path in places if os.access(path, os.R_OK) or os.access(path, os.X_OK)]
+
+        case.faults += [f"{path} can be reached by others" for path in as_nobody(enter)]
+        case.tried = len(places)
+    if outermost.exists():
+        case.faults.append(f"{outermost} is left behind")
     return case
-
-
-def _open(paths: list[Path]) -> list[Path]:
-    """Those of them whose inside another user can list or enter."""
-
-    def enter() -> list[str]:
-        found = []
-        for path in paths:
-            try:
-                os.listdir(path)
-            except (PermissionError, NotADirectoryError, FileNotFoundError):
-                continue
-            found.append(str(path))
-        return found
-
-    mine = [path for path in paths if path.is_dir() and "raybo" in path.name]
-    reached = set(as_nobody(enter))
-    return [path for path in mine if str(path) in reached]
 
 
 def as_nobody(do: Callable[[], list[str] | None]) -> list[str]:
