@@ -19,7 +19,7 @@ from typing import Any
 
 import raybo
 from raybo.errors import RayboError
-from raybo.history import Event, Kind
+from raybo.events import Event, Kind
 from raybo.journal import Description, Journal
 from tests.adversary import values
 from tests.adversary.faults import Case, fingerprint, last_lines, run_command
