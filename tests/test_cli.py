@@ -399,10 +399,10 @@ FINISHED, FAILED = (Kind.TOLD, {"value": 0.5}), (Kind.FAILED, {"reason": "ValueE
 
 def test_every_option_reaches_the_engine(run, folder, engine):
     engine.answer = study(FINISHED)
-    options = "--fresh-workers --trials 7 --method gp-ucb --seed 3 --storage s.db --workers 2 --address auto --max-minutes 1.5 --quiet"
+    options = "--trials 7 --method gp-ucb --seed 3 --storage s.db --workers 2 --address auto --max-minutes 1.5 --quiet"
     more = "--trial-seconds 9 --retries 1 --set sleep=1 --set offset=a=b --option solver=cg --option points-per-round=5"
     Path("known.json").write_text('[{"x": 0.5, "n": 2}]')
-    more += " --from other.db --enqueue known.json"
+    more += " --from other.db --enqueue known.json --fresh-workers"
     code, out, err = run("tune", "job.py", *options.split(), *more.split())
     assert (code, err) == (0, ""), (out, err)
     assert engine.objective.name == "job"
