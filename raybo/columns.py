@@ -12,6 +12,7 @@ from raybo.space import Categorical, Integer, Parameter, Space
 if TYPE_CHECKING:
     import pandas
 
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how spreadsheets tell them, or skip to what tells them
 FACTS = ("number", "state", "value", "seconds", "attempt", "reason")
 NUMBERS = {"number": "int64", "value": "float64", "seconds": "float64", "attempt": "int64"}
 
@@ -32,6 +33,12 @@ def columns_of(trials: Sequence[Trial], space: Space, context: Space | None) -> 
     for name, _, values in _parameters(trials, space, context, table):
         table[name] = values
     return table
+
+
+def as_cell(value: Any) -> Any:
+    """A value for a CSV file: an apostrophe before a text that a spreadsheet would take for a formula."""
+    text = value if value is None or isinstance(value, (bool, int, float)) else str(value)
+    return f"'{text}" if isinstance(text, str) and text.startswith(FORMULAS) else value
 
 
 def to_dataframe(trials: Sequence[Trial], space: Space, context: Space | None) -> pandas.DataFrame:

@@ -402,7 +402,7 @@ def test_every_option_reaches_the_engine(run, folder, engine):
     options = "--trials 7 --method gp-ucb --seed 3 --storage s.db --workers 2 --address auto --max-minutes 1.5 --quiet"
     more = "--trial-seconds 9 --retries 1 --set sleep=1 --set offset=a=b --option solver=cg --option points-per-round=5"
     Path("known.json").write_text('[{"x": 0.5, "n": 2}]')
-    more += " --from other.db --enqueue known.json"
+    more += " --from other.db --enqueue known.json --fresh-workers"
     code, out, err = run("tune", "job.py", *options.split(), *more.split())
     assert (code, err) == (0, ""), (out, err)
     assert engine.objective.name == "job"
@@ -420,6 +420,7 @@ def test_every_option_reaches_the_engine(run, folder, engine):
         "known_from": Path("other.db"),
         "enqueue": [{"x": 0.5, "n": 2}],
         "detach": False,
+        "fresh_workers": True,
         "watch": None,
         "solver": "cg",
         "points_per_round": "5",

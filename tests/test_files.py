@@ -12,9 +12,10 @@ import threading
 import pytest
 
 import raybo
+from raybo.columns import as_cell
 from raybo.errors import MethodError, RayboError
 from raybo.files import is_stream, write_file
-from raybo.integrations.export import as_cell, exporter
+from raybo.integrations.export import exporter
 from raybo.journal import Journal
 from raybo.report import draw
 from tests.report.studies import failed_study, run

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from raybo.columns import as_cell
 from raybo.errors import MissingExtra
 from raybo.experiments.measures import curve, measure, optimum
 from raybo.experiments.plan import Curve, Experiment, Measure, Problem
 from raybo.experiments.run import Run
 from raybo.experiments.verdicts import LEVEL, Verdict
 from raybo.files import write_file
-from raybo.integrations.export import as_cell
 from raybo.space import Array
 from raybo.study import Study
 
