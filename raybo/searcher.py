@@ -238,14 +238,17 @@ def explain(method: methods.Method, trial: Trial) -> str:
         ) from error
 
 
-def finite(value: object, number: int) -> float:
-    """The value as a float; TrialError where it is not a finite number."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+def finite(value: Any, number: int) -> float:
+    """The value, whatever can be made a float, as one; TrialError where it is not a finite number."""
+    plain = value.item() if isinstance(value, np.generic) or getattr(value, "ndim", None) == 0 else value
+    if isinstance(plain, bool) or getattr(value, "ndim", None) or not hasattr(plain, "__float__"):
         raise TrialError(f"trial {number}: a number is needed, got {value!r}; use fail() for a trial without one")
     try:
-        is_finite = math.isfinite(value)
+        converted = float(plain)
     except OverflowError:  # an integer beyond every float
-        is_finite = False
-    if not is_finite:
+        converted = math.inf
+    except (TypeError, ValueError):  # an array of objects, a Decimal that signals
+        converted = math.nan
+    if not math.isfinite(converted):
         raise TrialError(f"trial {number}: a finite number is needed, got {value!r}; use fail() for such a trial")
-    return float(value)
+    return converted

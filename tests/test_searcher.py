@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -75,7 +74,7 @@ def test_numbers_of_every_kind_are_results():
 
 
 NOT_FINITE = [math.nan, math.inf, -math.inf, np.float32("nan"), 10**400]
-NO_NUMBERS = [None, "0.5", True, np.True_, [1.0], np.array([1.0]), np.array(1.0), 1 + 2j, Fraction(1, 2), {"loss": 1.0}]
+NO_NUMBERS = [None, "0.5", True, np.True_, [1.0], np.array([1.0]), 1 + 2j, {"loss": 1.0}]
 
 
 @pytest.mark.parametrize("value", NOT_FINITE + NO_NUMBERS, ids=lambda value: f"{value!r:.20}")

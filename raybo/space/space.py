@@ -145,9 +145,13 @@ class Space:
         rows = zip(self.names, self.pack(config), self.values(config), strict=True)
         return [(name, value) for name, packed, value in rows if packed is not None]
 
-    def to_json(self) -> dict[str, Any]:
-        """A plain description; two spaces are equal where these are."""
-        return cast("dict[str, Any]", template_to_json(self.template))
+    def to_json(self, *, exact: bool = False) -> dict[str, Any]:
+        """A plain description; two spaces are equal where these are.
+
+        Args:
+            exact: tell also which ranges are half open, as Ray Tune's are.
+        """
+        return cast("dict[str, Any]", template_to_json(self.template, exact=exact))
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Space:

@@ -14,7 +14,7 @@ from raybo.errors import SpaceError
 from raybo.space.objects import equal, object_from_json, object_to_json
 from raybo.space.parameters import Categorical, Float, Integer, Parameter
 from raybo.space.paths import Path, label
-from raybo.space.tune import is_domain
+from raybo.space.tune import HalfOpen, is_domain
 
 
 def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], path: Path) -> dict[str, Any]:
@@ -172,18 +172,21 @@ def _is_constant(constant: Any, value: Any) -> bool:
     return constant is value or equal(constant, value) or object_to_json(constant) == object_to_json(value)
 
 
-def template_to_json(template: Any) -> Any:
-    """A plain description."""
+def template_to_json(template: Any, *, exact: bool = False) -> Any:
+    """A plain description; `exact` to tell half-open ranges too, which are otherwise told by their bounds only."""
     if isinstance(template, Categorical) and branches_of(template):
-        return {"type": "choice", "items": [template_to_json(choice) for choice in template.choices]}
+        return {"type": "choice", "items": [template_to_json(choice, exact=exact) for choice in template.choices]}
     if isinstance(template, (Float, Integer, Categorical)):
-        return template.to_json()
+        return template.to_json() | ({"open": True} if exact and isinstance(template, HalfOpen) else {})
     if isinstance(template, dict):
         if not holds_parameters(template):
             return {"type": "constant", "value": object_to_json(template)}
-        return {"type": "dict", "items": {str(key): template_to_json(value) for key, value in template.items()}}
+        return {
+            "type": "dict",
+            "items": {str(key): template_to_json(value, exact=exact) for key, value in template.items()},
+        }
     if type(template) in (list, tuple) and holds_parameters(template):
-        return {"type": type(template).__name__, "items": [template_to_json(value) for value in template]}
+        return {"type": type(template).__name__, "items": [template_to_json(value, exact=exact) for value in template]}
     return {"type": "constant", "value": object_to_json(template)}
 
 
@@ -191,7 +194,8 @@ def template_from_json(description: Any) -> Any:
     """What `template_to_json` described."""
     kind = description["type"]
     if kind == "float":
-        return Float(description["low"], description["high"], description["log"], description["step"])
+        kind_of = HalfOpen if description.get("open") else Float
+        return kind_of(description["low"], description["high"], description["log"], description["step"])
     if kind == "integer":
         return Integer(description["low"], description["high"], description["log"], description["step"])
     if kind == "categorical":
