@@ -24,7 +24,8 @@ from raybo.acquisition.protocols import Acquisition
 from raybo.errors import MethodError
 from raybo.history import History, State, Tags
 from raybo.methods.apart import least_distance
-from raybo.methods.many_dimensions.iterations import Iteration, Start
+from raybo.methods.many_dimensions.iterations import Iteration
+from raybo.methods.many_dimensions.runs import RunOptions
 from raybo.methods.options import option, require_counts, require_positive
 from raybo.solvers import Solution, solve
 from raybo.solvers.box import Box, Within
@@ -38,12 +39,9 @@ RANDOM_STARTS = 5  # near the centre, likewise
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalOptions:
+class LocalOptions(RunOptions):
     """The options that gibo, mpd, min-ucb and la-min-ucb share."""
 
-    start: Start = option(
-        "best", "the first centre: best known result, or else a Sobol point; sobol; the cube's centre"
-    )
     batch: int | None = option(
         None, "points that explore, an iteration; none: one an axis, at most a tenth of the trials"
     )
@@ -64,6 +62,7 @@ class LocalOptions:
     standardise: bool = option(True, "whether the window's values are standardised; false where scales are known")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_positive(self, "delta", "noise_variance", "lengthscale_low")
         require_counts(self, "batch", "window")
         if self.lengthscale == ():
