@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from raybo.history import History, Proposal
+from raybo.history import History, Proposal, Tags
 from raybo.space import LARGEST_DIMENSION, Array, scrambled_sobol
 
 
@@ -42,3 +42,13 @@ def design_size(history: History, published: int, given: int | None) -> int:
     if history.planned is None:
         return published
     return max(1, min(published, history.planned // 4), min(history.d + 1, history.planned // 2))
+
+
+def is_in_design(history: History, published: int, given: int | None) -> bool:
+    """Whether the next trial belongs to the design: fewer have been asked for, or none has a value yet."""
+    return len(history) < design_size(history, published, given) or len(history.y) == 0
+
+
+def explain_design(tags: Tags) -> str:
+    """Why a Sobol point was proposed; empty where these are not the tags of one."""
+    return "initial design (Sobol)" if "sobol" in tags else ""

@@ -5,55 +5,84 @@ from __future__ import annotations
 import dataclasses
 import math
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from raybo.errors import MethodError
 from raybo.words import convert, nearest
 
 
-def option(default: Any, meaning: str) -> Any:
-    """A field of a method's dataclass: its default, and what it means (units, range, source)."""
-    return dataclasses.field(default=default, metadata={"meaning": meaning})
+@dataclass(frozen=True)
+class Range:
+    """Which numbers an option may be; it may be none where that is a choice, and any of its words."""
+
+    above: float | None = None
+    at_least: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is finite and within the bounds."""
+        return (
+            math.isfinite(value)
+            and (self.above is None or value > self.above)
+            and (self.at_least is None or value >= self.at_least)
+            and (self.below is None or value < self.below)
+            and (self.at_most is None or value <= self.at_most)
+        )
+
+    def __str__(self) -> str:
+        """As an error says it, after "must be"."""
+        low = self.above if self.at_least is None else self.at_least
+        high = self.below if self.at_most is None else self.at_most
+        if low is not None and high is not None:
+            ends = "[" if self.above is None else "(", "]" if self.below is None else ")"
+            return f"within {ends[0]}{low:g}, {high:g}{ends[1]}"
+        if low is not None:
+            return f"above {low:g}" if self.above is not None else f"at least {low:g}"
+        if high is not None:
+            return f"below {high:g}" if self.below is not None else f"at most {high:g}"
+        return "a finite number"
 
 
-def require_finite(options: object, *names: str) -> None:
-    """MethodError where one of these options, if it is given, is not a finite number."""
-    for name, value in _given(options, names):
-        if not math.isfinite(value):
-            raise MethodError(f"{name} must be a finite number, got {value}")
+def option(
+    default: Any,
+    meaning: str,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+) -> Any:
+    """A field of a method's dataclass: its default, what it means (units, source), and between which bounds it lies.
+
+    Where it is several numbers, the bounds are those of each.
+    """
+    metadata = {"meaning": meaning, "range": Range(above, at_least, below, at_most)}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
-def require_positive(options: object, *names: str) -> None:
-    """MethodError where one of these options, if it is given, is not above 0 and finite."""
-    for name, value in _given(options, names):
-        if not 0.0 < value < math.inf:
-            raise MethodError(f"{name} must be above 0, got {value}")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What every method with options inherits: numbers outside of their bounds are refused."""
+
+    def __post_init__(self) -> None:
+        """MethodError, naming the option and its bounds, where a number is outside of these or not finite."""
+        for field in dataclasses.fields(self):
+            given, bounds = getattr(self, field.name), field.metadata.get("range", Range())
+            for value in given if isinstance(given, tuple) else (given,):
+                if value is None or isinstance(value, (str, bool)) or bounds.holds(value):
+                    continue
+                words = ", ".join(_words(typing.get_type_hints(type(self))[field.name]))
+                raise MethodError(f"{field.name} must be {words + ' or ' if words else ''}{bounds}, got {given}")
 
 
-def require_not_negative(options: object, *names: str) -> None:
-    """MethodError where one of these options, if it is given, is not a finite number from 0."""
-    for name, value in _given(options, names):
-        if not 0.0 <= value < math.inf:
-            raise MethodError(f"{name} must be a number from 0, got {value}")
-
-
-def require_counts(options: object, *names: str) -> None:
-    """MethodError where one of these options, if it is given, is below 1."""
-    for name, value in _given(options, names):
-        if value < 1:
-            raise MethodError(f"{name} must be at least 1, got {value}")
-
-
-def require_probabilities(options: object, *names: str) -> None:
-    """MethodError where one of these options does not lie between 0 and 1, ends excluded."""
-    for name, value in _given(options, names):
-        if not 0.0 < value < 1.0:
-            raise MethodError(f"{name} must lie in (0, 1), got {value}")
-
-
-def _given(options: object, names: Sequence[str]) -> list[tuple[str, Any]]:
-    return [(name, getattr(options, name)) for name in names if getattr(options, name) is not None]
+def _words(hint: Any) -> list[str]:
+    """The words that an option of that type may be."""
+    if typing.get_origin(hint) is typing.Literal:
+        return [word for word in typing.get_args(hint) if isinstance(word, str)]
+    return [word for each in typing.get_args(hint) for word in _words(each)]
 
 
 def read(method: str, cls: type, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,17 +1,13 @@
 """Several runs of one of scipy's minimisers, of which the best end wins.
 
-Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", compares the
-random grid with L-BFGS-B, Nelder-Mead and CG and prints no settings. The preset "paper" has those of the released
-script: 10 starts, uniform in the box; gtol, xatol and fatol 0.01; gradients by finite differences; for the two
-unbounded methods the argument clipped into the box; only runs flagged successful count. Where none is (the script stops
-there) the best point seen in any run is taken.
+Only runs that scipy flags successful count; where none is, the best point seen in any run is taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +18,8 @@ from raybo.solvers.mixed import is_small, search_axes, try_all
 from raybo.solvers.solution import ROWS_AT_ONCE, Gradient, Search, Solution
 from raybo.solvers.starts import choose_starts, raw_candidates
 
-Preset: TypeAlias = Literal["standard", "paper"]
-
 scipy_minimize: Any = optimize.minimize  # its stubs know each method's arguments, not a method given as a variable
 
-PAPER_STARTS = 10
 WORST = 1e30  # what a minimiser is shown for a value that is not finite; an infinity would upset its arithmetic
 
 
@@ -59,13 +52,6 @@ WAVE = Chart(  # smooth and nowhere flat but at the faces, from which starts are
 )
 
 
-def paper_starts(search: Search, rng: np.random.Generator) -> Array:  # (10, d)
-    """Uniform starts, with categorical coordinates that can be run."""
-    domain = search.domain
-    X = rng.random((PAPER_STARTS, domain.d))
-    return np.where(np.array(domain.categorical), domain.snap(X), X)
-
-
 def best_starts(
     search: Search, rng: np.random.Generator, size: int, near: Array | None, starts: int
 ) -> Array:  # (k, d)
@@ -74,7 +60,7 @@ def best_starts(
     return X[choose_starts(X, values, starts)]
 
 
-def run_all(
+def minimise_from_each(
     search: Search,
     rng: np.random.Generator,
     starts: Callable[[], Array],
@@ -102,7 +88,7 @@ def run_all(
     if len(axes) == 0:
         search_axes(search, *search.try_points(X), rng)
         return search.solution(rng)
-    runs = [run(search, x, axes, method, chart, options, gradient) for x in X]
+    runs = [minimise(search, x, axes, method, chart, options, gradient) for x in X]
     successes = [r for r in runs if r.success]
     if successes:
         ends = [(r.end, r.value) for r in successes]
@@ -115,7 +101,7 @@ def run_all(
 
 
 @dataclass(frozen=True)
-class Run:
+class Minimised:
     """One run: whether it ended well by its own account, its end, and the best point that it saw."""
 
     success: bool
@@ -125,7 +111,7 @@ class Run:
     best_value: float
 
 
-def run(
+def minimise(
     search: Search,
     start: Array,
     axes: NDArray[np.intp],
@@ -133,7 +119,7 @@ def run(
     chart: Chart,
     options: Mapping[str, Any],
     gradient: Gradient | None,
-) -> Run:
+) -> Minimised:
     """Run scipy's `method` from one start (d,) along the given axes; the others stay as they are."""
     best, best_value = start, -np.inf
 
@@ -173,4 +159,4 @@ def run(
         )
     end = point(np.asarray(result.x))[0]
     value = -float(result.fun)
-    return Run(bool(result.success) and value > -WORST, end, value, best, best_value)
+    return Minimised(bool(result.success) and value > -WORST, end, value, best, best_value)

@@ -8,7 +8,7 @@ from scipy import optimize
 
 import raybo.solvers.scipy_minimisers
 from raybo.solvers import solve
-from raybo.solvers.scipy_minimisers import BOX, CLIPPED, WAVE, run
+from raybo.solvers.scipy_minimisers import BOX, CLIPPED, WAVE, minimise
 from raybo.solvers.solution import Search
 from tests.solvers.problems import DOMAINS, Counted, Hill, Waves
 
@@ -112,13 +112,13 @@ def test_smooth_coordinates_leave_the_faces():
     """A start on a face, where the sine's slope vanishes, still climbs to a maximum inside."""
     domain = DOMAINS["box"]
     search = Search(Hill(domain), domain)
-    end = run(search, np.array([0.0, 1.0, 0.0, 1.0]), np.arange(4), "CG", WAVE, {"gtol": 1e-8}, "analytic")
+    end = minimise(search, np.array([0.0, 1.0, 0.0, 1.0]), np.arange(4), "CG", WAVE, {"gtol": 1e-8}, "analytic")
     np.testing.assert_allclose(end.end, 0.37, atol=1e-4)
 
 
 def test_a_coordinate_of_zero_does_not_shrink_the_simplex():
     domain = DOMAINS["line"]
     search = Search(Waves(domain), domain)
-    end = run(search, np.array([0.0]), np.arange(1), "Nelder-Mead", BOX, {"xatol": 1e-6, "fatol": 1e-9}, None)
+    end = minimise(search, np.array([0.0]), np.arange(1), "Nelder-Mead", BOX, {"xatol": 1e-6, "fatol": 1e-9}, None)
     assert end.value == pytest.approx(1.0, abs=1e-6)
     assert search.evaluations < 80

@@ -11,59 +11,38 @@ search of the cube too (published: 32 candidates and 5 climbs, for the solver's 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from raybo.acquisition import ContextConfidence
 from raybo.context import Density, TotalVariation, cover, numeric
-from raybo.errors import MethodError
-from raybo.history import History, Proposal, Tags
-from raybo.methods.contexts.over_contexts import (
-    SCREENED,
-    DensityOptions,
-    Learned,
-    explain_over_contexts,
-    propose_over_contexts,
-)
-from raybo.methods.options import option, require_counts
+from raybo.methods.contexts.over_contexts import Learned, OverDensity
+from raybo.methods.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrboKde(DensityOptions):
+class DrboKde(OverDensity):
     """The upper confidence bound averaged under the worst law within a total-variation ball around a density estimate.
 
     Huang, Song, Xue, Qian (2024), "Stochastic Bayesian Optimization with Unknown Continuous Context Distribution via
     Kernel Density Estimation", AAAI.
     """
 
-    radius: float | None = option(None, "of the ball, in L1 distance (at most 2); none: t^(-2/(4 + numeric contexts))")
-    infimum: int = option(1024, "further contexts, spread over all, among which the worst is sought")
+    meaning: ClassVar[str] = "upper confidence bound under the worst law near the contexts' own"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_counts(self, "infimum")
-        if self.radius is not None and not 0.0 <= self.radius <= 2.0:
-            raise MethodError(f"radius must lie in [0, 2], got {self.radius}")
+    radius: float | None = option(
+        None, "of the ball, in L1 distance (at most 2); none: t^(-2/(4 + numeric contexts))", at_least=0, at_most=2
+    )
+    infimum: int = option(1024, "further contexts, spread over all, among which the worst is sought", at_least=1)
 
-    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design, then the maximiser of the worst mean bound."""
-
-        def worst(known: Learned, atoms: int, infimum: int) -> ContextConfidence:
-            C, p = known.density.atoms(atoms, known.rng)
-            anywhere = cover(known.density.cube, infimum, known.rng)
-            law = np.concatenate([p, np.zeros(len(anywhere))])
-            ball = TotalVariation(law, radius_of(known.density) if self.radius is None else self.radius)
-            return ContextConfidence(known.joint.gp, np.vstack([C, anywhere]), ball, self.kappa)
-
-        def stages(known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
-            coarse = worst(known, min(SCREENED, self.atoms), min(SCREENED // 2, self.infimum))
-            return coarse, worst(known, self.atoms, self.infimum)
-
-        return propose_over_contexts(self, history, rng, stages)
-
-    def explain(self, tags: Tags) -> str:
-        """The design, or what is expected of the point over the contexts."""
-        return explain_over_contexts(tags, "upper confidence bound under the worst law near the contexts' own")
+    def bound(self, known: Learned, most: int) -> ContextConfidence:
+        """The worst mean bound."""
+        C, p = known.density.atoms(min(most, self.atoms), known.rng)
+        anywhere = cover(known.density.cube, min(most // 2, self.infimum), known.rng)
+        law = np.concatenate([p, np.zeros(len(anywhere))])
+        ball = TotalVariation(law, radius_of(known.density) if self.radius is None else self.radius)
+        return ContextConfidence(known.joint.gp, np.vstack([C, anywhere]), ball, self.kappa)
 
 
 def radius_of(density: Density) -> float:

@@ -11,50 +11,35 @@ only to imagine the contexts of pending trials.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from raybo.acquisition import ContextConfidence
 from raybo.context import MmdBall, grid, histogram, mmd_radius
-from raybo.history import History, Proposal, Tags
-from raybo.methods.contexts.over_contexts import ContextOptions, Learned, explain_over_contexts, propose_over_contexts
-from raybo.methods.options import option, require_counts
+from raybo.methods.contexts.over_contexts import Learned, OverContexts
+from raybo.methods.options import option
 from raybo.space import Array
-
-SCREENED = 25  # points of the grid for the first stage
-CANDIDATES = 128  # fewer than elsewhere: each worst case takes a millisecond
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrboMmd(ContextOptions):
+class DrboMmd(OverContexts):
     """The upper confidence bound averaged under the worst law in a ball of the maximum mean discrepancy.
 
     Kirschner, Bogunovic, Jegelka, Krause (2020), "Distributionally Robust Bayesian Optimization", AISTATS.
     """
 
-    points: int = option(100, "of the grid of contexts, at least; as many an axis as this needs")
+    meaning: ClassVar[str] = "upper confidence bound under the worst law near the contexts met"
+    screened: ClassVar[int] = 25  # points of the grid
+    candidates: ClassVar[int | None] = 128  # fewer than elsewhere: each worst case takes a millisecond
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_counts(self, "points")
+    points: int = option(100, "of the grid of contexts, at least; as many an axis as this needs", at_least=1)
 
-    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design, then the maximiser of the worst mean bound."""
-
-        def worst(known: Learned, points: int) -> ContextConfidence:
-            ball = mmd_ball(known, points)
-            reduction = MmdBall(ball.kernel, ball.p, ball.radius)
-            return ContextConfidence(known.joint.gp, ball.atoms, reduction, self.kappa)
-
-        def stages(known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
-            return worst(known, min(SCREENED, self.points)), worst(known, self.points)
-
-        return propose_over_contexts(self, history, rng, stages, CANDIDATES)
-
-    def explain(self, tags: Tags) -> str:
-        """The design, or what is expected of the point over the contexts."""
-        return explain_over_contexts(tags, "upper confidence bound under the worst law near the contexts met")
+    def bound(self, known: Learned, most: int) -> ContextConfidence:
+        """The worst mean bound."""
+        ball = mmd_ball(known, min(most, self.points))
+        reduction = MmdBall(ball.kernel, ball.p, ball.radius)
+        return ContextConfidence(known.joint.gp, ball.atoms, reduction, self.kappa)
 
 
 class Ball(NamedTuple):

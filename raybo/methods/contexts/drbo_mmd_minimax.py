@@ -9,49 +9,39 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
+from typing import ClassVar, Literal
 
 from raybo.acquisition import ContextConfidence
 from raybo.context import MinimaxApproximation
-from raybo.history import History, Proposal, Tags
 from raybo.methods.contexts.drbo_mmd import Ball, mmd_ball
-from raybo.methods.contexts.over_contexts import ContextOptions, Learned, explain_over_contexts, propose_over_contexts
-from raybo.methods.options import option, require_counts
-
-SCREENED = 100  # points of the grid for the first stage
+from raybo.methods.contexts.over_contexts import ALL, Learned, OverContexts
+from raybo.methods.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrboMmdMinimax(ContextOptions):
+class DrboMmdMinimax(OverContexts):
     """The upper confidence bound under an approximate worst law in a ball of the maximum mean discrepancy.
 
     Tay, Foo, Daisuke, Chen, Low (2022), "Efficient Distributionally Robust Bayesian Optimization with Worst-case
     Sensitivity", ICML.
     """
 
-    points: int = option(1024, "of the grid of contexts, at least; as many an axis as this needs")
+    meaning: ClassVar[str] = "upper confidence bound under a nearly worst law near the contexts met"
+    screened: ClassVar[int] = 100  # points of the grid
+
+    points: int = option(1024, "of the grid of contexts, at least; as many an axis as this needs", at_least=1)
     sensitivity: Literal["fast", "exact"] = option("fast", "of the worst case at radius 0: exact inverts the kernel")
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_counts(self, "points")
+    def bound(self, known: Learned, most: int) -> ContextConfidence:
+        """The approximate worst mean bound."""
+        return self._approximate(known, mmd_ball(known, min(most, self.points)), 1.0)
 
-    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design, then the maximiser of the approximate worst mean bound."""
+    def stages(self, known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
+        """The same on two grids, of which the coarse one stretches the fast sensitivity as the fine one has it."""
+        coarse, fine = (mmd_ball(known, min(most, self.points)) for most in (self.screened, ALL))
+        stretch = math.sqrt(len(fine.p) / len(coarse.p)) if self.sensitivity == "fast" else 1.0
+        return self._approximate(known, coarse, stretch), self._approximate(known, fine, 1.0)
 
-        def stages(known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
-            coarse, fine = (mmd_ball(known, points) for points in (min(SCREENED, self.points), self.points))
-            stretch = math.sqrt(len(fine.p) / len(coarse.p)) if self.sensitivity == "fast" else 1.0
-            return approximate(known, coarse, stretch), approximate(known, fine, 1.0)
-
-        def approximate(known: Learned, ball: Ball, stretch: float) -> ContextConfidence:
-            worst = MinimaxApproximation(ball.kernel, ball.p, ball.radius, self.sensitivity, stretch)
-            return ContextConfidence(known.joint.gp, ball.atoms, worst, self.kappa)
-
-        return propose_over_contexts(self, history, rng, stages)
-
-    def explain(self, tags: Tags) -> str:
-        """The design, or what is expected of the point over the contexts."""
-        return explain_over_contexts(tags, "upper confidence bound under a nearly worst law near the contexts met")
+    def _approximate(self, known: Learned, ball: Ball, stretch: float) -> ContextConfidence:
+        worst = MinimaxApproximation(ball.kernel, ball.p, ball.radius, self.sensitivity, stretch)
+        return ContextConfidence(known.joint.gp, ball.atoms, worst, self.kappa)

@@ -1,4 +1,4 @@
-"""What the methods over contexts share: options, the design, the model over points and contexts, and the search.
+"""What the methods over contexts share: options, the design, the model over points and contexts, the search, the words.
 
 Each of them maximises upper confidence bounds at many contexts, reduced to one number. That costs as many predictions a
 point as there are contexts, so the cube is searched with few of them, and what is found is climbed on with all.
@@ -8,7 +8,6 @@ Where the next trial's context is known first, every one of them tunes for it: t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,8 +17,8 @@ from raybo.acquisition import ContextConfidence
 from raybo.context import Density, Expectation, Joint, declared, expected, fit_joint, with_context
 from raybo.history import History, Proposal, Tags
 from raybo.methods.apart import taken
-from raybo.methods.design import design_size, sobol_proposal
-from raybo.methods.options import option, require_counts, require_not_negative, require_positive
+from raybo.methods.design import design_size, explain_design, sobol_proposal
+from raybo.methods.options import Options, option
 from raybo.methods.refits import is_kept, last_estimate, starts_of_fit
 from raybo.solvers import SolverName
 from raybo.solvers.two_stage import two_stages
@@ -29,45 +28,7 @@ from raybo.surrogate import Model, Observations, fit_map
 DESIGN = 10  # points before there is a model, as published
 SCREENED = 64  # contexts, of which the first stage sees the objective
 PREDICTED = 256  # contexts, over which the expectation in the tags is taken
-
-
-@dataclass(frozen=True, kw_only=True)
-class ContextOptions:
-    """The options that all of these methods share."""
-
-    needs_context: ClassVar[bool] = True
-
-    kappa: float = option(1.5, "standard deviations added to the mean")
-    initial: int | None = option(None, "points of the Sobol design; none: 10, at most a quarter of the trials")
-    solver: SolverName = option(
-        "lbfgsb", "how the cube is searched, with few of the contexts; with all, what it finds is then improved"
-    )
-
-    def __post_init__(self) -> None:
-        require_not_negative(self, "kappa")
-        require_counts(self, "initial")
-
-    def density(self, history: History) -> Density:
-        """The estimated law of the contexts; here for those of pending trials, and for what is told of a proposal."""
-        return Density.of(history.contexts, declared(history))
-
-
-@dataclass(frozen=True, kw_only=True)
-class DensityOptions(ContextOptions):
-    """The same, and those of the density that the atoms are drawn from."""
-
-    atoms: int = option(1024, "contexts drawn from the density")
-    bandwidth: float = option(1.0, "multiplies the rule-of-thumb bandwidth; near 0 the atoms are the contexts met")
-    half_life: float | None = option(None, "a context counts half as much as one met so many contexts later")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_counts(self, "atoms")
-        require_positive(self, "bandwidth", "half_life")
-
-    def density(self, history: History) -> Density:
-        """The estimated law of the contexts."""
-        return Density.of(history.contexts, declared(history), half_life=self.half_life, scale=self.bandwidth)
+ALL = 1 << 62  # a limit on the number of contexts that does not limit it
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,58 +48,94 @@ class Learned:
     rng: np.random.Generator
 
 
-Stages = Callable[[Learned], tuple[ContextConfidence, ContextConfidence]]
+@dataclass(frozen=True, kw_only=True)
+class OverContexts(Options):
+    """A method that maximises a bound over contexts: what differs is which contexts, and what they are reduced to.
 
-
-def propose_over_contexts(
-    options: ContextOptions,
-    history: History,
-    rng: np.random.Generator,
-    stages: Stages,
-    candidates: int | None = None,
-) -> Proposal:
-    """The initial design, then the maximiser of an acquisition over contexts.
-
-    Args:
-        options: the method's.
-        stages: from what is known, the acquisition to search the cube with, and the one that is meant.
-        candidates: uniform ones that the first stage judges; the solver's own number unless given.
-    Raises:
-        MethodError: the study declares no context.
+    Attributes:
+        meaning: the bound in words, for explanations.
+        screened: contexts, at most, that the first stage sees.
+        candidates: uniform points that the first stage judges; the solver's own number where it is None.
     """
-    declared(history)  # a design without a context would be wasted
-    if len(history) < design_size(history, DESIGN, options.initial) or not _is_informative(history):
-        return sobol_proposal(history, rng)
-    density = options.density(history)
-    joint = fit_joint(history, density, rng, fit=lambda observations, model: _theta(history, observations, model))
-    tags: Tags = {"theta": joint.gp.theta.tolist(), "contexts": len(history.contexts)}
-    if joint.left_out:
-        tags["left_out"] = joint.left_out
-    if history.wanted is None:
-        coarse, meant = stages(Learned(density, history.contexts, joint, rng))
-        atoms, p = density.atoms(PREDICTED, rng)
-    else:
-        atoms, p = history.wanted.reshape(1, -1), np.ones(1)
-        coarse = meant = ContextConfidence(joint.gp, atoms, Expectation(p), options.kappa)
-        tags["wanted"] = history.wanted.tolist()
-    points, apart = taken(history)
-    near = history.X[[int(np.argmax(history.y))]]
-    found = two_stages(
-        options.solver, coarse, meant, history.cube, rng, size=candidates, near=near, avoid=points, apart=apart
+
+    needs_context: ClassVar[bool] = True
+    meaning: ClassVar[str]
+    screened: ClassVar[int] = SCREENED
+    candidates: ClassVar[int | None] = None
+
+    kappa: float = option(1.5, "standard deviations added to the mean", at_least=0)
+    initial: int | None = option(
+        None, "points of the Sobol design; none: 10, at most a quarter of the trials", at_least=1
     )
-    mean, std = expected(joint.gp, found.x[None, :], atoms, p)
-    tags |= {"value": found.value, "mean": float(mean[0]), "std": float(std[0]), "evaluations": found.evaluations}
-    return Proposal(found.x, tags)
+    solver: SolverName = option(
+        "lbfgsb", "how the cube is searched, with few of the contexts; with all, what it finds is then improved"
+    )
+
+    def density(self, history: History) -> Density:
+        """The estimated law of the contexts; here for those of pending trials, and for what is told of a proposal."""
+        return Density.of(history.contexts, declared(history))
+
+    def bound(self, known: Learned, most: int) -> ContextConfidence:
+        """The acquisition, over at most so many contexts."""
+        raise NotImplementedError
+
+    def stages(self, known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
+        """The acquisition to search the cube with, and the one that is meant."""
+        return self.bound(known, self.screened), self.bound(known, ALL)
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The initial design, then the maximiser of the bound.
+
+        Raises:
+            MethodError: the study declares no context.
+        """
+        declared(history)  # a design without a context would be wasted
+        if len(history) < design_size(history, DESIGN, self.initial) or not _is_informative(history):
+            return sobol_proposal(history, rng)
+        density = self.density(history)
+        joint = fit_joint(history, density, rng, fit=lambda observations, model: _theta(history, observations, model))
+        tags: Tags = {"theta": joint.gp.theta.tolist(), "contexts": len(history.contexts)}
+        if joint.left_out:
+            tags["left_out"] = joint.left_out
+        if history.wanted is None:
+            coarse, meant = self.stages(Learned(density, history.contexts, joint, rng))
+            atoms, p = density.atoms(PREDICTED, rng)
+        else:
+            atoms, p = history.wanted.reshape(1, -1), np.ones(1)
+            coarse = meant = ContextConfidence(joint.gp, atoms, Expectation(p), self.kappa)
+            tags["wanted"] = history.wanted.tolist()
+        points, apart = taken(history)
+        near = history.X[[int(np.argmax(history.y))]]
+        found = two_stages(
+            self.solver, coarse, meant, history.cube, rng, size=self.candidates, near=near, avoid=points, apart=apart
+        )
+        mean, std = expected(joint.gp, found.x[None, :], atoms, p)
+        tags |= {"value": found.value, "mean": float(mean[0]), "std": float(std[0]), "evaluations": found.evaluations}
+        return Proposal(found.x, tags)
+
+    def explain(self, tags: Tags) -> str:
+        """The design, or what is expected of the point over the contexts."""
+        if design := explain_design(tags):
+            return design
+        over = "at the context that is known" if "wanted" in tags else "on average over contexts"
+        what = "upper confidence bound" if "wanted" in tags else self.meaning
+        left = f"; {tags['left_out']} trials without a context left out" if "left_out" in tags else ""
+        return f"{what}: expects {tags['mean']:+.2f} sd {over}, uncertain by {tags['std']:.2f}{left}"
 
 
-def explain_over_contexts(tags: Tags, what: str) -> str:
-    """Why a proposal with these tags was made; `what` names the acquisition."""
-    if "sobol" in tags:
-        return "initial design (Sobol)"
-    over = "at the context that is known" if "wanted" in tags else "on average over contexts"
-    what = "upper confidence bound" if "wanted" in tags else what
-    left = f"; {tags['left_out']} trials without a context left out" if "left_out" in tags else ""
-    return f"{what}: expects {tags['mean']:+.2f} sd {over}, uncertain by {tags['std']:.2f}{left}"
+@dataclass(frozen=True, kw_only=True)
+class OverDensity(OverContexts):
+    """The same over atoms that are drawn from the density."""
+
+    atoms: int = option(1024, "contexts drawn from the density", at_least=1)
+    bandwidth: float = option(
+        1.0, "multiplies the rule-of-thumb bandwidth; near 0 the atoms are the contexts met", above=0
+    )
+    half_life: float | None = option(None, "a context counts half as much as one met so many contexts later", above=0)
+
+    def density(self, history: History) -> Density:
+        """The estimated law of the contexts."""
+        return Density.of(history.contexts, declared(history), half_life=self.half_life, scale=self.bandwidth)
 
 
 def _is_informative(history: History) -> bool:

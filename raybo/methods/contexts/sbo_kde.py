@@ -11,41 +11,24 @@ at contexts drawn from the density, with the posterior mean; failed trials count
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
+from typing import ClassVar
 
 from raybo.acquisition import ContextConfidence
 from raybo.context import Expectation
-from raybo.history import History, Proposal, Tags
-from raybo.methods.contexts.over_contexts import (
-    SCREENED,
-    DensityOptions,
-    Learned,
-    explain_over_contexts,
-    propose_over_contexts,
-)
+from raybo.methods.contexts.over_contexts import Learned, OverDensity
 
 
 @dataclass(frozen=True, kw_only=True)
-class SboKde(DensityOptions):
+class SboKde(OverDensity):
     """The upper confidence bound averaged over contexts drawn from a kernel density estimate of their law.
 
     Huang, Song, Xue, Qian (2024), "Stochastic Bayesian Optimization with Unknown Continuous Context Distribution via
     Kernel Density Estimation", AAAI.
     """
 
-    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design, then the maximiser of the averaged bound."""
+    meaning: ClassVar[str] = "upper confidence bound averaged over contexts"
 
-        def averaged(known: Learned, m: int) -> ContextConfidence:
-            atoms, p = known.density.atoms(m, known.rng)  # line 6
-            return ContextConfidence(known.joint.gp, atoms, Expectation(p), self.kappa)
-
-        def stages(known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
-            return averaged(known, min(SCREENED, self.atoms)), averaged(known, self.atoms)
-
-        return propose_over_contexts(self, history, rng, stages)
-
-    def explain(self, tags: Tags) -> str:
-        """The design, or what is expected of the point over the contexts."""
-        return explain_over_contexts(tags, "upper confidence bound averaged over contexts")
+    def bound(self, known: Learned, most: int) -> ContextConfidence:
+        """The averaged bound."""
+        atoms, p = known.density.atoms(min(most, self.atoms), known.rng)  # line 6
+        return ContextConfidence(known.joint.gp, atoms, Expectation(p), self.kappa)

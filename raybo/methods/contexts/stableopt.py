@@ -9,47 +9,26 @@ sbo-kde; the density serves only to imagine the contexts of pending trials.
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
+from typing import ClassVar
 
 from raybo.acquisition import ContextConfidence
 from raybo.context import Lowest, box
-from raybo.history import History, Proposal, Tags
-from raybo.methods.contexts.over_contexts import (
-    SCREENED,
-    ContextOptions,
-    Learned,
-    explain_over_contexts,
-    propose_over_contexts,
-)
-from raybo.methods.options import option, require_counts
+from raybo.methods.contexts.over_contexts import Learned, OverContexts
+from raybo.methods.options import option
 
 
 @dataclass(frozen=True, kw_only=True)
-class StableOpt(ContextOptions):
+class StableOpt(OverContexts):
     """The lowest upper confidence bound over contexts within a standard deviation of their mean.
 
     Bogunovic, Scarlett, Jegelka, Cevher (2018), "Adversarially Robust Optimization with Gaussian Processes", NeurIPS.
     """
 
-    atoms: int = option(1024, "contexts in the box, among which the worst is sought")
+    meaning: ClassVar[str] = "lowest upper confidence bound around the contexts met"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_counts(self, "atoms")
+    atoms: int = option(1024, "contexts in the box, among which the worst is sought", at_least=1)
 
-    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The initial design, then the maximiser of the lowest bound."""
-
-        def lowest(known: Learned, m: int) -> ContextConfidence:
-            atoms = box(known.contexts, known.density.cube, m, known.rng)
-            return ContextConfidence(known.joint.gp, atoms, Lowest(), self.kappa)
-
-        def stages(known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
-            return lowest(known, min(SCREENED, self.atoms)), lowest(known, self.atoms)
-
-        return propose_over_contexts(self, history, rng, stages)
-
-    def explain(self, tags: Tags) -> str:
-        """The design, or what is expected of the point over the contexts."""
-        return explain_over_contexts(tags, "lowest upper confidence bound around the contexts met")
+    def bound(self, known: Learned, most: int) -> ContextConfidence:
+        """The lowest bound."""
+        atoms = box(known.contexts, known.density.cube, min(most, self.atoms), known.rng)
+        return ContextConfidence(known.joint.gp, atoms, Lowest(), self.kappa)

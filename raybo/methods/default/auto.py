@@ -22,11 +22,11 @@ import numpy as np
 
 from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
 from raybo.history import History, Proposal, Tags
-from raybo.methods.apart import taken
-from raybo.methods.design import design_size, sobol_proposal
+from raybo.methods.apart import solve_apart
+from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.fitting import fitted
-from raybo.methods.options import option, require_counts
-from raybo.solvers import Solution, solve
+from raybo.methods.options import Options, option
+from raybo.solvers import Solution
 from raybo.surrogate import Tamed, standard_model
 
 OPTIMISM, FAR_OPTIMISM = 1.5, 4.0  # standard deviations
@@ -34,29 +34,24 @@ SETTLED = 1e-3  # of the values' standard deviation: what is known better than t
 
 
 @dataclass(frozen=True, kw_only=True)
-class Auto:
+class Auto(Options):
     """Log expected improvement and an upper confidence bound, at random in turn, on a Gaussian process of tamed values.
 
     raybo's own mixture; `raybo reproduce auto-default` shows it beside what it is made of.
     """
 
-    initial: int | None = option(None, "points of the Sobol design; none: 10, at most a quarter of the trials")
-
-    def __post_init__(self) -> None:
-        require_counts(self, "initial")
+    initial: int | None = option(
+        None, "points of the Sobol design; none: 10, at most a quarter of the trials", at_least=1
+    )
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of one of the two acquisitions."""
-        if len(history) < design_size(history, 10, self.initial) or len(history.y) == 0:
+        if is_in_design(history, 10, self.initial):
             return sobol_proposal(history, rng)
         fit = fitted(history, standard_model(), rng, outputs=Tamed.of(history.y))
-        points, apart = taken(history)
 
         def maximise(acquisition: Acquisition) -> Solution:
-            near = fit.best[None, :]
-            return solve(
-                "lbfgsb", acquisition, history.cube, rng, size=1_000, starts=8, near=near, avoid=points, apart=apart
-            )
+            return solve_apart("lbfgsb", acquisition, history, rng, size=1_000, starts=8, near=fit.best[None, :])
 
         if rng.random() < 0.5:
             name, found = "ucb", maximise(UpperConfidence(fit.gp, OPTIMISM))
@@ -69,7 +64,7 @@ class Auto:
 
     def explain(self, tags: Tags) -> str:
         """The design, or what the model expects of the point in standard deviations of the values."""
-        if "sobol" in tags:
-            return "initial design (Sobol)"
+        if design := explain_design(tags):
+            return design
         names = {"ucb": "upper confidence bound", "log-ei": "expected improvement", "far": "away from a settled hill"}
         return f"{names[tags['acquisition']]}: expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}"

@@ -21,17 +21,17 @@ from raybo.acquisition import (
 )
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
-from raybo.methods.apart import taken
-from raybo.methods.design import design_size, sobol_proposal
+from raybo.methods.apart import solve_apart
+from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.fitting import fitted
 from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
-from raybo.methods.options import option, require_counts, require_positive
-from raybo.solvers import SolverName, solve
+from raybo.methods.options import Options, option
+from raybo.solvers import SolverName
 from raybo.surrogate import GP, KernelName, standard_model
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ei:
+class Ei(Options):
     """Expected improvement over the best value seen, or over the best posterior mean where values are noisy.
 
     Jones, Schonlau, Welch (1998), "Efficient global optimization of expensive black-box functions".
@@ -40,16 +40,17 @@ class Ei:
     solver: SolverName = option("lbfgsb", "how it is maximised")
     incumbent: Literal["value", "mean"] = option("value", "the best value seen, or the best posterior mean at a point")
     improvement: Literal["expected", "probability"] = option("expected", "its expectation, or its probability")
-    nu: float = option(1.0, "multiplies the standard deviation; more explores more")
-    points: int = option(1_000, "points of the random grid")
-    initial: int | None = option(None, "points of the Sobol design; none: 10 an axis, at most a quarter of the trials")
+    nu: float = option(1.0, "multiplies the standard deviation; more explores more", above=0)
+    points: int = option(1_000, "points of the random grid", at_least=1)
+    initial: int | None = option(
+        None, "points of the Sobol design; none: 10 an axis, at most a quarter of the trials", at_least=1
+    )
     kernel: KernelName = option("matern52", "matern52, matern32 or rbf")
     hyperparameters: Hyperparameters = option("map", HYPERPARAMETERS_MEAN)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         fixed_values(self.hyperparameters)
-        require_positive(self, "nu")
-        require_counts(self, "points", "initial")
         if self.improvement == "probability" and self.nu != 1.0:
             raise MethodError(
                 f"nu rescales the expected improvement, not its probability; leave it at 1, got {self.nu}"
@@ -57,7 +58,7 @@ class Ei:
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the expected improvement."""
-        if len(history) < design_size(history, 10 * history.d, self.initial) or len(history.y) == 0:
+        if is_in_design(history, 10 * history.d, self.initial):
             return sobol_proposal(history, rng)
         fit = fitted(history, standard_model(self.kernel), rng, estimate=self.hyperparameters)
 
@@ -67,23 +68,15 @@ class Ei:
                 return LogProbabilityOfImprovement(gp, incumbent)
             return LogExpectedImprovement(gp, incumbent, self.nu)
 
-        points, apart = taken(history)
-        found = solve(
-            self.solver,
-            fit.average(improvement, log=True),
-            history.cube,
-            rng,
-            size=self.points if self.solver == "random-grid" else None,
-            near=fit.best[None, :],
-            avoid=points,
-            apart=apart,
-        )
+        size = self.points if self.solver == "random-grid" else None
+        worth = fit.average(improvement, log=True)
+        found = solve_apart(self.solver, worth, history, rng, size=size, near=fit.best[None, :])
         name = "log_ei" if self.improvement == "expected" else "log_pi"
         return Proposal(found.x, {name: found.value, **fit.prediction(found.x), **fit.tags})
 
     def explain(self, tags: Tags) -> str:
         """The design, or what is expected of the point in standard deviations of the values."""
-        if "sobol" in tags:
-            return "initial design (Sobol)"
+        if design := explain_design(tags):
+            return design
         name = "probability of improvement" if "log_pi" in tags else "expected improvement"
         return f"{name}: expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}"

@@ -18,12 +18,12 @@ import numpy as np
 from raybo.acquisition import Inflated, JointDraw
 from raybo.acquisition.thompson import LARGEST_JOINT
 from raybo.history import History, Proposal, Tags
-from raybo.methods.apart import taken
-from raybo.methods.design import sobol_proposal
+from raybo.methods.apart import solve_apart
+from raybo.methods.design import explain_design, sobol_proposal
 from raybo.methods.fitting import fitted
-from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions, check_kappa
-from raybo.methods.options import option, require_not_negative
-from raybo.solvers import SolverName, solve
+from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions
+from raybo.methods.options import option
+from raybo.solvers import SolverName
 from raybo.surrogate import draw_function, standard_model
 
 
@@ -36,14 +36,9 @@ class GpTs(RandomGridOptions):
 
     solver: SolverName = option("random-grid", "how the draw is maximised")
     kappa: Kappa = option(
-        1.0, "factor on the draw's spread about the mean: a number, sqrt(log(t + 1)), or the theorem's"
+        1.0, "factor on the draw's spread about the mean: a number, sqrt(log(t + 1)), or the theorem's", at_least=0
     )
-    inflation: float = option(0.0, "added to the standard deviation: (1 / eta - 1) B of Theorem 4")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_kappa(self.kappa)
-        require_not_negative(self, "inflation")
+    inflation: float = option(0.0, "added to the standard deviation: (1 / eta - 1) B of Theorem 4", at_least=0)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of a draw."""
@@ -55,27 +50,18 @@ class GpTs(RandomGridOptions):
         on_grid = self.solver == "random-grid"
         kappa = self.exploration(self.kappa, t, gp, "random-grid-ts" if on_grid else "ts")
         grid = self.size(t)
-        points, apart = taken(history)
         if on_grid and grid <= LARGEST_JOINT:
             joint = JointDraw(gp, int(rng.integers(2**63)), kappa, self.inflation)
-            found = solve(self.solver, joint, history.cube, rng, size=grid, avoid=points, apart=apart)
+            found = solve_apart(self.solver, joint, history, rng, size=grid)
         else:
             draw = Inflated(gp, draw_function(gp, rng, levels=history.cube.levels), kappa, self.inflation)
-            found = solve(
-                self.solver,
-                draw,
-                history.cube,
-                rng,
-                size=grid if on_grid else None,
-                near=fit.best[None, :],
-                avoid=points,
-                apart=apart,
-            )
+            size = grid if on_grid else None
+            found = solve_apart(self.solver, draw, history, rng, size=size, near=fit.best[None, :])
         tags = {"t": t, "kappa": kappa, "drawn": found.value, **fit.prediction(found.x), **fit.tags}
         return Proposal(found.x, tags)
 
     def explain(self, tags: Tags) -> str:
         """The design, or what the draw promised."""
-        if "sobol" in tags:
-            return "initial design (Sobol)"
+        if design := explain_design(tags):
+            return design
         return f"Thompson sampling: a drawn function promised {tags['drawn']:+.2f} sd, {tags['mean']:+.2f} expected"

@@ -11,19 +11,21 @@ initial design is cut to a quarter of a short study.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from raybo.acquisition import UpperConfidence
-from raybo.history import History, Proposal, Tags
-from raybo.methods.apart import taken
-from raybo.methods.design import sobol_proposal
+from raybo.history import History, Proposal, Tags, Trial
+from raybo.methods.apart import solve_apart
+from raybo.methods.design import explain_design, sobol_proposal
 from raybo.methods.fitting import Fitted, fitted
-from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions, check_kappa
-from raybo.methods.options import option, require_finite, require_not_negative, require_positive
-from raybo.solvers import SolverName, solve
+from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions
+from raybo.methods.options import option
+from raybo.methods.story import OverTrials, Scale, Series, Story
+from raybo.solvers import SolverName
 from raybo.solvers.inexactness import measure
 from raybo.surrogate import Standardised, random_grid_model, standard_model
 
@@ -37,19 +39,14 @@ class GpUcb(RandomGridOptions):
 
     solver: SolverName = option("random-grid", "how the bound is maximised")
     kappa: Kappa = option(
-        "practical", "standard deviations added to the mean: sqrt(log(t + 1)), the theorem's, or a number"
+        "practical", "standard deviations added to the mean: sqrt(log(t + 1)), the theorem's, or a number", at_least=0
     )
-    diagnostics: int = option(0, "measure the solver's inexactness every so many suggestions; 0 never (it is costly)")
+    diagnostics: int = option(
+        0, "measure the solver's inexactness every so many suggestions; 0 never (it is costly)", at_least=0
+    )
     preset: Literal["standard", "paper"] = option("standard", "the model and the solvers' settings")
-    lengthscale_start: float = option(1.0, "of the paper's model, in sides of the cube")
+    lengthscale_start: float = option(1.0, "of the paper's model, in sides of the cube", above=0)
     prior_mean: float = option(0.0, "of the paper's model, in the values that are maximised")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_kappa(self.kappa)
-        require_not_negative(self, "diagnostics")
-        require_positive(self, "lengthscale_start")
-        require_finite(self, "prior_mean")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the bound."""
@@ -60,18 +57,8 @@ class GpUcb(RandomGridOptions):
         on_grid = self.solver == "random-grid"
         kappa = self.exploration(self.kappa, t, fit.gp, "random-grid-ucb" if on_grid else "ucb")
         bound = fit.average(lambda gp: UpperConfidence(gp, kappa))
-        points, apart = taken(history)
-        found = solve(
-            self.solver,
-            bound,
-            history.cube,
-            rng,
-            preset=self.preset,
-            size=self.size(t) if on_grid else None,
-            near=fit.best[None, :],
-            avoid=points,
-            apart=apart,
-        )
+        size = self.size(t) if on_grid else None
+        found = solve_apart(self.solver, bound, history, rng, preset=self.preset, size=size, near=fit.best[None, :])
         tags = {"t": t, "kappa": kappa, "evaluations": found.evaluations, **fit.prediction(found.x), **fit.tags}
         if self.diagnostics and t % self.diagnostics == 0:
             shift = float(np.max(np.abs(fit.gp.y)))  # the constant B of the paper's shift, estimated
@@ -84,10 +71,34 @@ class GpUcb(RandomGridOptions):
             return fitted(history, model, rng, outputs=outputs, estimate=self.hyperparameters)
         return fitted(history, standard_model(self.kernel), rng, estimate=self.hyperparameters)
 
+    def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
+        """How inexactly the bound was maximised, where that was measured."""
+        return inexactness_story(trials)
+
     def explain(self, tags: Tags) -> str:
         """The design, or the bound's two parts in standard deviations of the values."""
-        if "sobol" in tags:
-            return "initial design (Sobol)"
+        if design := explain_design(tags):
+            return design
         return (
             f"upper confidence bound: expects {tags['mean']:+.2f} sd, {tags['kappa']:.2f} times {tags['std']:.2f} added"
         )
+
+
+def inexactness_story(trials: Sequence[Trial]) -> Story | None:
+    """How far the solver stayed below the bound's maximum; None where that was not measured."""
+    told = [(trial.number, trial.tags["inexactness"]) for trial in trials if "inexactness" in trial.tags]
+    if not told:
+        return None
+    numbers = tuple(number for number, _ in told)
+    eta, gap = (
+        Series(numbers, tuple(tag.get(name) for _, tag in told), look="measured", digits=4) for name in ("eta", "gap")
+    )
+    known = [value for value in eta.values if value is not None]
+    mean = f" It was {np.mean(known):.3f} on average." if known else ""
+    caption = (
+        "How exactly the acquisition was maximised, against a much more thorough search: its value relative to the "
+        f"highest one after the shift that makes it non-negative (left), and the difference (right).{mean}"
+    )
+    left = OverTrials((eta,), Scale("accuracy (1 is exact)", (-0.03, 1.05)))
+    right = OverTrials((gap,), Scale("gap to the maximum, in sd", from_zero=True))
+    return Story("inexactness", "Inexactness of the inner solver", caption, (left, right), 340)

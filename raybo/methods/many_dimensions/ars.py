@@ -19,30 +19,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.history import History, Proposal, Record, Tags
-from raybo.methods.many_dimensions.iterations import Iteration, explain
+from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration, explain
 from raybo.methods.many_dimensions.runs import RunOptions, is_beginning
-from raybo.methods.options import option, require_counts, require_positive
+from raybo.methods.options import option
 from raybo.space import Array
 from raybo.surrogate import Standardised
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ars(RunOptions):
+class Ars(AroundCentre, RunOptions):
     """Random search with finite differences along the best of some random directions.
 
     Mania, Guy, Recht (2018), "Simple random search of static linear policies is competitive for reinforcement
     learning", NeurIPS.
     """
 
-    alpha: float = option(0.02, "length of a step, in sides of the cube for a slope of one standard deviation")
-    nu: float = option(0.05, "standard deviation of the trials about the centre, in sides of the cube")
-    directions: int | None = option(None, "directions an iteration, N; none: 1 + d // 8")
-    top: int | None = option(None, "best directions that make the step; none: all")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive(self, "alpha", "nu")
-        require_counts(self, "directions", "top")
+    alpha: float = option(0.02, "length of a step, in sides of the cube for a slope of one standard deviation", above=0)
+    nu: float = option(0.05, "standard deviation of the trials about the centre, in sides of the cube", above=0)
+    directions: int | None = option(None, "directions an iteration, N; none: 1 + d // 8", at_least=1)
+    top: int | None = option(None, "best directions that make the step; none: all", at_least=1)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The other side of the last direction, or one side of a new one; after a step where enough have ended."""

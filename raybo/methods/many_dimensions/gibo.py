@@ -27,7 +27,7 @@ from raybo.methods.many_dimensions.local_search import (
     surrogate,
 )
 from raybo.methods.many_dimensions.runs import is_beginning, new_start
-from raybo.methods.options import option, require_not_negative
+from raybo.methods.options import option
 from raybo.space import Array
 from raybo.surrogate import GP, GradientAt
 
@@ -40,18 +40,19 @@ class Gibo(LocalOptions):
     """
 
     learning_rate: float | tuple[float, ...] = option(
-        0.25, "length of a step, or one an iteration of which the last goes on; in length-scales if normalised"
+        0.25, "length of a step, or one an iteration of which the last goes on; in length-scales if normalised", above=0
     )
     step: Literal["normalised", "plain"] = option("normalised", "length-scale times direction, or the gradient itself")
-    weight_decay: float = option(0.0, "added to the direction: so much of the way to the cube's centre")
-    early_stop: float | None = option(None, "end exploring when a point lowers the trace by less; none: never")
+    weight_decay: float = option(0.0, "added to the direction: so much of the way to the cube's centre", at_least=0)
+    early_stop: float | None = option(
+        None, "end exploring when a point lowers the trace by less; none: never", at_least=0
+    )
     refit: Literal["always", "full"] = option("always", "fit in every iteration, or only once the window is full")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self._rates or not all(0.0 < rate < np.inf for rate in self._rates):
-            raise MethodError(f"learning_rate must be above 0, got {self.learning_rate}")
-        require_not_negative(self, "weight_decay", "early_stop")
+        if not self._rates:
+            raise MethodError("learning_rate must be one number, or one an iteration, got none of them")
 
     @property
     def _rates(self) -> tuple[float, ...]:

@@ -15,11 +15,13 @@ worker that asks before explores on, so that nobody waits for a straggler. Faile
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import COUNTED, History, Proposal, Record, State, Tags
+from raybo.history import COUNTED, History, Proposal, Record, State, Tags, Trial
+from raybo.methods.story import OverTrials, PathInSpace, Scale, Series, Story, is_point
 from raybo.space import Array
 
 ROUNDING = 1e-12  # of the largest value: what no difference is
@@ -105,3 +107,35 @@ def explain(tags: Tags) -> str:
         return f"iteration {t}: the centre" if t == 1 or "centre" not in tags else f"iteration {t}: a new start"
     expected = f", expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}" if "mean" in tags else ""
     return f"iteration {t}: the centre, moved by {tags['moved']:.3g}{expected}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AroundCentre:
+    """What each of these methods makes of the centre in its tags: its recommendation, and the story of its path."""
+
+    def recommendation(self, tags: Tags) -> Array | None:  # (d,)
+        """The centre, from the trial on that came to it."""
+        return np.array(tags["centre"], dtype=np.float64) if "centre" in tags else None
+
+    def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
+        """The path of the centre; None where it has not moved."""
+        found: list[tuple[int, Array]] = []
+        for trial in trials:
+            if not is_point(trial.tags.get("centre"), len(names)):
+                continue
+            point = np.array(trial.tags["centre"], dtype=np.float64)
+            if not found or not np.array_equal(found[-1][1], point):
+                found.append((trial.number, point))
+        if len(found) < 2:
+            return None
+        numbers, centres = tuple(number for number, _ in found), np.array([centre for _, centre in found])
+        moved = np.linalg.norm(np.diff(centres, axis=0), axis=1)
+        steps = Series(numbers[1:], tuple(moved.tolist()), "step", "moves", "main")
+        of = "" if len(names) <= 2 else ", over the two parameters along which it went farthest"
+        caption = (
+            f"Left, the path of the local search's centre from light to dark{of}; right, how far each move went: steps "
+            "that shrink mean that the search has settled."
+        )
+        right = OverTrials((steps,), Scale("step, in sides of the unit cube", from_zero=True))
+        plots = (PathInSpace("centre", numbers, centres), right)
+        return Story("local-path", "The path of the local search", caption, plots, 430)

@@ -30,7 +30,7 @@ from raybo.methods.many_dimensions.local_search import (
     within,
 )
 from raybo.methods.many_dimensions.runs import is_beginning, new_start
-from raybo.methods.options import option, require_counts, require_not_negative
+from raybo.methods.options import option
 from raybo.solvers.box import Box
 from raybo.solvers.from_starts import joint_ascent
 from raybo.space import Array, scrambled_sobol
@@ -51,19 +51,16 @@ class LaMinUcb(LocalOptions):
     Fan, Wang, Ng, Hu (2024), "Minimizing UCB: a Better Local Search Strategy in Local Bayesian Optimization", NeurIPS.
     """
 
-    batch: int | None = option(4, "points that explore, an iteration")
-    beta: float = option(3.0, "standard deviations of pessimism, in the move and in what is looked ahead to")
+    batch: int | None = option(4, "points that explore, an iteration", at_least=1)
+    beta: float = option(
+        3.0, "standard deviations of pessimism, in the move and in what is looked ahead to", at_least=0
+    )
     look_ahead: Literal["one-shot", "finite"] = option(
         "one-shot", "all points of a batch jointly, or one after the other (finite), exactly over some possible moves"
     )
-    samples: int | None = option(None, "imagined outcomes of the one-shot form; none: 16, beyond 25 axes 8")
-    restarts: int = option(5, "climbs of the one-shot form")
+    samples: int | None = option(None, "imagined outcomes of the one-shot form; none: 16, beyond 25 axes 8", at_least=1)
+    restarts: int = option(5, "climbs of the one-shot form", at_least=1)
     local: bool = option(True, "explore within delta of the centre; false for the whole cube, as published")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_not_negative(self, "beta")
-        require_counts(self, "restarts", "samples")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The iteration's next point, or the move that begins the next one."""

@@ -24,9 +24,9 @@ from raybo.acquisition.protocols import Acquisition
 from raybo.errors import MethodError
 from raybo.history import History, State, Tags
 from raybo.methods.apart import least_distance
-from raybo.methods.many_dimensions.iterations import Iteration
+from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration
 from raybo.methods.many_dimensions.runs import RunOptions
-from raybo.methods.options import option, require_counts, require_positive
+from raybo.methods.options import option
 from raybo.solvers import Solution, solve
 from raybo.solvers.box import Box, Within
 from raybo.solvers.from_starts import ascent_from
@@ -39,38 +39,38 @@ RANDOM_STARTS = 5  # near the centre, likewise
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalOptions(RunOptions):
+class LocalOptions(AroundCentre, RunOptions):
     """The options that gibo, mpd, min-ucb and la-min-ucb share."""
 
     batch: int | None = option(
-        None, "points that explore, an iteration; none: one an axis, at most a tenth of the trials"
+        None, "points that explore, an iteration; none: one an axis, at most a tenth of the trials", at_least=1
     )
-    delta: float = option(0.2, "how far from the centre these may lie on each axis, in sides of the cube")
-    window: int | None = option(None, "newest results that the model sees; none: 5 an axis, at least 20")
-    quorum: float = option(1.0, "share of an iteration's trials that must have ended before it moves")
+    delta: float = option(0.2, "how far from the centre these may lie on each axis, in sides of the cube", above=0)
+    window: int | None = option(None, "newest results that the model sees; none: 5 an axis, at least 20", at_least=1)
+    quorum: float = option(
+        1.0, "share of an iteration's trials that must have ended before it moves", above=0, at_most=1
+    )
     kernel: Literal["rbf", "matern52"] = option("rbf", "rbf or matern52; gradients need one as smooth as these")
     noise_variance: float = option(
-        0.01, "of a single value, which is not fitted; standardised values unless switched off"
+        0.01, "of a single value, which is not fitted; standardised values unless switched off", above=0
     )
     lengthscale: float | tuple[float, ...] | None = option(
-        None, "known length-scales, one or one an axis, in sides of the cube; none: fitted once an iteration"
+        None, "known length-scales, one or one an axis, in sides of the cube; none: fitted once an iteration", above=0
     )
-    outputscale: float | None = option(None, "known prior variance of the values; none: fitted once an iteration")
-    lengthscale_low: float = option(0.05, "least length-scale of the fit, in sides of the cube")
-    lengthscale_high: float = option(2.0, "largest length-scale of the fit, in sides of the cube")
+    outputscale: float | None = option(
+        None, "known prior variance of the values; none: fitted once an iteration", above=0
+    )
+    lengthscale_low: float = option(0.05, "least length-scale of the fit, in sides of the cube", above=0)
+    lengthscale_high: float = option(2.0, "largest length-scale of the fit, in sides of the cube", above=0)
     mean: Literal["constant", "zero"] = option("constant", "the prior mean: estimated, or 0")
     standardise: bool = option(True, "whether the window's values are standardised; false where scales are known")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive(self, "delta", "noise_variance", "lengthscale_low")
-        require_counts(self, "batch", "window")
         if self.lengthscale == ():
             raise MethodError("lengthscale must be one number, or one an axis, got none of them")
         if not self.lengthscale_high >= self.lengthscale_low:
             raise MethodError(f"lengthscale_high must not be below lengthscale_low, got {self.lengthscale_high}")
-        if not 0.0 < self.quorum <= 1.0:
-            raise MethodError(f"quorum must lie in (0, 1], got {self.quorum}")
         self._model()  # refuses length-scales and variances that are not positive
 
     def batch_size(self, history: History) -> int:

@@ -27,7 +27,7 @@ from raybo.methods.many_dimensions.local_search import (
     surrogate,
 )
 from raybo.methods.many_dimensions.runs import is_beginning, new_start
-from raybo.methods.options import option, require_counts, require_not_negative
+from raybo.methods.options import option
 from raybo.surrogate import GradientAt
 
 
@@ -38,13 +38,8 @@ class MinUcb(LocalOptions):
     Fan, Wang, Ng, Hu (2024), "Minimizing UCB: a Better Local Search Strategy in Local Bayesian Optimization", NeurIPS.
     """
 
-    beta: float = option(3.0, "standard deviations of pessimism in the move")
-    repeats: int = option(1, "evaluations of the centre in an iteration, b1")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_not_negative(self, "beta")
-        require_counts(self, "repeats")
+    beta: float = option(3.0, "standard deviations of pessimism in the move", at_least=0)
+    repeats: int = option(1, "evaluations of the centre in an iteration, b1", at_least=1)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The iteration's next point, or the move that begins the next one."""

@@ -18,7 +18,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from raybo.acquisition.gradient_information import DirectionCertainty, factor_of_gradient
-from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
 from raybo.methods.many_dimensions.iterations import Iteration, explain
 from raybo.methods.many_dimensions.local_search import (
@@ -30,7 +29,7 @@ from raybo.methods.many_dimensions.local_search import (
     surrogate,
 )
 from raybo.methods.many_dimensions.runs import is_beginning, new_start
-from raybo.methods.options import option, require_positive
+from raybo.methods.options import option
 from raybo.space import Array
 from raybo.surrogate import GP, GradientAt
 from raybo.surrogate.factor import solve
@@ -48,14 +47,8 @@ class Mpd(LocalOptions):
     """
 
     variant: Variant = option("paper", "paper, or released for the published code's behaviour")
-    probability: float = option(0.65, "of ascent, below which the walk ends")
-    stride: float = option(0.01, "length of a step of the walk, in sides of the cube")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.5 < self.probability < 1.0:
-            raise MethodError(f"probability must lie in (0.5, 1), got {self.probability}")
-        require_positive(self, "stride")
+    probability: float = option(0.65, "of ascent, below which the walk ends", above=0.5, below=1)
+    stride: float = option(0.01, "length of a step of the walk, in sides of the cube", above=0)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The iteration's next point, or the end of the walk that begins the next one."""

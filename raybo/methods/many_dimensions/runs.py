@@ -22,7 +22,7 @@ import numpy as np
 from raybo.history import History, Proposal, State, Tags
 from raybo.methods.design import sobol_proposal
 from raybo.methods.many_dimensions.iterations import Iteration
-from raybo.methods.options import option, require_not_negative
+from raybo.methods.options import Options, option
 from raybo.space import Array
 
 Start = Literal["best", "sobol", "centre"]
@@ -31,19 +31,18 @@ SHARE = 4  # of the planned trials, the part that a design takes at most: a four
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class RunOptions(Options):
     """The options of a run's beginning, which gibo, mpd, min-ucb, la-min-ucb and ars share."""
 
     start: Start = option(
         "best", "the first centre: best known result; a Sobol point (sobol); the cube's centre (centre)"
     )
     initial: int | None = option(
-        None, "Sobol points before the first centre; none: 25, at most a quarter of the trials, and 0 unless start=best"
+        None,
+        "Sobol points before the first centre; none: 25, at most a quarter of the trials, and 0 unless start=best",
+        at_least=0,
     )
     restart: bool = option(True, "begin anew elsewhere once an iteration has seen no difference at all")
-
-    def __post_init__(self) -> None:
-        require_not_negative(self, "initial")
 
     def design_size(self, history: History) -> int:
         """How many points a run's design has."""

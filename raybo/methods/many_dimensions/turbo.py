@@ -13,16 +13,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from raybo.errors import MethodError
-from raybo.history import FAILURES, History, Proposal, Record, State, Tags
+from raybo.history import FAILURES, History, Proposal, Record, State, Tags, Trial
 from raybo.methods.design import design_size
-from raybo.methods.options import option, require_counts
+from raybo.methods.options import Options, option
 from raybo.methods.refits import REFIT_SHARE
+from raybo.methods.story import OverTrials, Scale, Series, Story
 from raybo.space import Array, scrambled_sobol
 from raybo.surrogate import GP, Observations, Standardised, fit_map, joint_draws, turbo_model
 
@@ -53,20 +54,19 @@ class Region:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turbo:
+class Turbo(Options):
     """Thompson sampling within a trust region around the best point, which grows with success and shrinks with failure.
 
     Eriksson et al. (2019), "Scalable Global Optimization via Local Bayesian Optimization", NeurIPS (TuRBO-1).
     """
 
-    batch: int = option(1, "results for which the region's counters move once: the paper's batch size")
-    initial: int | None = option(None, "points of a run's design; none: 2 an axis, at most a quarter of the trials")
-    candidates: int | None = option(None, "among which a draw is maximised; none: 100 an axis, at most 2,000")
-
-    def __post_init__(self) -> None:
-        require_counts(self, "batch", "initial", "candidates")
-        if self.candidates is not None and self.candidates > 2_000:
-            raise MethodError(f"candidates must be at most 2000, got {self.candidates}")
+    batch: int = option(1, "results for which the region's counters move once: the paper's batch size", at_least=1)
+    initial: int | None = option(
+        None, "points of a run's design; none: 2 an axis, at most a quarter of the trials", at_least=1
+    )
+    candidates: int | None = option(
+        None, "among which a draw is maximised; none: 100 an axis, at most 2,000", at_least=1, at_most=2_000
+    )
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The next point of the run's design, or the maximiser of a draw within the region."""
@@ -150,6 +150,10 @@ class Turbo:
         draw = joint_draws(gp.believing(history.X_pending), X, rng)[0]
         return np.asarray(X[int(np.argmax(draw))])
 
+    def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
+        """The side of the region over time."""
+        return region_story(trials)
+
     def explain(self, tags: Tags) -> str:
         """The design, or the region's side."""
         if "region" not in tags:
@@ -181,3 +185,22 @@ def perturbed(size: int, d: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     none = np.flatnonzero(~mask.any(axis=1))
     mask[none, rng.integers(d, size=len(none))] = True
     return mask
+
+
+def region_story(trials: Sequence[Trial]) -> Story | None:
+    """The region's side, run by run; None where there was none."""
+    told = [(trial.number, trial.tags["region"]) for trial in trials if isinstance(trial.tags.get("region"), dict)]
+    if not told:
+        return None
+    series = []
+    for run in sorted({tag["run"] for _, tag in told}):
+        own = [(number, tag["length"]) for number, tag in told if tag["run"] == run]
+        numbers, lengths = zip(*own, strict=True)
+        series.append(Series(numbers, lengths, f"run {run}", "stands"))
+    halves = tuple((2.0**k, f"1/{2**-k}" if k < 0 else str(2**k)) for k in range(-8, 2))
+    caption = (
+        "The side of the trust region, in sides of the unit cube: it doubles after successes and halves after "
+        "failures, and a new run begins where it has become too small."
+    )
+    plot = OverTrials(tuple(series), Scale("side of the region", ticks=halves, is_log=True))
+    return Story("region", "The trust region", caption, (plot,), 320)

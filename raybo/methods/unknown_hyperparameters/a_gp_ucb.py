@@ -15,16 +15,24 @@ count as the worst value seen.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.errors import MethodError
-from raybo.history import History, Proposal, Tags
+from raybo.history import History, Proposal, Tags, Trial
 from raybo.methods.fitting import Fitted
 from raybo.methods.options import option
+from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
-from raybo.methods.unknown_hyperparameters.shorter_lengthscales import LARGEST, STEP, candidates, divided, std_at_top
+from raybo.methods.unknown_hyperparameters.shorter_lengthscales import (
+    LARGEST,
+    STEP,
+    candidates,
+    divided,
+    lengthscale_story,
+    std_at_top,
+)
 from raybo.space import Array
 
 GRID = 41  # values of h at a step
@@ -38,12 +46,9 @@ class AGpUcb(unknown.UnknownOptions):
     compared with in Ha et al., arXiv:2306.06844.
     """
 
-    power: float = option(0.9, "of t in the reference for the sum of the regret's bounds, in (0, 1]")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 < self.power <= 1.0:
-            raise MethodError(f"power must lie in (0, 1], got {self.power}")
+    power: float = option(
+        0.9, "of t in the reference for the sum of the regret's bounds, in (0, 1]", above=0, at_most=1
+    )
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design; then the maximiser of the bound, under the fitted or shorter length-scales."""
@@ -72,6 +77,10 @@ class AGpUcb(unknown.UnknownOptions):
         points = candidates(fit, history, rng)
         bounds = [2.0 * self.kappa * std_at_top(divided(fit, each, history), self.kappa, points) for each in grid]
         return float(grid[np.argmin(np.square(wanted - np.array(bounds)))])
+
+    def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
+        """The length-scales, divided as they were."""
+        return lengthscale_story(trials, names)
 
     def explain(self, tags: Tags) -> str:
         """The design; or what is expected, and how far the length-scales have shrunk."""

@@ -17,12 +17,12 @@ import numpy as np
 from raybo.acquisition import LogExpectedImprovement, UpperConfidence
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, State, Tags
-from raybo.methods.apart import taken
-from raybo.methods.design import design_size
+from raybo.methods import design
+from raybo.methods.apart import solve_apart
 from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.hyperparameters import Estimate
-from raybo.methods.options import option, require_counts, require_not_negative
-from raybo.solvers import SolverName, solve
+from raybo.methods.options import Options, option
+from raybo.solvers import SolverName
 from raybo.space import Array
 from raybo.surrogate import Gamma, Model, uhe_model
 
@@ -34,19 +34,29 @@ PRIOR = (1e-3, 10.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnknownOptions:
+class UnknownOptions(Options):
     """The options that all of these methods share."""
 
     solver: SolverName = option("lbfgsb", "how the acquisition is maximised")
-    kappa: float = option(KAPPA, "standard deviations added to the mean")
-    prior: tuple[float, ...] = option(PRIOR, "shape and rate of every hyperparameter's Gamma prior")
-    initial: int | None = option(None, "uniform points at first; none: 3 an axis, at most a quarter of the trials")
+    kappa: float = option(KAPPA, "standard deviations added to the mean", at_least=0)
+    prior: tuple[float, ...] = option(PRIOR, "shape and rate of every hyperparameter's Gamma prior", above=0)
+    initial: int | None = option(
+        None, "uniform points at first; none: 3 an axis, at most a quarter of the trials", at_least=1
+    )
 
     def __post_init__(self) -> None:
-        require_not_negative(self, "kappa")
-        require_counts(self, "initial")
-        if len(self.prior) != 2 or not all(0.0 < value < np.inf for value in self.prior):
+        super().__post_init__()
+        if len(self.prior) != 2:
             raise MethodError(f"prior must be two positive numbers, shape and rate, got {self.prior}")
+
+    def hyperparameters(self, tags: Tags) -> Array | None:  # (s, p)
+        """Those that a proposal was made with: the samples, or the fit, under the length-scales that were used."""
+        if "theta" not in tags:
+            return None
+        thetas = np.array(tags.get("thetas", [tags["theta"]]), dtype=np.float64)
+        if "lengthscale" in tags:
+            thetas[:, :-2] = np.log(tags["lengthscale"])
+        return thetas
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +72,7 @@ class AcquisitionOptions(UnknownOptions):
 
 def points_of_design(history: History, initial: int | None) -> int:
     """n0: 3 an axis unless given, at most a quarter of a short study."""
-    return design_size(history, 3 * history.d, initial)
+    return design.design_size(history, 3 * history.d, initial)
 
 
 def evaluations_after_design(history: History, initial: int | None) -> int:
@@ -74,7 +84,7 @@ def evaluations_after_design(history: History, initial: int | None) -> int:
 
 def is_in_design(history: History, initial: int | None) -> bool:
     """Whether the next trial belongs to the design: fewer than n0 have been asked for, or none has a value yet."""
-    return len(history) < points_of_design(history, initial) or len(history.y) == 0
+    return design.is_in_design(history, 3 * history.d, initial)
 
 
 def design_is_behind(history: History, initial: int | None) -> bool:
@@ -132,10 +142,8 @@ def maximiser(
         worth = fit.average(lambda gp: UpperConfidence(gp, kappa))
     else:
         worth = fit.average(lambda gp: LogExpectedImprovement(gp, fit.incumbent), log=True)
-    points, apart = taken(history)
     more: dict[str, Any] = {"perturbations": 200} if solver == "lbfgsb" else {}
-    near = fit.best[None, :]
-    found = solve(solver, worth, history.cube, rng, size=1_500, near=near, avoid=points, apart=apart, **more)
+    found = solve_apart(solver, worth, history, rng, size=1_500, near=fit.best[None, :], **more)
     return found.x, {"acquisition": acquisition, **fit.prediction(found.x), **fit.tags}
 
 

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Record, State, Tags
+from raybo.history import History, Record, State, Tags, Trial
+from raybo.methods.story import OverTrials, Scale, Series, Story
 from raybo.space import Array
 
 ARMS = 2
@@ -185,3 +186,28 @@ def next_turn(history: History, rng: np.random.Generator, evaluations: int, alwa
     if not rounds:
         tags["range"] = [low, high]
     return Turn(arm == 1, tags)
+
+
+def bandit_story(trials: Sequence[Trial]) -> Story | None:
+    """How likely each arm was, and which one was drawn; None where none was."""
+    drawn = [trial for trial in trials if "log_weights" in trial.tags and "gamma" in trial.tags]
+    if not drawn:
+        return None
+    p = [float(probabilities(np.array(trial.tags["log_weights"]), trial.tags["gamma"])[0]) for trial in drawn]
+    numbers = tuple(trial.number for trial in drawn)
+    series = [
+        Series(numbers, tuple(p), "probability of a random point", "stands", "accent", is_share=True),
+    ]
+    arms = {arm: tuple(trial.number for trial in drawn if trial.tags.get("arm") == arm) for arm in (1, 2)}
+    if arms[1]:
+        series.append(Series(arms[1], (1.06,) * len(arms[1]), "arm 1: a random point", "marks", "muted"))
+    if arms[2]:
+        series.append(Series(arms[2], (-0.06,) * len(arms[2]), "arm 2: the acquisition", "marks", "main"))
+    quarters = tuple((at, None) for at in (0, 0.25, 0.5, 0.75, 1))
+    caption = (
+        "The line is how likely EXP3 was to draw a random point, which falls as the acquisition earns more and rises "
+        "as random points do; marks say "
+        f"which arm was drawn ({len(arms[1])} of {len(drawn)} times the random point)."
+    )
+    plot = OverTrials(tuple(series), Scale("probability", (-0.13, 1.13), quarters))
+    return Story("bandit", "Which way to choose", caption, (plot,), 330)

@@ -7,13 +7,15 @@ In parallel, and where trials fail, as in `uhe`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Proposal, Tags
+from raybo.history import History, Proposal, Tags, Trial
+from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
-from raybo.methods.unknown_hyperparameters.exp3 import next_turn
+from raybo.methods.unknown_hyperparameters.exp3 import bandit_story, next_turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,10 @@ class Exp3Random(unknown.AcquisitionOptions):
         fit = unknown.fit(history, rng, "map", self.prior)  # on the observations
         x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, {**turn.tags, **tags})
+
+    def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
+        """How the arms were drawn."""
+        return bandit_story(trials)
 
     def explain(self, tags: Tags) -> str:
         """The arm, its probability, and what is expected of the point."""

@@ -10,15 +10,18 @@ T is the planned trials without the design, 100 where none are planned.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Proposal, State, Tags
+from raybo.history import History, Proposal, State, Tags, Trial
 from raybo.methods.fitting import Fitted
+from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.exp3 import (
     ARMS,
+    bandit_story,
     design_range,
     learning_rate,
     log_gain,
@@ -55,6 +58,10 @@ class Portfolio(unknown.AcquisitionOptions):
             return Proposal(rng.random(history.d), {**tags, **fit.tags})
         x, more = self.maximiser(fit, history, rng)
         return Proposal(x, {**tags, **more})
+
+    def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
+        """How the arms were drawn."""
+        return bandit_story(trials)
 
     def explain(self, tags: Tags) -> str:
         """The arm, its probability, and what is expected of the point."""

@@ -16,14 +16,16 @@ planned trials without the design, 100 where none are planned. Beyond the plan t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.history import History, Proposal, Tags
+from raybo.history import History, Proposal, Tags, Trial
 from raybo.methods.options import option
+from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
-from raybo.methods.unknown_hyperparameters.exp3 import next_turn
+from raybo.methods.unknown_hyperparameters.exp3 import bandit_story, next_turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,10 @@ class Uhe(unknown.AcquisitionOptions):
         fit = unknown.fit(history, rng, "uhe", self.prior, refit_noise=self.refit_noise_on_real)  # theta_t, eq. (2)
         x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, {**turn.tags, **tags})
+
+    def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
+        """How the arms were drawn."""
+        return bandit_story(trials)
 
     def explain(self, tags: Tags) -> str:
         """The arm, its probability, and what is expected of the point."""

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
 from raybo.methods.options import option
 from raybo.methods.unknown_hyperparameters import common as unknown
@@ -47,12 +46,9 @@ class UheChecked(unknown.AcquisitionOptions):
     Hyperparameter Estimation", arXiv:2306.06844.
     """
 
-    trusted: float = option(0.5, "share of the variance, from 0 to 1, that the usual fit must explain to be trusted")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0.0 <= self.trusted <= 1.0:
-            raise MethodError(f"trusted must lie in [0, 1], got {self.trusted}")
+    trusted: float = option(
+        0.5, "share of the variance, from 0 to 1, that the usual fit must explain to be trusted", at_least=0, at_most=1
+    )
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design; then the maximiser of the bound under the fit that passes the check."""
