@@ -1,11 +1,11 @@
 """Spaces whose choices open parameters of their own: `auto` beside its parts, random search and Optuna's TPE.
 
-Six shapes of space: branches of equal and of very different sizes, one to three levels deep, with numbers, integers and
-categories. A seed draws the score: every branch has a highest value of its own, the best one's is 0.97, at a place of
-its own, around which the score falls like a bell whose width differs from axis to axis. Three shapes were looked at while
-`auto` was made, the other three were not. The methods of one seed search the same score; their best scores after
-`--trials` evaluations are compared in pairs by Wilcoxon's signed-rank test, one-sided: a target is missed where `auto`
-is worse with p < 0.05, over all shapes, or over the fresh ones.
+Six shapes of space: branches of equal and of very different sizes, one to three levels deep, with numbers, integers
+and categories. A seed draws the score: every branch has a highest value of its own, the best one's is 0.97, at a place
+of its own, around which the score falls like a bell whose width differs from axis to axis. Three shapes were looked at
+while `auto` was made, with seeds below 20; the other three were not. The methods of one seed search the same score.
+Their best scores are compared in pairs by Wilcoxon's signed-rank test: the target is missed where `auto` is worse with
+p < 0.05, one-sided.
 """
 
 from __future__ import annotations

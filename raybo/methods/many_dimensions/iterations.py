@@ -58,15 +58,6 @@ class Iteration:
         return len(self.own) >= size and ended >= math.ceil(quorum * size)
 
     @property
-    def is_flat(self) -> bool:
-        """Whether those that have ended, two at least, all failed or all gave one value, but for rounding."""
-        outcomes = [record.y for record in self.own if record.state in COUNTED]
-        values = [y for y in outcomes if y is not None]
-        if len(outcomes) < 2 or 0 < len(values) < len(outcomes):
-            return False
-        return not values or max(values) - min(values) <= ROUNDING * max(map(abs, values))
-
-    @property
     def theta(self) -> list[float] | None:
         """The hyperparameters estimated in it; None where that is still to be done."""
         return next((record.tags["theta"] for record in self.own if "theta" in record.tags), None)
@@ -84,6 +75,15 @@ class Iteration:
         moved = float(np.linalg.norm(centre - self.centre))
         entered = {"iteration": self.number + 1, "role": "centre", "centre": centre.tolist(), "moved": moved}
         return Proposal(centre, {**entered, **tags})
+
+
+def is_flat(trials: Sequence[Record]) -> bool:
+    """Whether those that have ended, two at least, all failed or all gave one value, but for rounding."""
+    outcomes = [record.y for record in trials if record.state in COUNTED]
+    values = [y for y in outcomes if y is not None]
+    if len(outcomes) < 2 or 0 < len(values) < len(outcomes):
+        return False
+    return not values or max(values) - min(values) <= ROUNDING * max(map(abs, values))
 
 
 def is_last(history: History, now: Iteration) -> bool:

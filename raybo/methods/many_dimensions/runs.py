@@ -21,7 +21,7 @@ import numpy as np
 
 from raybo.history import History, Proposal, State, Tags
 from raybo.methods.design import sobol_proposal
-from raybo.methods.many_dimensions.iterations import Iteration
+from raybo.methods.many_dimensions.iterations import Iteration, is_flat
 from raybo.methods.options import Options, option
 from raybo.space import Array
 
@@ -70,7 +70,7 @@ class RunOptions(Options):
 
     def is_stuck(self, history: History, now: Iteration) -> bool:
         """Whether the iteration, which is over, has seen no difference, and a new run is to begin."""
-        return self.restart and history.last_tag("run") is not None and now.is_flat
+        return self.restart and history.last_tag("run") is not None and is_flat(now.own)
 
 
 def is_beginning(history: History) -> bool:
