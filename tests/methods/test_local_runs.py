@@ -119,6 +119,18 @@ def test_failures_that_do_not_differ_are_no_slope_either():
     assert searcher.ask().tags["design"] == 2
 
 
+@pytest.mark.parametrize("method", ["gibo", "mpd", "min-ucb"])
+def test_nothing_but_noise_is_no_slope_either(method):
+    """Every length-scale is fitted as its least, and the next run begins; with a known one there is none to tell by."""
+
+    def noise(x):
+        return float(np.random.default_rng(x.view(np.uint32)).standard_normal())
+
+    assert run(method, 2, 40, noise, initial=6, batch=4).history.last_tag("run") > 1
+    assert run(method, 2, 40, noise, initial=6, **FAST).history.last_tag("run") == 1
+    assert run(method, 2, 40, initial=6, batch=4).history.last_tag("run") == 1
+
+
 def test_turbo_begins_another_run_where_its_design_does_not_differ():
     searcher = run("turbo", 2, 12, lambda x: 7.0, initial=4)
     assert [trial.tags["region"]["run"] for trial in searcher.trials] == [1] * 4 + [2] * 4 + [3] * 4

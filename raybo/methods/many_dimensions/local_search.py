@@ -35,6 +35,7 @@ from raybo.surrogate import GP, Hyperparameter, Model, Observations, Standardise
 
 RAW_POINTS, CLIMBS = 64, 5  # of the search for an exploration point, as published
 CLOSEST = 4  # window points of highest mean, and of highest bound, from which the bound is climbed
+AT_LEAST = 1.01  # of the least length-scale, what counts as that
 RANDOM_STARTS = 5  # near the centre, likewise
 
 
@@ -72,6 +73,15 @@ class LocalOptions(AroundCentre, RunOptions):
         if not self.lengthscale_high >= self.lengthscale_low:
             raise MethodError(f"lengthscale_high must not be below lengthscale_low, got {self.lengthscale_high}")
         self._model()  # refuses length-scales and variances that are not positive
+
+    def is_stuck(self, history: History, now: Iteration) -> bool:
+        """Whether it has seen no difference, or none but noise: every length-scale was fitted as its least."""
+        if super().is_stuck(history, now):
+            return True
+        if not self.restart or history.last_tag("run") is None or now.theta is None or self.lengthscale is not None:
+            return False
+        lengthscales = np.exp(now.theta[: history.d])
+        return bool((lengthscales <= AT_LEAST * self.lengthscale_low).all())
 
     def batch_size(self, history: History) -> int:
         """How many points explore in an iteration."""

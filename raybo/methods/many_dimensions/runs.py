@@ -42,7 +42,7 @@ class RunOptions(Options):
         "Sobol points before the first centre; none: 25, at most a quarter of the trials, and 0 unless start=best",
         at_least=0,
     )
-    restart: bool = option(True, "begin anew elsewhere once an iteration has seen no difference at all")
+    restart: bool = option(True, "begin anew elsewhere once an iteration has seen no difference, or nothing but noise")
 
     def design_size(self, history: History) -> int:
         """How many points a run's design has."""
