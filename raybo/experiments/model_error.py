@@ -62,7 +62,7 @@ def model_errors(study: Study, objective: Objective) -> Array:  # (n,)
         outputs = Standardised.of(y)
         observations = Observations.of(X[known], outputs.apply(y), study.space.cube.categorical)
         next_tags = study.trials[min(i + 1, len(study.trials) - 1)].tags
-        following = method.hyperparameters(next_tags) if isinstance(method, Fits) else None
+        following = method.fitted_hyperparameters(next_tags) if isinstance(method, Fits) else None
         if following is not None:
             thetas, is_fitted_here = following, False
         elif thetas is None or is_fitted_here:

@@ -38,7 +38,7 @@ class Range:
         high = self.below if self.at_most is None else self.at_most
         if low is not None and high is not None:
             ends = "[" if self.above is None else "(", "]" if self.below is None else ")"
-            return f"within {ends[0]}{low:g}, {high:g}{ends[1]}"
+            return f"in {ends[0]}{low:g}, {high:g}{ends[1]}"
         if low is not None:
             return f"above {low:g}" if self.above is not None else f"at least {low:g}"
         if high is not None:
@@ -75,7 +75,8 @@ class Options:
                 if value is None or isinstance(value, (str, bool)) or bounds.holds(value):
                     continue
                 words = ", ".join(_words(typing.get_type_hints(type(self))[field.name]))
-                raise MethodError(f"{field.name} must be {words + ' or ' if words else ''}{bounds}, got {given}")
+                number = "a finite number" if math.isinf(value) else bounds
+                raise MethodError(f"{field.name} must be {words + ' or ' if words else ''}{number}, got {given}")
 
 
 def _words(hint: Any) -> list[str]:

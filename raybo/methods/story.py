@@ -3,9 +3,9 @@
 A method writes tags, and so it alone reads them: what they show over a study's trials is a `Story`, made beside the
 code that wrote them. How a story looks is the report's business; what it says is the method's.
 
-    class TellsStory      story(trials, names)         pictures of the whole study
-    class Recommends      recommendation(tags)         a point that the method would hand over, apart from its trials
-    class Fits            hyperparameters(tags)        those of the model that a proposal was made with
+    TellsStory    story(trials, names)            a picture of the whole study
+    Recommends    recommendation(tags)            a point that the method would hand over, apart from its trials
+    Fits          fitted_hyperparameters(tags)    those of the model that a proposal was made with
 
 A method has any of these functions or none.
 """
@@ -127,7 +127,7 @@ class Recommends(Protocol):
 class Fits(Protocol):
     """A method whose proposals come from `surrogate.uhe_model`."""
 
-    def hyperparameters(self, tags: Tags) -> Array | None:  # (s, p)
+    def fitted_hyperparameters(self, tags: Tags) -> Array | None:  # (s, p)
         """Those of the model that a proposal with these tags was made with, a row for each sample; None without."""
         ...
 

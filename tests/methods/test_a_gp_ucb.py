@@ -115,5 +115,5 @@ def test_it_explains_itself():
 
 @pytest.mark.parametrize("power", [0.0, 1.5])
 def test_wrong_options_are_refused(power):
-    with pytest.raises(MethodError, match=r"power must lie in \(0, 1\]"):
+    with pytest.raises(MethodError, match=r"power must be in \(0, 1\]"):
         methods.make("a-gp-ucb", power=power)

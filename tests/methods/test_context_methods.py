@@ -64,13 +64,13 @@ def test_options_out_of_range_are_refused(name, value):
         with pytest.raises(MethodError, match=f"^{name}: {option} must be above 0, got"):
             methods.make(name, **{option: value})
     if value != 0:
-        with pytest.raises(MethodError, match=f"^{name}: kappa must be a number from 0, got"):
+        with pytest.raises(MethodError, match=f"^{name}: kappa must be at least 0, got"):
             methods.make(name, kappa=value)
 
 
 @pytest.mark.parametrize("radius", [-0.1, 2.1])
 def test_radius_out_of_range_is_refused(radius):
-    with pytest.raises(MethodError, match="radius must lie in"):
+    with pytest.raises(MethodError, match="radius must be in"):
         methods.make("drbo-kde", radius=radius)
 
 

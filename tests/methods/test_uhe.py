@@ -257,9 +257,9 @@ def test_explanations_are_in_words():
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("kappa", -1.0, "kappa must be a number from 0"),
+        ("kappa", -1.0, "kappa must be at least 0"),
         ("prior", "1e-3", "prior must be two positive numbers"),
-        ("prior", "0,10", "prior must be two positive numbers"),
+        ("prior", "0,10", "prior must be above 0"),
         ("initial", 0, "initial must be at least 1"),
         ("acquisition", "pi", "acquisition must be one of ucb, ei"),
     ],

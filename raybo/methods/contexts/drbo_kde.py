@@ -1,7 +1,6 @@
 """drbo-kde: the worst expectation over laws of the context near an estimate of it.
 
-Huang, Song, Xue, Qian (2024), "Stochastic Bayesian Optimization with Unknown Continuous Context Distribution via Kernel
-Density Estimation", AAAI, arXiv:2312.10423, Algorithm 2 and Proposition 2.
+Huang et al. (2024), Algorithm 2 and Proposition 2.
 Departures: the inner problem is solved by sorting, not by a convex solver; the infimum is over all of the declared
 contexts, at points frozen for the round and the atoms themselves, and has its part in the gradient; t in the radius is
 the number of contexts known, or what they are worth where older ones are forgotten. The rest is as in sbo-kde, the
@@ -26,7 +25,7 @@ class DrboKde(OverDensity):
     """The upper confidence bound averaged under the worst law within a total-variation ball around a density estimate.
 
     Huang, Song, Xue, Qian (2024), "Stochastic Bayesian Optimization with Unknown Continuous Context Distribution via
-    Kernel Density Estimation", AAAI.
+    Kernel Density Estimation", AAAI, arXiv:2312.10423.
     """
 
     meaning: ClassVar[str] = "upper confidence bound under the worst law near the contexts' own"

@@ -1,7 +1,6 @@
 """drbo-mmd: the worst expectation over laws of the context within a maximum mean discrepancy of those met.
 
-Kirschner, Bogunovic, Jegelka, Krause (2020), "Distributionally Robust Bayesian Optimization", AISTATS, the data-driven
-variant, with the settings of Huang et al. (2024).
+Kirschner et al. (2020), the data-driven variant, with the settings of Huang et al. (2024).
 Departures: the inner problem is solved by an active-set method, not by a convex solver; the kernel between contexts is
 divided by its outputscale, as the radius wants it; with several contexts the grid is a full one; the cube is searched
 with a coarser grid, and what is found is climbed on with the full one. The rest is as in sbo-kde; the density serves

@@ -1,7 +1,6 @@
 """drbo-mmd-minimax: drbo-mmd with a piecewise-linear approximation of the worst case, on a finer grid.
 
-Tay, Foo, Daisuke, Chen, Low (2022), "Efficient Distributionally Robust Bayesian Optimization with Worst-case
-Sensitivity", ICML, with the settings of Huang et al. (2024).
+Tay et al. (2022), with the settings of Huang et al. (2024).
 Departures: as in drbo-mmd; the approximation is the published one around the contexts' histogram.
 """
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from raybo.acquisition import ContextConfidence
-from raybo.context import Density, Expectation, Joint, declared, expected, fit_joint, with_context
+from raybo.context import Density, Expectation, Joint, cube_of_contexts, expected, fit_joint, with_context
 from raybo.history import History, Proposal, Tags
 from raybo.methods.apart import taken
 from raybo.methods.design import design_size, explain_design, sobol_proposal
@@ -73,7 +73,7 @@ class OverContexts(Options):
 
     def density(self, history: History) -> Density:
         """The estimated law of the contexts; here for those of pending trials, and for what is told of a proposal."""
-        return Density.of(history.contexts, declared(history))
+        return Density.of(history.contexts, cube_of_contexts(history))
 
     def bound(self, known: Learned, most: int) -> ContextConfidence:
         """The acquisition, over at most so many contexts."""
@@ -89,7 +89,7 @@ class OverContexts(Options):
         Raises:
             MethodError: the study declares no context.
         """
-        declared(history)  # a design without a context would be wasted
+        cube_of_contexts(history)  # a design without a context would be wasted
         if len(history) < design_size(history, DESIGN, self.initial) or not _is_informative(history):
             return sobol_proposal(history, rng)
         density = self.density(history)
@@ -135,7 +135,7 @@ class OverDensity(OverContexts):
 
     def density(self, history: History) -> Density:
         """The estimated law of the contexts."""
-        return Density.of(history.contexts, declared(history), half_life=self.half_life, scale=self.bandwidth)
+        return Density.of(history.contexts, cube_of_contexts(history), half_life=self.half_life, scale=self.bandwidth)
 
 
 def _is_informative(history: History) -> bool:

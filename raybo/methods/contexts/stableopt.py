@@ -1,7 +1,7 @@
 """stableopt: the lowest upper confidence bound over a box around the contexts met.
 
-Bogunovic, Scarlett, Jegelka, Cevher (2018), "Adversarially Robust Optimization with Gaussian Processes", NeurIPS, as
-compared by Huang et al. (2024): mean +- one standard deviation of each context, 1024 Sobol points.
+Bogunovic et al. (2018), as compared by Huang et al. (2024): mean +- one standard deviation of each context, 1024 Sobol
+points.
 Departures: the box ends at the contexts' bounds; of categories, it holds those that were met. The rest is as in
 sbo-kde; the density serves only to imagine the contexts of pending trials.
 """

@@ -1,8 +1,7 @@
 """ei: expected improvement over the incumbent, or its probability, maximised through the logarithm.
 
-Kushner (1964) for the probability; Mockus (1978); Jones, Schonlau, Welch (1998), "Efficient global optimization of
-expensive black-box functions"; Ament et al. (2023), "Unexpected Improvements to Expected Improvement for Bayesian
-Optimization", for the logarithm.
+Kushner (1964) for the probability; Mockus (1978); Jones et al. (1998); Ament et al. (2023), "Unexpected Improvements to
+Expected Improvement for Bayesian Optimization", for the logarithm.
 Pending trials are believed at their posterior mean; failed trials count as the worst value seen.
 """
 

@@ -1,6 +1,6 @@
 """sobol: a scrambled low-discrepancy sequence, evenly spread at every length.
 
-Owen (1998), "Scrambling Sobol' and Niederreiter-Xing points"; scipy's generator.
+Owen's scrambling (1998), by scipy's generator.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """gp-ts: Thompson sampling, the maximiser of one function drawn from the posterior.
 
-Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI,
-Algorithm 2 and Theorem 8: f_t has the posterior's mean and kappa_t^2 times its covariance, and is maximised over a
-fresh random grid of c t points. The draw is joint and exact on up to 2,000 points, and beyond made of random features
-corrected by the data, as it is for the climbing solvers.
+Kim et al. (2025), Algorithm 2 and Theorem 8: f_t has the posterior's mean and kappa_t^2 times its covariance, and is
+maximised over a fresh random grid of c t points. The draw is joint and exact on up to 2,000 points, and beyond made of
+random features corrected by the data, as it is for the climbing solvers.
 Departures: kappa is 1, plain Thompson sampling, unless the option says otherwise (the theorem's kappa_t grows, and the
 paper has no experiment with Thompson sampling); the model is the standard one; failed trials count as the worst value
 seen. Pending trials need nothing: draws differ; they are believed all the same, so that many workers keep apart.

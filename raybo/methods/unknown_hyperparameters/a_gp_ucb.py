@@ -1,8 +1,7 @@
 """a-gp-ucb: upper confidence bounds whose length-scales shrink once the regret that they admit grows too slowly.
 
-Berkenkamp, Schoellig, Krause (2019), "No-Regret Bayesian Optimization with Unknown Hyperparameters", JMLR 20:50, as
-Ha et al., arXiv:2306.06844, section 6, compare with it: reference p(t) = t^0.9, the most likely length-scales divided
-by h(t), and a constant kappa, so that the function's norm, which grows with h, does not enter.
+Berkenkamp et al. (2019), as Ha et al., section 6, compare with it: reference p(t) = t^0.9, the most likely
+length-scales divided by h(t), and a constant kappa, so that the function's norm, which grows with h, does not enter.
 
     2 kappa std(x_t)      bounds the regret of step t, in standard deviations of the values
     S_t                   its sum

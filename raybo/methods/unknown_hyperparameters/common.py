@@ -49,7 +49,7 @@ class UnknownOptions(Options):
         if len(self.prior) != 2:
             raise MethodError(f"prior must be two positive numbers, shape and rate, got {self.prior}")
 
-    def hyperparameters(self, tags: Tags) -> Array | None:  # (s, p)
+    def fitted_hyperparameters(self, tags: Tags) -> Array | None:  # (s, p)
         """Those that a proposal was made with: the samples, or the fit, under the length-scales that were used."""
         if "theta" not in tags:
             return None

@@ -1,7 +1,6 @@
 """exp3-random: uhe's bandit without uhe's fit, one half of its ablation.
 
-Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process Hyperparameter Estimation",
-arXiv:2306.06844, section 6 (Random+EXP3): Algorithm 1 with the most likely hyperparameters of the observations.
+Ha et al., section 6 (Random+EXP3): Algorithm 1 with the most likely hyperparameters of the observations.
 In parallel, and where trials fail, as in `uhe`.
 """
 

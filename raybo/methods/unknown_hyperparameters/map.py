@@ -1,8 +1,7 @@
 """map: the GP's most likely hyperparameters, and upper confidence bounds; what most people run.
 
-The baseline of Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process Hyperparameter
-Estimation", arXiv:2306.06844, section 6: every point by the acquisition, hyperparameters by the highest posterior on
-the observations. Which acquisition is not said; the bound is that of its rivals.
+The baseline of Ha et al., section 6: every point by the acquisition, hyperparameters by the highest posterior on the
+observations. Which acquisition is not said; the bound is that of its rivals.
 Pending trials are believed at their posterior mean; failed ones count as the worst value seen.
 """
 

@@ -1,10 +1,9 @@
 """mcmc: upper confidence bounds averaged over hyperparameters drawn by Hamiltonian Monte Carlo.
 
-The baseline of Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process Hyperparameter
-Estimation", arXiv:2306.06844, section 6 and appendix C: at each step 200 draws of burn-in and 10 samples. Leapfrog
-steps (20 of 0.05) and thinning (every tenth) are those of pyMACE, on which that paper's code stands. Ours: a chain
-starts at the most likely hyperparameters, and walls reflect it where the others' fits have their bounds; without them
-it drifts to length-scale 0, where the model is white noise.
+The baseline of Ha et al., section 6 and appendix C: at each step 200 draws of burn-in and 10 samples. Leapfrog steps
+(20 of 0.05) and thinning (every tenth) are those of pyMACE, on which that paper's code stands. Ours: a chain starts at
+the most likely hyperparameters, and walls reflect it where the others' fits have their bounds; without them it drifts
+to length-scale 0, where the model is white noise.
 In parallel the samples are kept until another trial ends; pending trials are believed at their posterior mean; failed
 ones count as the worst value seen. At most 300 observations enter the sampling.
 """

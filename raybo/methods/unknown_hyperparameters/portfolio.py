@@ -1,8 +1,8 @@
 """portfolio: EXP3 over two ways to choose a point, uniformly or by the upper confidence bound.
 
-Hoffman, Brochu, de Freitas (2011), "Portfolio Allocation for Bayesian Optimization", as Ha et al., arXiv:2306.06844,
-section 6, compare with it: one point an iteration, the most likely hyperparameters, and as the reward the posterior
-mean at the point after the fit that includes it, on the scale of the initial design; gamma is that of T rounds.
+Hoffman et al. (2011), as Ha et al., section 6, compare with it: one point an iteration, the most likely
+hyperparameters, and as the reward the posterior mean at the point after the fit that includes it, on the scale of the
+initial design; gamma is that of T rounds.
 In parallel a trial's reward is taken by the first proposal after its end, and stands in that proposal's tags; p is the
 draw's. A failed trial earns 0, a lost or stopped one nothing. Pending points enter the standard deviation only.
 T is the planned trials without the design, 100 where none are planned.

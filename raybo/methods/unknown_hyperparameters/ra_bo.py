@@ -1,7 +1,6 @@
 """ra-bo: uhe's fit without uhe's bandit, the other half of its ablation.
 
-Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process Hyperparameter Estimation",
-arXiv:2306.06844, section 6 (RA-BO): a random point and the acquisition's in turn, the random one first, with the
+Ha et al., section 6 (RA-BO): a random point and the acquisition's in turn, the random one first, with the
 hyperparameters fitted to pseudo-data. In parallel, and where trials fail, as in `uhe`, with every round of arm 1.
 """
 

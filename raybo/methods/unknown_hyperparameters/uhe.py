@@ -1,10 +1,9 @@
 """uhe: a GP whose hyperparameters stay honest, by random points that a bandit doses and a fit to pseudo-data.
 
-Ha, Nguyen, Tran-The, Zhang, Zhang, van den Hengel, "Provably Efficient Bayesian Optimization with Unknown Gaussian
-Process Hyperparameter Estimation", arXiv:2306.06844, Algorithm 1 (UHE-BO). Trials come in rounds of two: at the odd t
-EXP3 draws an arm, the first of which begins with a uniform point; at the even t the round is rewarded with its better
-value on the scale of the initial design. The hyperparameters maximise the posterior on pseudo-data (eq. (2)), which
-the observations lend to 2 n uniform points; predictions use the observations.
+Ha et al., Algorithm 1 (UHE-BO). Trials come in rounds of two: at the odd t EXP3 draws an arm, the first of which begins
+with a uniform point; at the even t the round is rewarded with its better value on the scale of the initial design. The
+hyperparameters maximise the posterior on pseudo-data (eq. (2)), which the observations lend to 2 n uniform points;
+predictions use the observations.
 In parallel a round's second point waits for the first one's result while other workers open further rounds; p is the
 draw's, so the order of results does not matter; pending points enter the standard deviation only, and random ones
 ignore them; a fit is kept until another trial ends. With one worker this is the paper's algorithm. It learns the less
@@ -32,8 +31,8 @@ from raybo.methods.unknown_hyperparameters.exp3 import bandit_story, next_turn
 class Uhe(unknown.AcquisitionOptions):
     """Bayesian optimisation with unknown hyperparameters: random points dosed by EXP3, and a consistent fit.
 
-    Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process Hyperparameter Estimation",
-    arXiv:2306.06844, Algorithm 1 (UHE-BO).
+    Ha, Nguyen, Tran-The, Zhang, Zhang, van den Hengel, "Provably Efficient Bayesian Optimization with Unknown Gaussian
+    Process Hyperparameter Estimation", arXiv:2306.06844, Algorithm 1 (UHE-BO).
     """
 
     refit_noise_on_real: bool = option(False, "fit the noise alone to the observations after the pseudo-data (ours)")

@@ -18,8 +18,7 @@ The rule was chosen after seven others had been tried on these very seeds (0 to 
 the means on h1 were 1.86 (map), 1.45 (uhe) and 1.23 (uhe-checked); elsewhere it was level with map, but for one run
 that ended on Hartmann-3's second peak. `auto`, which tames the values instead, had 1.23 on h1 and does without it.
 
-The pseudo-data are those of Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process
-Hyperparameter Estimation", arXiv:2306.06844, eq. (2); all else is as in `map`.
+The pseudo-data are those of Ha et al., eq. (2); all else is as in `map`.
 Pending trials are believed at their posterior mean; failed ones count as the worst value seen.
 """
 

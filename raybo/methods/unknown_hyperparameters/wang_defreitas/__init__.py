@@ -1,7 +1,6 @@
 """wang-defreitas: expected improvement with length-scales that are cut once the search has become too sure of itself.
 
-Wang, de Freitas (2014), "Theoretical Analysis of Bayesian Optimisation with Unknown Gaussian Process Hyper-Parameters",
-arXiv:1406.7758; and two rivals of it, by the option `variant`:
+Wang and de Freitas (2014), and two rivals of it, by the option `variant`:
 
 bounds       "bounds": Algorithm 1
 slice        "slice": the rival of the paper's example, which samples the length-scales

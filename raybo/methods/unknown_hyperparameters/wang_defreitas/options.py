@@ -55,7 +55,7 @@ class WangDeFreitas(unknown.UnknownOptions):
         super().__post_init__()
         if not self.c1 < self.c2:
             raise MethodError(f"c2 must be a number above c1, got c1={self.c1}, c2={self.c2}")
-        self._within(max(np.size(self.lower), np.size(self.upper)))
+        self.within(max(np.size(self.lower), np.size(self.upper)))
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design; then what the variant proposes."""
@@ -64,13 +64,13 @@ class WangDeFreitas(unknown.UnknownOptions):
         if self.variant == "kappa":
             least = least_std.LeastStd(self.kappa, self.least_std, self.prior, self.solver)
             return least.propose(history, rng)
-        within = self._within(history.d)
+        within = self.within(history.d)
         if self.variant == "slice":
             return slice.propose(within, history, rng)
         cutting = bounds.Cutting(self.t_sigma, self.p, self.c1, self.c2, self.delta, self.nu, self.nu_rule)
         return cutting.propose(within, history, rng)
 
-    def _within(self, d: int) -> WithinBounds:
+    def within(self, d: int) -> WithinBounds:
         """The model, with theta_L and the first theta_U; MethodError where they are not d ranges."""
         lower, upper = self._lengthscales("lower", d), self._lengthscales("upper", d)
         if not (lower <= upper).all():
