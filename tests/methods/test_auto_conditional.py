@@ -7,6 +7,7 @@ import numpy as np
 from raybo import Categorical, Float, Space
 from raybo.history import Event, History, Kind
 from raybo.methods import make
+from raybo.methods.default import auto
 from raybo.searcher import Searcher
 
 CONDITIONAL = {"model": Categorical([{"a": Float(0, 1)}, {"b": Float(0, 1), "c": Float(0, 1)}])}
@@ -37,16 +38,21 @@ def test_other_spaces_have_the_mixture_and_no_mark():
     assert {"ucb", "log-ei"} <= {each.get("acquisition") for each in tags}
 
 
-def test_the_model_sees_values_that_are_only_standardised():
-    """What it expects at a known point is that point's standardised value, as far below the others as that may be."""
-    searcher = studied(CONDITIONAL, 20)
-    history = searcher.history
-    history.apply(Event(Kind.ASKED, 20, {"x": [0.75, 0.5, 0.9, 0.9], "tags": {}}))
-    history.apply(Event(Kind.TOLD, 20, {"value": -50.0}))
-    proposal = make("auto").propose(history, np.random.default_rng(0))
-    best = (history.y.max() - history.y.mean()) / history.y.std()
-    assert proposal.tags["mean"] < best + 0.1  # 0.22 of a standard deviation; tamed values would say more than 1
-    assert best < 0.3
+def test_the_model_sees_values_that_are_only_standardised(monkeypatch):
+    seen = []
+    known = auto.fitted
+
+    def spied(history, *args, outputs, **options):
+        seen.append((type(outputs).__name__, outputs.apply(history.y)))
+        return known(history, *args, outputs=outputs, **options)
+
+    monkeypatch.setattr(auto, "fitted", spied)
+    values = studied(CONDITIONAL, 14).history.y[:-1]
+    name, last = seen[-1]
+    assert name == "Standardised"
+    np.testing.assert_allclose(last, (values - values.mean()) / values.std())
+    studied(PLAIN, 12)
+    assert seen[-1][0] == "Tamed"
 
 
 def test_a_study_that_0_1_began_goes_on_with_the_mixture():
