@@ -28,6 +28,7 @@ METHODS = {
     "MinUCB": "min-ucb",
     "LA-MinUCB": "la-min-ucb",
 }
+AS_PUBLISHED = {"initial": 0, "restart": False}  # no design before the start, and one run
 OURS, COMPARED_MPD = "LA-MinUCB", "MPD as released"
 
 
@@ -88,6 +89,7 @@ def samples(name: str, title: str, dimensions: tuple[int, ...], repeats: int) ->
             )
         )
         shared[problem] = {
+            **AS_PUBLISHED,
             "start": "sobol",
             "lengthscale": tuple(GP_SAMPLES["lengthscales"](d).tolist()),
             "outputscale": 1.0,
@@ -138,6 +140,7 @@ def policies(name: str, title: str, budgets: dict[str, int], repeats: int) -> Ex
             )
         )
         shared[task] = {
+            **AS_PUBLISHED,
             "start": "centre",
             "lengthscale_low": low / SIDE,
             "lengthscale_high": high / SIDE,
