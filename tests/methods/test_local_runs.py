@@ -135,6 +135,10 @@ def test_nothing_but_noise_is_no_slope_either(method):
 def test_turbo_begins_another_run_where_its_design_does_not_differ():
     searcher = run("turbo", 2, 12, lambda x: 7.0, initial=4)
     assert [trial.tags["region"]["run"] for trial in searcher.trials] == [1] * 4 + [2] * 4 + [3] * 4
+    late = Searcher(floats(2), "turbo", "max", 0, initial=4)
+    for trial in [late.ask() for _ in range(4)][:3]:
+        late.tell(trial, 7.0)
+    assert late.ask().tags["region"]["run"] == 1  # the last one may differ
     old = run("turbo", 2, 12, lambda x: 7.0, initial=4, restart=False)
     assert {trial.tags["region"]["run"] for trial in old.trials} == {1}
     assert not any("run" in trial.tags for trial in old.trials)

@@ -23,7 +23,7 @@ from raybo.acquisition import UpperConfidence
 from raybo.acquisition.protocols import Acquisition
 from raybo.errors import MethodError
 from raybo.events import State, Tags
-from raybo.history import History
+from raybo.history import History, Proposal
 from raybo.methods.apart import least_distance
 from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration
 from raybo.methods.many_dimensions.runs import RunOptions
@@ -74,6 +74,11 @@ class LocalOptions(AroundCentre, RunOptions):
         if not self.lengthscale_high >= self.lengthscale_low:
             raise MethodError(f"lengthscale_high must not be below lengthscale_low, got {self.lengthscale_high}")
         self._model()  # refuses length-scales and variances that are not positive
+
+    def begin(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The next point of a run's design, or its first centre; MethodError as of `model`, before any trial."""
+        self.model(history.d)
+        return super().begin(history, rng)
 
     def is_stuck(self, history: History, now: Iteration) -> bool:
         """Whether it has seen no difference, or none but noise: every length-scale was fitted as its least."""

@@ -80,7 +80,7 @@ class Turbo(Options):
         asked = sum("region" in record.tags for record in own)
         if asked >= region.design:
             region = self._counted(region, own, history.d)
-            if region.length < LEAST_LENGTH or self._is_stuck(history, own):
+            if region.length < LEAST_LENGTH or self._is_stuck(history, region, own):
                 region, own, asked = self._fresh(history, rng, region.run + 1), [], 0
         tags: Tags = {"region": dataclasses.asdict(region)}
         if asked == 0 and self.restart and (tag is None or history.last_tag("run") is not None):
@@ -97,9 +97,10 @@ class Turbo(Options):
     def _fresh(self, history: History, rng: np.random.Generator, run: int) -> Region:
         return Region(run, design_size(history, 2 * history.d, self.initial), int(rng.integers(2**31)))
 
-    def _is_stuck(self, history: History, own: list[Record]) -> bool:
-        """Whether nothing has differed in the run; never in a study of raybo 0.1, whose runs have no tag."""
-        return self.restart and history.last_tag("run") is not None and is_flat(own)
+    def _is_stuck(self, history: History, region: Region, own: list[Record]) -> bool:
+        """Whether the design has ended and nothing has differed; never in a study of raybo 0.1, which names no run."""
+        ended = sum(record.has_ended for record in own)
+        return self.restart and history.last_tag("run") is not None and ended >= region.design and is_flat(own)
 
     def _counted(self, region: Region, own: list[Record], d: int) -> Region:
         """The region after the results that have come in since, in batches."""
