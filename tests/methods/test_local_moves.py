@@ -174,9 +174,14 @@ def test_minimising_f_is_maximising_its_negative_and_both_improve(method):
 @pytest.mark.parametrize("method", LOCAL)
 def test_it_climbs_on_eight_axes(method):
     options = {"batch": 4, "samples": 4} if method == "la-min-ucb" else {"batch": 8}
-    searcher = run(method, 8, 55, lambda x: 20.0 * hill(x), start="centre", noise_variance=1e-3, **options)
-    _, visited = centres(searcher)
-    assert hill(visited[-1]) > 0.2 * hill(visited[0])
+    left = []  # of the height, seed by seed: processors round otherwise, and one seed alone is a throw of a coin
+    for seed in range(3):
+        searcher = run(
+            method, 8, 55, lambda x: 20.0 * hill(x), seed=seed, start="centre", noise_variance=1e-3, **options
+        )
+        _, visited = centres(searcher)
+        left.append(hill(visited[-1]) / hill(visited[0]))
+    assert np.mean(left) < 0.3, left
 
 
 # ---- the window, the start, options

@@ -107,7 +107,7 @@ def test_a_picture_shows_the_best_so_far_and_slices_along_what_matters_most(mode
     from matplotlib.figure import Figure
 
     drawn = []
-    monkeypatch.setattr(Figure, "savefig", lambda self, path: drawn.append(self))
+    monkeypatch.setattr(Figure, "savefig", lambda self, path, **_: drawn.append(self))
     study = run("sobol", 30, mode=mode)
     draw(study, tmp_path / "r.png")
     (figure,) = drawn
