@@ -8,7 +8,7 @@ from rich.text import Text
 
 from raybo.errors import TrialError
 from raybo.events import FAILURES, Event, Kind, Trial
-from raybo.report.tables import STYLES, shown
+from raybo.reporting.tables import STYLES, shown
 from raybo.study import Study
 
 TAG_CHARACTERS = 100  # of a tag's value

@@ -11,7 +11,7 @@ from rich.live import Live
 
 from raybo import journal
 from raybo.events import State
-from raybo.report.tables import study_view
+from raybo.reporting.tables import study_view
 from raybo.study import Study, load
 
 LOOK_SECONDS = 1.0  # between looks at the journal
