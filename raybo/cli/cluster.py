@@ -106,7 +106,7 @@ def submit(
 def jobs(address: str) -> None:
     """List the studies that were submitted to a cluster."""
     from raybo.integrations.jobs import Cluster
-    from raybo.reporting.tables import text_table
+    from raybo.reporting.fitted import text_table
 
     def state(job: Job) -> str:
         return job.state.lower() + (f" ({job.exit_code})" if job.exit_code else "")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
+from rich.segment import Segment
 
 from raybo import journal
 from raybo.events import State
-from raybo.reporting.tables import study_view
+from raybo.reporting.tables import best_view, heading, study_view, trials_table
 from raybo.study import Study, load
 
 LOOK_SECONDS = 1.0  # between looks at the journal
@@ -41,7 +43,7 @@ def follow(path: Path, see: Callable[[Study], None], *, pause: Callable[[float],
 
 
 def watch_study(path: Path, console: Console, last: int) -> None:
-    """Show a study until it ends: on a terminal a table that moves, elsewhere a line whenever something has ended."""
+    """Show a study until it ends: a table that fills a terminal's window, elsewhere a line whenever a trial ends."""
     if not console.is_terminal:
         seen = -1
 
@@ -54,7 +56,43 @@ def watch_study(path: Path, console: Console, last: int) -> None:
 
         console.print(study_view(follow(path, tell), last))
         return
-    with Live(console=console, auto_refresh=False, vertical_overflow="crop", transient=True) as live:
-        room = max(1, min(last, console.height - 12))
-        study = follow(path, lambda study: live.update(study_view(study, room), refresh=True))
+    with Live(Window(None, last), console=console, refresh_per_second=2, screen=True) as live:
+        study = follow(path, lambda study: live.update(Window(study, last), refresh=True))
     console.print(study_view(study, last))
+
+
+@dataclass(frozen=True)
+class Window:
+    """A study in a terminal's window, whatever its size is when it is drawn: the heading, the newest trials, the best.
+
+    Attributes:
+        study: which; None before it has been read.
+        last: trials at most.
+    """
+
+    study: Study | None
+    last: int
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """As many of the newest trials as there is room for, a line each; the best is always there."""
+        study, (width, height) = self.study, console.size
+        options = options.update(width=width, height=None)
+        if study is None:
+            return
+
+        def lines(shown: RenderableType, most: int) -> list[list[Segment]]:
+            return console.render_lines(shown, options, pad=False)[:most]
+
+        best = lines(best_view(study, one_line=True), max(2, height - 2)) if study.count(State.FINISHED) else []
+        top = lines(heading(study), max(0, min(3, height - len(best) - 6)))
+        room = height - len(best) - len(top)
+        rows = []
+        for count in range(min(self.last, len(study.trials), room), 0, -1):
+            made = lines(trials_table(study, study.trials[-count:], one_line=True), height)
+            made = [line for line in made if any(segment.text.strip() for segment in line)]
+            if len(made) <= room:
+                rows = made
+                break
+        for i, line in enumerate([*top, *rows, *best]):
+            yield from ([Segment.line()] if i else [])
+            yield from line
