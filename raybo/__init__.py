@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from raybo.events import State, Trial
     from raybo.objectives import Objective, objective, report_context
-    from raybo.report.plots import plots
+    from raybo.reporting.plots import plots
     from raybo.searcher import Searcher
     from raybo.space import Categorical, Float, Integer, Space
     from raybo.study import Study, load
@@ -33,7 +33,7 @@ _HOMES = {  # public names and where they live; loaded when first used, so that 
     **dict.fromkeys(["Objective", "objective", "report_context"], "raybo.objectives"),
     **dict.fromkeys(["State", "Trial"], "raybo.events"),
     "Searcher": "raybo.searcher",
-    "plots": "raybo.report.plots",
+    "plots": "raybo.reporting.plots",
     **dict.fromkeys(["Study", "load"], "raybo.study"),
     "tune": "raybo.engine.driver",
     **dict.fromkeys(

@@ -17,8 +17,8 @@ from raybo.errors import MethodError, RayboError
 from raybo.files import is_stream, write_file
 from raybo.integrations.export import exporter
 from raybo.journal import Journal
-from raybo.report import draw
-from tests.report.studies import failed_study, run
+from raybo.reporting import draw
+from tests.reporting.studies import failed_study, run
 
 FORMS = ("csv", "json", "optuna")
 

@@ -234,8 +234,8 @@ def used(path):
 
     from raybo.integrations.export import exporter
     from raybo.replay import replay
-    from raybo.report.tables import study_view
-    from raybo.report.trial_view import trial_view
+    from raybo.reporting.tables import study_view
+    from raybo.reporting.trial_view import trial_view
 
     study = load(path)
     console = Console(width=140, file=io.StringIO())

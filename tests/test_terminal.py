@@ -12,10 +12,10 @@ import raybo
 from raybo import cli
 from raybo.engine.plan import Status
 from raybo.journal import Journal
-from raybo.report.live import Display
-from raybo.report.safe_console import SafeConsole
+from raybo.reporting.live import Display
+from raybo.reporting.safe_console import SafeConsole
 from raybo.terminal_text import visible
-from tests.report.studies import failed_study
+from tests.reporting.studies import failed_study
 
 OSC = "\x1b]0;owned\x07"
 CLEAR = "\x1b[2J"

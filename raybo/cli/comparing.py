@@ -104,7 +104,7 @@ def _compare(experiment: Experiment, out: Path, root: Path | None, workers: int 
 
     from raybo.experiments import compare as run
     from raybo.experiments import table
-    from raybo.report.tables import text_table
+    from raybo.reporting.fitted import text_table
 
     console = make_console()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def make_console() -> Console:
     """The terminal; where there is none, lines of 140 characters. What would command a terminal is made visible."""
-    from raybo.report.safe_console import SafeConsole
+    from raybo.reporting.safe_console import SafeConsole
 
     console = SafeConsole(highlight=False)
     return console if console.is_terminal else SafeConsole(highlight=False, width=140)
@@ -36,7 +36,7 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     """
     from raybo.errors import TrialError
     from raybo.events import COUNTED, FAILURES, Origin, State
-    from raybo.report.tables import best_view
+    from raybo.reporting.tables import best_view
 
     ended = study.count(*COUNTED)
     if not study.count(State.FINISHED):

@@ -57,7 +57,7 @@ def tune(
     from raybo.engine.driver import tune as run
     from raybo.integrations.export import Recorder
     from raybo.objectives import load_objective
-    from raybo.report.live import Display
+    from raybo.reporting.live import Display
 
     objective = load_objective(target)
     path = storage or default_storage(target)

@@ -19,7 +19,7 @@ from raybo.events import Event, Kind, State
 from raybo.integrations.export import EXPORTS, Recorder, exporter
 from raybo.journal import Journal
 from raybo.study import Study
-from tests.report.studies import run
+from tests.reporting.studies import run
 
 STATES = {State.FINISHED: "COMPLETE", State.FAILED: "FAIL", State.PENDING: "RUNNING"}
 

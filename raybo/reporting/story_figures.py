@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from raybo.methods.story import OverTrials, PathInSpace, Scale, Series, Story, TellsStory
-from raybo.report.axes import axes_of
-from raybo.report.context_figures import density, expected_and_lucky
-from raybo.report.panel import Panel
-from raybo.report.theme import (
+from raybo.reporting.axes import axes_of
+from raybo.reporting.context_figures import density, expected_and_lucky
+from raybo.reporting.panel import Panel
+from raybo.reporting.theme import (
     BLUE,
     GREY,
     LIGHT,

@@ -7,12 +7,12 @@ import math
 import numpy as np
 
 from raybo.events import State
-from raybo.report.axes import Axis, axes_of, places_of
-from raybo.report.emulator import CONDITIONED, Emulator
-from raybo.report.importance import Importance
-from raybo.report.panel import Panel
-from raybo.report.run_figures import value_range
-from raybo.report.theme import BLUE, LIGHT, SCALE, escaped, escaped_all, figure, plotly
+from raybo.reporting.axes import Axis, axes_of, places_of
+from raybo.reporting.emulator import CONDITIONED, Emulator
+from raybo.reporting.importance import Importance
+from raybo.reporting.panel import Panel
+from raybo.reporting.run_figures import value_range
+from raybo.reporting.theme import BLUE, LIGHT, SCALE, escaped, escaped_all, figure, plotly
 from raybo.space import Array
 from raybo.study import Study
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from raybo import methods
 from raybo.events import Event, Kind
 from raybo.journal import Description
-from raybo.report.tables import (
+from raybo.reporting.tables import (
     best_view,
     config_line,
     methods_table,

@@ -14,12 +14,12 @@ import raybo
 from raybo.errors import TrialError
 from raybo.events import Event, Kind
 from raybo.journal import Description, Journal, in_use
-from raybo.report.story_figures import stories
-from raybo.report.summary import best_trials, facts
-from raybo.report.trial_view import trial_view
-from raybo.report.watch import follow, watch_study
+from raybo.reporting.story_figures import stories
+from raybo.reporting.summary import best_trials, facts
+from raybo.reporting.trial_view import trial_view
+from raybo.reporting.watch import follow, watch_study
 from raybo.study import Study
-from tests.report.studies import run
+from tests.reporting.studies import run
 
 
 def text_of(view):
@@ -272,7 +272,7 @@ def test_every_family_of_methods_tells_its_own_story(method, told, options):
 
 def test_the_density_of_each_context_integrates_to_one():
     from raybo.context import Density
-    from raybo.report.context_figures import marginal
+    from raybo.reporting.context_figures import marginal
     from raybo.space import Space
 
     cube = Space({"a": raybo.Float(0, 1), "b": raybo.Float(0, 1), "c": raybo.Categorical(["x", "y"])}).cube

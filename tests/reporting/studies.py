@@ -30,6 +30,13 @@ def score(config, load=0.5):
     return value - 2 * abs(load - config["momentum"])
 
 
+def total(config):
+    """The sum of the numbers in a configuration."""
+    if isinstance(config, dict):
+        return float(sum(total(value) for value in config.values()))
+    return config if isinstance(config, (int, float)) else 0.0
+
+
 def run(method="random", trials=20, *, mode="max", seed=0, context=None, failing=0.1, space=None, **options):
     """A study of `score`, some of whose trials fail; the last one is still pending."""
     space = raybo.Space(SPACE if space is None else space)
@@ -52,7 +59,7 @@ def run(method="random", trials=20, *, mode="max", seed=0, context=None, failing
             return record(Kind.FAILED, number, {**data, **reason}, begun + seconds)
         config = searcher.trials[number].config
         met = {"load": float(np.clip(rng.normal(0.35, 0.15), 0, 1))} if context else None
-        value = score(config, **met) if met else score(config) if "net" in config else float(sum(config.values()))
+        value = score(config, **met) if met else score(config) if "net" in config else total(config)
         told = {"value": value if mode == "max" else -value, "metrics": {"f1": 0.5}, **data}
         if met:
             told |= searcher._read(met, number)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from raybo.errors import TrialError
 from raybo.events import FAILURES, Event, Kind, Trial
-from raybo.report.tables import STYLES, shown
+from raybo.reporting.fitted import named_grid
+from raybo.reporting.tables import STYLES, shown
 from raybo.study import Study
 
 TAG_CHARACTERS = 100  # of a tag's value
@@ -54,10 +54,7 @@ def _heading(study: Study, trial: Trial) -> Text:
 def _section(title: str, rows: list[tuple[str, str]]) -> list[RenderableType]:
     if not rows:
         return []
-    grid = Table.grid(padding=(0, 2))
-    for name, value in rows:
-        grid.add_row(Text(f"  {name}"), Text(value))
-    return [Text(f"\n{title}", style="bold"), grid]
+    return [Text(f"\n{title}", style="bold"), named_grid(rows)]
 
 
 def _told(event: Event) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import cast
 
 from raybo.events import FAILURES, State
-from raybo.report.tables import shown
+from raybo.reporting.tables import shown
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
 

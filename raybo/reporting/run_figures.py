@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from raybo.events import FAILURES, Origin, State, Trial
-from raybo.report.panel import Panel
-from raybo.report.tables import config_line
-from raybo.report.theme import (
+from raybo.reporting.panel import Panel
+from raybo.reporting.tables import config_line
+from raybo.reporting.theme import (
     BLUE,
     GREY,
     ORANGE,
@@ -21,7 +21,7 @@ from raybo.report.theme import (
     mark_size,
     plotly,
 )
-from raybo.report.timeline import Span, busy_share, spans
+from raybo.reporting.timeline import Span, busy_share, spans
 from raybo.space import Array
 from raybo.study import Study
 

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from raybo.engine.plan import Status
-from raybo.report import live
-from raybo.report.live import Display
+from raybo.reporting import live
+from raybo.reporting.live import Display
 
 STATUS = Status(
     metric="accuracy",

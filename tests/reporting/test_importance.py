@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.report.emulator import BAND_SDS, Emulator
-from raybo.report.importance import importance, sobol_design, sobol_indices
+from raybo.reporting.emulator import BAND_SDS, Emulator
+from raybo.reporting.importance import importance, sobol_design, sobol_indices
 from raybo.space import Space
-from tests.report.studies import run
+from tests.reporting.studies import run
 
 A, B = 7.0, 0.1
 CUBE3 = Space({name: raybo.Float(0, 1) for name in "abc"}).cube

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from raybo.report.emulator import Emulator
-from raybo.report.importance import importance
-from raybo.report.model_figures import contours, slices
-from raybo.report.panel import Panel
-from raybo.report.parameter_figures import importance_bars, parallel
-from raybo.report.run_figures import best_so_far, suggestions, timeline
-from raybo.report.story_figures import stories
+from raybo.reporting.emulator import Emulator
+from raybo.reporting.importance import importance
+from raybo.reporting.model_figures import contours, slices
+from raybo.reporting.panel import Panel
+from raybo.reporting.parameter_figures import importance_bars, parallel
+from raybo.reporting.run_figures import best_so_far, suggestions, timeline
+from raybo.reporting.story_figures import stories
 from raybo.study import Study
 
 

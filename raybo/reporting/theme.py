@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from raybo.errors import MissingExtra
 from raybo.events import State
-from raybo.report.axes import Axis
+from raybo.reporting.axes import Axis
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

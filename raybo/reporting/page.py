@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from raybo.files import write_file
-from raybo.report.figures import panels
-from raybo.report.panel import Panel
-from raybo.report.summary import asked_for, best_configuration, best_trials, facts, failures
-from raybo.report.theme import FONT, plotly
+from raybo.reporting.figures import panels
+from raybo.reporting.panel import Panel
+from raybo.reporting.summary import asked_for, best_configuration, best_trials, facts, failures
+from raybo.reporting.theme import FONT, plotly
 from raybo.study import Study
 
 # plotly's lines over all parameters are drawn by WebGL code that it compiles itself, hence unsafe-eval

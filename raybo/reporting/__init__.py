@@ -52,11 +52,11 @@ def draw(study: Study, path: Path | str) -> None:
     """
     path = Path(path)
     if str(path) == STANDARD_OUTPUT or path.suffix.lower() in (".html", ".htm"):
-        from raybo.report.page import write_report
+        from raybo.reporting.page import write_report
 
         write_report(study, path)
     elif path.suffix.lower() in PICTURES:
-        from raybo.report.image import write_image
+        from raybo.reporting.image import write_image
 
         write_image(study, path)
     else:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.report.emulator import Emulator
+from raybo.reporting.emulator import Emulator
 from raybo.space import Array, Cube
 from raybo.surrogate import draw_function
 

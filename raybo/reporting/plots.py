@@ -6,12 +6,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from raybo.errors import TrialError
-from raybo.report import model_figures, parameter_figures, run_figures
-from raybo.report.emulator import LEAST_TRIALS, Emulator
-from raybo.report.importance import Importance, importance
-from raybo.report.panel import Panel
-from raybo.report.story_figures import stories
-from raybo.report.summary import summary
+from raybo.reporting import model_figures, parameter_figures, run_figures
+from raybo.reporting.emulator import LEAST_TRIALS, Emulator
+from raybo.reporting.importance import Importance, importance
+from raybo.reporting.panel import Panel
+from raybo.reporting.story_figures import stories
+from raybo.reporting.summary import summary
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

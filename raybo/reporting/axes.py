@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.events import Trial
-from raybo.report.tables import shown
+from raybo.reporting.tables import shown
 from raybo.space import Array, Categorical, Parameter
 from raybo.study import Study
 

@@ -10,10 +10,10 @@ import numpy as np
 from raybo.context import Density, expected, fit_joint
 from raybo.errors import NumericalError
 from raybo.events import State, Trial
-from raybo.report.axes import Axis
-from raybo.report.panel import Panel
-from raybo.report.run_figures import hover
-from raybo.report.theme import BLUE, ORANGE, PALE, RED, axis_layout, escaped, figure, grid_of, mark_size, plotly
+from raybo.reporting.axes import Axis
+from raybo.reporting.panel import Panel
+from raybo.reporting.run_figures import hover
+from raybo.reporting.theme import BLUE, ORANGE, PALE, RED, axis_layout, escaped, figure, grid_of, mark_size, plotly
 from raybo.space import Array
 from raybo.study import Study
 

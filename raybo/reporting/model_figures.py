@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from raybo.events import FAILURES, State
-from raybo.report.axes import Axis, axes_of, places_of
-from raybo.report.emulator import Emulator
-from raybo.report.panel import Panel
-from raybo.report.run_figures import hover, value_range
-from raybo.report.theme import BLUE, ORANGE, RED, SCALE, axis_layout, escaped, grid_of, mark_size, plotly
+from raybo.reporting.axes import Axis, axes_of, places_of
+from raybo.reporting.emulator import Emulator
+from raybo.reporting.panel import Panel
+from raybo.reporting.run_figures import hover, value_range
+from raybo.reporting.theme import BLUE, ORANGE, RED, SCALE, axis_layout, escaped, grid_of, mark_size, plotly
 from raybo.space import Array
 from raybo.study import Study
 

@@ -11,11 +11,11 @@ import numpy as np
 from raybo.errors import MissingExtra
 from raybo.events import FAILURES, State
 from raybo.files import write_file
-from raybo.report.axes import Axis, axes_of, places_of
-from raybo.report.emulator import Emulator
-from raybo.report.importance import Importance, importance
-from raybo.report.run_figures import value_range
-from raybo.report.theme import BLUE, GREY, LIGHT, ORANGE, RED, SCALE
+from raybo.reporting.axes import Axis, axes_of, places_of
+from raybo.reporting.emulator import Emulator
+from raybo.reporting.importance import Importance, importance
+from raybo.reporting.run_figures import value_range
+from raybo.reporting.theme import BLUE, GREY, LIGHT, ORANGE, RED, SCALE
 from raybo.study import Study
 
 if TYPE_CHECKING:

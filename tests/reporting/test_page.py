@@ -13,14 +13,14 @@ import pytest
 import raybo
 from raybo.errors import MissingExtra, RayboError
 from raybo.events import Event, Kind
-from raybo.report import draw
-from raybo.report.emulator import Emulator
-from raybo.report.figures import panels
-from raybo.report.importance import importance
-from raybo.report.page import page, write_report
-from raybo.report.summary import range_in_words
+from raybo.reporting import draw
+from raybo.reporting.emulator import Emulator
+from raybo.reporting.figures import panels
+from raybo.reporting.importance import importance
+from raybo.reporting.page import page, write_report
+from raybo.reporting.summary import range_in_words
 from raybo.study import Study
-from tests.report.studies import run
+from tests.reporting.studies import run
 
 ALWAYS = ["best-so-far", "importance", "slices", "contours", "parallel", "timeline", "suggestions"]
 
@@ -196,7 +196,7 @@ OVERLAPS = """
 
 def test_times_of_trials_that_met_a_loss_are_those_of_the_journal():
     from raybo.events import State
-    from raybo.report.timeline import busy_share, spans
+    from raybo.reporting.timeline import busy_share, spans
 
     asked = {"x": [0.5], "values": [0.5], "tags": {}}
     times = [f"2026-01-01T00:00:{s:02d}.000+00:00" for s in range(60)]
@@ -223,7 +223,7 @@ def test_times_of_trials_that_met_a_loss_are_those_of_the_journal():
 
 
 def test_trials_at_the_same_time_are_in_different_lanes():
-    from raybo.report.timeline import spans
+    from raybo.reporting.timeline import spans
 
     found = spans(run("random", 30))
     assert {span.lane for span in found if span.host} == {0, 1, 2}
