@@ -72,12 +72,12 @@ PLACES = (Place.CLUSTER, Place.OWN, Place.CLUSTER, Place.DETACHED)
 ON_NODES = (Kind.NODE, Kind.CUT, Kind.CUT_A_WHILE)  # which need several hosts
 LOSE_NODES = (*ON_NODES, Kind.RAYLET, Kind.STOPPED_RAYLET)  # of a cluster
 _STOPPED = (Kind.STOPPED_WORKER, Kind.STOPPED_ACTOR, Kind.STOPPED_DRIVER, Kind.STOPPED_RAYLET)
-_OFTEN = {
+_OFTEN: dict[Kind, float] = {
     Kind.WORKER: 5, Kind.SEGFAULT: 2, Kind.ACTOR: 5, Kind.BOTH: 2,
     Kind.DRIVER_KILL: 1, Kind.DRIVER_TERM: 1, Kind.DRIVER_INT: 1, Kind.DRIVER_HUP: 1,
     Kind.STOPPED_WORKER: 1, Kind.STOPPED_ACTOR: 1, Kind.STOPPED_DRIVER: 1, Kind.STOPPED_RAYLET: 1, Kind.FULL: 1,
 }  # fmt: skip
-_OFTEN_THERE = {
+_OFTEN_THERE: dict[Place, dict[Kind, float]] = {
     Place.OWN: {Kind.RAYLET: 2, Kind.GCS: 2, Kind.SECOND: 1},
     # a cluster whose GCS is killed is built again, which takes long
     Place.CLUSTER: {Kind.NODE: 3, Kind.CUT: 1, Kind.CUT_A_WHILE: 1, Kind.RAYLET: 1, Kind.GCS: 0.3, Kind.SECOND: 1},
