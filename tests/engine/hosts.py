@@ -110,6 +110,11 @@ class Hosts:
         _ip("link", "set", f"{self.prefix}v{index}", "up")
 
     def kill(self, index: int) -> None:
+        """Kill every process of a host at once, and wait for its node."""
+        self.strike(index)
+        self.nodes.pop(index).wait()
+
+    def strike(self, index: int) -> None:
         """Kill every process of a host at once."""
         pids = subprocess.run(
             ["ip", "netns", "pids", f"{self.prefix}n{index}"], capture_output=True, text=True, check=False
@@ -117,7 +122,6 @@ class Hosts:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
-        self.nodes.pop(index).wait()
 
     def processes(self) -> list[str]:
         """The command lines of everything that runs on the hosts."""

@@ -15,12 +15,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.engine import hosts
+from tests.faults import disk
 from tests.faults.checks import Wrong
 from tests.faults.cluster import Cluster
 from tests.faults.harness import Report, look_for_processes, run
-from tests.faults.plan import ON_NODES, Kind, Place, studies
+from tests.faults.plan import Kind, Place, kinds_at, studies
 from tests.faults.running import HERE
 
+NO_DISK = "no file system can be mounted here (it needs root): no disk is filled"
 NO_HOSTS = "network namespaces are not possible here (they need root and `ip`): no nodes are killed or cut off"
 
 
@@ -28,24 +30,29 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the study of the plan to begin with")
     parser.add_argument("--no-hosts", action="store_true", help="do without a cluster of several hosts")
     parser.add_argument("--source", type=Path, default=HERE, help="the clone whose raybo is killed; default: this one")
     asked = parser.parse_args()
     for how in (signal.SIGINT, signal.SIGTERM):  # also in the background, where a shell has them ignored
         signal.signal(how, signal.default_int_handler)
-    possible = hosts.are_possible() and not asked.no_hosts
-    if not possible:
+    hosts_there = hosts.are_possible() and not asked.no_hosts
+    fills = disk.is_possible()
+    if not hosts_there:
         print(NO_HOSTS)
+    if not fills:
+        print(NO_DISK)
     begun, reports, done = time.monotonic(), [], 0
     print(f"{'study':>5s}  {'where':31s}  {'method':11s}  {'kills':>5s}  {'s':>4s}  complaints")
     with ExitStack() as stack:
-        cluster = stack.enter_context(Cluster()) if possible else None
-        for planned in studies(asked.seed, hosts=possible):
+        small = stack.enter_context(disk.Disk()) if fills else None  # before the hosts, which see what is mounted then
+        cluster = stack.enter_context(Cluster()) if hosts_there else None
+        for planned in studies(asked.seed, hosts=hosts_there, disk=fills, first=asked.first):
             if done >= asked.kills:
                 break
             planned = replace(planned, kills=planned.kills[: asked.kills - done])
             directory = Path(tempfile.mkdtemp(prefix="rb-faults-", dir="/tmp"))
-            report = run(planned, directory, cluster, asked.source.absolute())
+            report = run(planned, directory, cluster, small, asked.source.absolute())
             reports.append(report)
             done += report.kills.total()
             print(_line(report), flush=True)
@@ -54,11 +61,14 @@ def main() -> int:
             else:
                 shutil.rmtree(directory)
         joined = None if cluster is None else cluster.joined
+        built = 0 if cluster is None else cluster.built
     for report in reports:
         if report.later is not None and (left := look_for_processes(report.later)):
             report.complaints += left
             print("".join(f"study {report.planned.number}: {each}\n" for each in left))
-    print(table(reports, joined, time.monotonic() - begun))
+    places = Place if hosts_there else [Place.OWN]
+    possible = {kind for place in places for kind in kinds_at(place, disk=fills)}
+    print(table(reports, possible, joined, built, time.monotonic() - begun))
     return 1 if any(report.complaints for report in reports) else 0
 
 
@@ -70,27 +80,32 @@ def _line(report: Report) -> str:
     )
 
 
-def table(reports: list[Report], joined: int | None, seconds: float) -> str:
+def table(reports: list[Report], possible: set[Kind], joined: int | None, built: int, seconds: float) -> str:
     kills = sum((report.kills for report in reports), Counter[Kind]())
     wrong = Counter(complaint.wrong for report in reports for complaint in report.complaints)
     places = Counter(report.planned.place for report in reports)
     methods = Counter(report.planned.method for report in reports)
     retried = sum((report.retried for report in reports), Counter[str]())
+    again = sum((report.again for report in reports), Counter[str]())
     rows = [
         f"{kills.total()} kills in {len(reports)} studies, {seconds / 60:.1f} minutes",
         *_rows("where", {place: places[place] for place in Place}, "studies"),
         *_rows("method", dict(methods.most_common()), "studies"),
-        *_rows("killed", {k: "not possible here" if joined is None and k in ON_NODES else kills[k] for k in Kind}),
+        *_rows("killed", {kind: kills[kind] if kind in possible else "not possible here" for kind in Kind}),
         *_rows("", {"nodes that joined": "not possible here" if joined is None else joined}),
+        *(_rows("", {"clusters built again": built}) if built else []),
+        *_rows("commands given again because", dict(again.most_common())),
         *_rows("trials run again because", dict(retried.most_common())),
         *_rows("complaints", {each: wrong[each] for each in Wrong}),
     ]
-    rows.append("\nfrom the kill of the study actor to the next trial begun")
-    for where, places_there in [*((str(place), {place}) for place in Place), ("anywhere", set(Place))]:
-        times = [time for report in reports if report.planned.place in places_there for time in report.recoveries]
-        if times:
-            median, longest = statistics.median(times), max(times)
-            rows.append(f"  {where:34s} {median:.1f} s median, {longest:.1f} s longest, of {len(times)}")
+    rows.append("\nfrom the kill to the next trial begun")
+    for kind in (Kind.ACTOR, Kind.RAYLET, Kind.GCS):
+        for place in Place:
+            here = [report for report in reports if report.planned.place is place]
+            times = [seconds for report in here for what, seconds in report.recoveries if what is kind]
+            if times:
+                median, longest, name = statistics.median(times), max(times), f"{kind}, {place}"
+                rows.append(f"  {name:45s} {median:.1f} s median, {longest:.1f} s longest, of {len(times)}")
     return "\n" + "\n".join(rows)
 
 

@@ -30,6 +30,8 @@ class Wrong(str, Enum):
     BEST = "the best is not the best"
     HUNG = "hung"
     LEFT = "processes left"
+    UNSAID = "ended without a line that says why"
+    WRITERS = "two writers"
     UNFINISHED = "ended otherwise than planned"
 
     def __str__(self) -> str:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from threading import Timer
 
 from tests.engine.hosts import Hosts
@@ -21,22 +26,22 @@ class Cluster:
     Attributes:
         up: the nodes that a kill may meet.
         joined: how many nodes have joined in the place of lost ones.
+        built: how often it was built again, as its head was lost.
     """
 
     def __init__(self) -> None:
         self.hosts = Hosts(head_cpus=1)
         self.up: list[int] = []
         self.cut: list[int] = []
-        self.joined = 0
+        self.joined = self.built = 0
+        self.is_lost = False  # its head
         self.builder = ThreadPoolExecutor(1)  # a node takes seconds to start; studies go on meanwhile
         self.joining: list[Future[None]] = []
         self.mending: list[Timer] = []
 
     def __enter__(self) -> Cluster:
-        self.hosts.__enter__()
         try:
-            for _ in range(NODES):
-                self._add()
+            self._build()
         except BaseException:
             self.__exit__()
             raise
@@ -48,21 +53,58 @@ class Cluster:
         self.builder.shutdown(cancel_futures=True)
         self.hosts.__exit__()
 
+    def _build(self) -> None:
+        self.hosts.__enter__()
+        for _ in range(NODES):
+            self._add()
+
     def lose(self, kill: Kill) -> bool:
-        """Kill a node or cut it off, and let another join; whether there was one to lose."""
+        """Kill a node, cut it off, or have its raylet die or pause, and let another join; whether there was one."""
         if not self.up:
             return False
         index = self.up.pop(int(kill.which * len(self.up)))
         if kill.kind is Kind.NODE:
             self.hosts.kill(index)
         else:
-            self.hosts.cut(index)
+            self._spoil(index, kill)
             self.cut.append(index)
-        if kill.kind is Kind.CUT_A_WHILE:
-            self.mending.append(Timer(kill.seconds, self.hosts.mend, [index]))
-            self.mending[-1].start()
         self.joining.append(self.builder.submit(self._join))
         return True
+
+    def _spoil(self, index: int, kill: Kill) -> None:
+        if kill.kind is Kind.RAYLET:
+            self._signal(index, "raylet", signal.SIGKILL)
+        elif kill.kind is Kind.STOPPED_RAYLET:
+            self._signal(index, "raylet", signal.SIGSTOP)
+            self._later(kill.seconds, self._signal, index, "raylet", signal.SIGCONT)
+        else:
+            self.hosts.cut(index)
+            if kill.kind is Kind.CUT_A_WHILE:
+                self._later(kill.seconds, self.hosts.mend, index)
+
+    def _later(self, seconds: float, what: Callable[..., None], *arguments: object) -> None:
+        self.mending.append(Timer(seconds, what, arguments))
+        self.mending[-1].start()
+
+    def lose_head(self) -> None:
+        """Kill the GCS: nothing of Ray can be mended that has lost it."""
+        self._signal(0, "gcs_server", signal.SIGKILL)
+
+    def build_again(self) -> None:
+        """Another cluster at the same address, in the place of one that has lost its head."""
+        self.is_lost = True  # nobody need try again to join
+        for index in list(self.hosts.nodes):
+            self.hosts.strike(index)
+        while self.mending:
+            self.mending.pop().cancel()
+        while self.joining:
+            with contextlib.suppress(RuntimeError):
+                self.joining.pop().result()
+        self.hosts.__exit__()
+        self.up, self.cut, self.is_lost = [], [], False
+        self.hosts = Hosts(head_cpus=1)
+        self._build()
+        self.built += 1
 
     def settle(self) -> None:
         """Kill what was cut off, whether it has come back or not."""
@@ -88,6 +130,13 @@ class Cluster:
         )
         return [int(pid) for pid in listed.stdout.split()]
 
+    def _signal(self, index: int, name: str, how: signal.Signals) -> None:
+        """Send a signal to a process of a host, by the name of its program, if it is there yet."""
+        for pid in self._pids(index):
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip() == name:
+                    os.kill(pid, how)
+
     def _join(self) -> None:
         self._add()
         self.joined += 1
@@ -98,6 +147,6 @@ class Cluster:
                 self.up.append(self.hosts.add(cpus=1))
                 return
             except RuntimeError:
-                if attempt == ATTEMPTS - 1:
+                if attempt == ATTEMPTS - 1 or self.is_lost:
                     raise
                 time.sleep(1.0)

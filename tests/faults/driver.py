@@ -15,7 +15,7 @@ import raybo
 from raybo import journal, methods
 from raybo.engine.follow import attach
 from raybo.engine.plan import Status
-from raybo.errors import RayError
+from raybo.errors import RayboError, RayError
 from tests.faults.job import job, job_in_context
 
 STUCK_SECONDS = 60.0
@@ -65,4 +65,7 @@ def _write(announced: TextIO, said: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    try:
+        main(json.loads(sys.argv[1]))
+    except RayboError as error:  # as `raybo` does
+        sys.exit(f"Error: {' '.join(str(error).split())}")

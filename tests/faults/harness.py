@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import raybo
+from raybo.engine.driver import RAYS
 from tests.faults import checks
 from tests.faults.checks import Complaint, Wrong
 from tests.faults.cluster import Cluster
-from tests.faults.plan import ON_NODES, Kill, Kind, Place, PlannedStudy
+from tests.faults.disk import Disk
+from tests.faults.plan import LOSE_NODES, Kill, Kind, Place, PlannedStudy
 from tests.faults.running import HERE, Running
+from tests.faults.strikes import DISK, HUNG_SECONDS, STRIKES, in_a_line
 
 POLL_SECONDS = 0.1
-HUNG_SECONDS = 180.0  # without an event: Ray on a machine that is loaded ten times over needs up to 60 to start
+LATE_SECONDS = 60.0  # after the disk has room again, in which a detached study that had none may still be met
+LOADED = r"no local Ray could be started|the local Ray died while it was started"  # by a machine that is too busy
+LOADED_TOO_MUCH = "no local Ray could be started"
+GIVEN_AGAIN = 3  # a study's command, for that
 
 
 @dataclass
@@ -27,8 +31,10 @@ class Report:
     Attributes:
         kills: how many of each kind.
         complaints: what did not hold; empty where all did.
-        recoveries: seconds from each kill of the study actor to the next trial begun.
+        recoveries: what was killed of the study actor, the raylet and the GCS, and seconds from then to the next
+            trial begun.
         retried: trials that ran again, and why.
+        again: commands that had ended with a line that says why, and were given again, by that reason.
         seconds: what it took, checks included.
         later: the study, where its processes are still to be looked for: the next one may run meanwhile.
     """
@@ -36,21 +42,30 @@ class Report:
     planned: PlannedStudy
     kills: Counter[Kind] = field(default_factory=Counter)
     complaints: list[Complaint] = field(default_factory=list)
-    recoveries: list[float] = field(default_factory=list)
+    recoveries: list[tuple[Kind, float]] = field(default_factory=list)
     retried: Counter[str] = field(default_factory=Counter)
+    again: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     later: Running | None = None
 
 
-def run(planned: PlannedStudy, directory: Path, cluster: Cluster | None = None, source: Path = HERE) -> Report:
+def run(
+    planned: PlannedStudy,
+    directory: Path,
+    cluster: Cluster | None = None,
+    disk: Disk | None = None,
+    source: Path = HERE,
+) -> Report:
     """Run a study to its end under its kills, and check it.
 
     Args:
         cluster: where it runs, unless it has a Ray of its own.
+        disk: where its journal is, if it is to be full for a while.
         source: the clone whose raybo is killed; the checks are always this one's.
     """
     report, begun = Report(planned), time.monotonic()
-    running = Running(planned, directory, None if planned.place is Place.OWN else cluster, source)
+    filled = disk if any(kill.kind is Kind.FULL for kill in planned.kills) else None
+    running = Running(planned, directory, None if planned.place is Place.OWN else cluster, filled, source)
     try:
         _kill_until_done(running, report)
         running.look()
@@ -60,6 +75,7 @@ def run(planned: PlannedStudy, directory: Path, cluster: Cluster | None = None, 
             report.complaints += _checked(running)
     finally:
         running.end()
+        running.clear_disk(keep=bool(report.complaints))
     if running.cluster is not None:
         report.complaints += look_for_processes(running)
     else:
@@ -77,7 +93,7 @@ def _kill_until_done(running: Running, report: Report) -> None:
     ahead = list(reversed(running.planned.kills))
     seen, since = 0, time.monotonic()  # the last event, and when it came
     struck_after, strike_at = 0, None  # the event after which the last kill came; when the next is due
-    while (code := running.driver.poll()) is None:
+    while (code := running.driver.poll()) is None or _is_given_again(running, report):
         now = time.monotonic()
         time.sleep(max(0.0, min(POLL_SECONDS, (strike_at or now + POLL_SECONDS) - now)))
         events, now = running.look(), time.monotonic()
@@ -95,18 +111,36 @@ def _kill_until_done(running: Running, report: Report) -> None:
         if now >= strike_at and (happened := STRIKES[ahead[-1].kind](running, ahead[-1])) is not False:
             report.kills[ahead.pop().kind] += 1
             struck_after, strike_at, since = events, None, time.monotonic()
-            if happened is None:
-                report.complaints.append(Complaint(Wrong.HUNG, f"the command did not end in {HUNG_SECONDS:g} s"))
+            if happened is not True:
+                report.complaints.append(happened)
                 return
     if code != 0:
         last = running.errors.read_text(encoding="utf-8", errors="replace").strip()[-500:]
         report.complaints.append(Complaint(Wrong.UNFINISHED, f"the command ended with {code}: {last}"))
 
 
+def _is_given_again(running: Running, report: Report) -> bool:
+    """Whether the command has ended as it should where a user would give it again, and has been given again."""
+    if running.driver.returncode == 0:
+        return False
+    if running.rays_lost >= RAYS and not in_a_line(running, "has died"):
+        why = f"{RAYS} local Rays had died"
+    elif time.monotonic() < running.freed + LATE_SECONDS and not in_a_line(running, DISK):
+        why = "the disk had been full"
+    elif report.again[LOADED_TOO_MUCH] < GIVEN_AGAIN and not in_a_line(running, LOADED):
+        why = LOADED_TOO_MUCH
+    else:
+        return False
+    report.again[why] += 1
+    running.forget_actor()
+    running.type()
+    return True
+
+
 def _put_off_nodes(running: Running, ahead: list[Kill]) -> None:
     """Take another kill first where no node is there to be lost: the next takes long to join."""
     if running.cluster is not None and not running.cluster.up:
-        other = next((kill for kill in reversed(ahead) if kill.kind not in ON_NODES), None)
+        other = next((kill for kill in reversed(ahead) if kill.kind not in LOSE_NODES), None)
         if other is not None:
             ahead.remove(other)
             ahead.append(other)
@@ -130,36 +164,3 @@ def look_for_processes(running: Running) -> list[Complaint]:
         time.sleep(0.5)
     running.kill_left()
     return [Complaint(Wrong.LEFT, line) for line in left]
-
-
-def _on_worker(how: signal.Signals) -> Callable[[Running, Kill], bool | None]:
-    return lambda running, kill: running.kill_worker(kill.which, how)
-
-
-def _on_driver(how: signal.Signals) -> Callable[[Running, Kill], bool | None]:
-    return lambda running, _: running.kill_driver(how, HUNG_SECONDS)
-
-
-def _on_both(running: Running, kill: Kill) -> bool:
-    return running.kill_worker(kill.which, signal.SIGKILL) and running.kill_actor()
-
-
-def _on_node(running: Running, kill: Kill) -> bool:
-    assert running.cluster is not None
-    return running.cluster.lose(kill)
-
-
-# each says whether it met somebody; None where what should have ended did not
-STRIKES: dict[Kind, Callable[[Running, Kill], bool | None]] = {
-    Kind.WORKER: _on_worker(signal.SIGKILL),
-    Kind.SEGFAULT: _on_worker(signal.SIGSEGV),
-    Kind.ACTOR: lambda running, _: running.kill_actor(),
-    Kind.BOTH: _on_both,
-    Kind.DRIVER_KILL: _on_driver(signal.SIGKILL),
-    Kind.DRIVER_TERM: _on_driver(signal.SIGTERM),
-    Kind.DRIVER_INT: _on_driver(signal.SIGINT),
-    Kind.DRIVER_HUP: _on_driver(signal.SIGHUP),
-    Kind.NODE: _on_node,
-    Kind.CUT: _on_node,
-    Kind.CUT_A_WHILE: _on_node,
-}

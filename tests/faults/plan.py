@@ -26,6 +26,8 @@ KILLS_A_STUDY = 16
 TRIALS = 30  # without any kill
 TRIALS_A_KILL = 4  # more for each
 CUT_SECONDS = (1.0, 12.0)  # shorter and longer than what a cluster of the tests takes for a dead node
+# longer than a Ray of the tests waits for a node, shorter than a command waits for the writer of one that was killed
+STOPPED_SECONDS = (8.0, 14.0)
 
 
 class Place(str, Enum):
@@ -53,18 +55,34 @@ class Kind(str, Enum):
     NODE = "node, killed"
     CUT = "node, cut off"
     CUT_A_WHILE = "node, cut off for a while"
+    RAYLET = "raylet"
+    GCS = "GCS"
+    STOPPED_WORKER = "worker, stopped for a while"
+    STOPPED_ACTOR = "study actor, stopped for a while"
+    STOPPED_DRIVER = "command, stopped for a while"
+    STOPPED_RAYLET = "raylet, stopped for a while"
+    FULL = "disk, full for a while"
+    SECOND = "second command on the journal"
 
     def __str__(self) -> str:
         return self.value
 
 
 PLACES = (Place.CLUSTER, Place.OWN, Place.CLUSTER, Place.DETACHED)
-_OFTEN = {
+ON_NODES = (Kind.NODE, Kind.CUT, Kind.CUT_A_WHILE)  # which need several hosts
+LOSE_NODES = (*ON_NODES, Kind.RAYLET, Kind.STOPPED_RAYLET)  # of a cluster
+_STOPPED = (Kind.STOPPED_WORKER, Kind.STOPPED_ACTOR, Kind.STOPPED_DRIVER, Kind.STOPPED_RAYLET)
+_OFTEN: dict[Kind, float] = {
     Kind.WORKER: 5, Kind.SEGFAULT: 2, Kind.ACTOR: 5, Kind.BOTH: 2,
     Kind.DRIVER_KILL: 1, Kind.DRIVER_TERM: 1, Kind.DRIVER_INT: 1, Kind.DRIVER_HUP: 1,
+    Kind.STOPPED_WORKER: 1, Kind.STOPPED_ACTOR: 1, Kind.STOPPED_DRIVER: 1, Kind.STOPPED_RAYLET: 1, Kind.FULL: 1,
 }  # fmt: skip
-_OFTEN_ON_HOSTS = {**_OFTEN, Kind.NODE: 3, Kind.CUT: 1, Kind.CUT_A_WHILE: 1}
-ON_NODES = (Kind.NODE, Kind.CUT, Kind.CUT_A_WHILE)
+_OFTEN_THERE: dict[Place, dict[Kind, float]] = {
+    Place.OWN: {Kind.RAYLET: 2, Kind.GCS: 2, Kind.SECOND: 1},
+    # a cluster whose GCS is killed is built again, which takes long
+    Place.CLUSTER: {Kind.NODE: 3, Kind.CUT: 1, Kind.CUT_A_WHILE: 1, Kind.RAYLET: 1, Kind.GCS: 0.3, Kind.SECOND: 1},
+    Place.DETACHED: {Kind.NODE: 3, Kind.CUT: 1, Kind.CUT_A_WHILE: 1, Kind.RAYLET: 1, Kind.GCS: 0.3},
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +93,7 @@ class Kill:
         events: how many are committed between the kill before it and this one; 0 strikes what is just recovering.
         delay: seconds that pass then.
         which: of those it may meet, from 0 to below 1.
-        seconds: how long a host is cut off for a while.
+        seconds: how long a host is cut off, or a process stopped, for a while.
     """
 
     kind: Kind
@@ -105,16 +123,30 @@ class PlannedStudy:
     kills: tuple[Kill, ...]
 
 
-def studies(seed: int, *, hosts: bool, kills: int = KILLS_A_STUDY) -> Iterator[PlannedStudy]:
+def kinds_at(place: Place, *, disk: bool) -> dict[Kind, float]:
+    """What may be done to a study there, and how often compared with each other.
+
+    Args:
+        disk: whether there is a small disk to be filled.
+    """
+    often = {**_OFTEN, **_OFTEN_THERE[place]}
+    return {kind: weight for kind, weight in often.items() if disk or kind is not Kind.FULL}
+
+
+def studies(
+    seed: int, *, hosts: bool, disk: bool, first: int = 0, kills: int = KILLS_A_STUDY
+) -> Iterator[PlannedStudy]:
     """The studies of a seed, without end: each with so many kills. The same seed gives the same ones.
 
     Args:
         hosts: whether there may be several hosts; without them every study has a Ray of its own.
+        disk: whether there is a small disk to be filled.
+        first: number of the study to begin with.
     """
-    for number in count():
+    for number in count(first):
         rng = random.Random(f"{seed}-{number}")
         place = PLACES[number % len(PLACES)] if hosts else Place.OWN
-        often = _OFTEN if place is Place.OWN else _OFTEN_ON_HOSTS
+        often = kinds_at(place, disk=disk)
         yield PlannedStudy(
             number=number,
             place=place,
@@ -127,6 +159,7 @@ def studies(seed: int, *, hosts: bool, kills: int = KILLS_A_STUDY) -> Iterator[P
         )
 
 
-def _kill(rng: random.Random, often: dict[Kind, int]) -> Kill:
+def _kill(rng: random.Random, often: dict[Kind, float]) -> Kill:
     (kind,) = rng.choices(list(often), list(often.values()))
-    return Kill(kind, rng.choice([0, 1, 2, 3, 5, 8]), rng.uniform(0, 0.4), rng.random(), rng.uniform(*CUT_SECONDS))
+    seconds = STOPPED_SECONDS if kind in _STOPPED else CUT_SECONDS
+    return Kill(kind, rng.choice([0, 1, 2, 3, 5, 8]), rng.uniform(0, 0.4), rng.random(), rng.uniform(*seconds))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import signal
@@ -13,17 +14,25 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from raybo import journal
 from raybo.errors import JournalError
 from raybo.events import Event
 from tests.faults.cluster import Cluster
-from tests.faults.plan import Place, PlannedStudy
+from tests.faults.disk import Disk
+from tests.faults.plan import Kind, Place, PlannedStudy
 
 RETRIES = 6  # a trial whose worker is killed more often is lost, which is an outcome like any other
 MARK = "RAYBO_FAULTS"  # environment variable by which the processes of a study with a Ray of its own are known
 HERE = Path(__file__).parents[2]
+# the same as on the hosts: a raylet that does not answer is counted as dead in seconds rather than in a minute
+SOON = {
+    "RAY_health_check_period_ms": "500",
+    "RAY_health_check_timeout_ms": "1000",
+    "RAY_health_check_failure_threshold": "4",
+}
 
 
 class Running:
@@ -33,30 +42,55 @@ class Running:
         events: what its journal held when it was last looked at.
         lines: what its trials had written then.
         shrunk: what the journal once held and held no longer, in words; empty while it only grew.
-        recoveries: seconds from each kill of the study actor to the next trial begun.
+        recoveries: what was killed of the study actor, the raylet and the GCS, and seconds from then to the next
+            trial begun.
+        rays_lost: how many local Rays have died under the command that runs now.
+        ray_lost: when the last of them died, by the monotonic clock.
+        freed: when the disk was given room again, by the monotonic clock.
     """
 
     def __init__(
-        self, planned: PlannedStudy, directory: Path, cluster: Cluster | None = None, source: Path = HERE
+        self,
+        planned: PlannedStudy,
+        directory: Path,
+        cluster: Cluster | None = None,
+        disk: Disk | None = None,
+        source: Path = HERE,
     ) -> None:
-        self.planned, self.cluster, self.source = planned, cluster, source
-        self.journal = directory / f"study{planned.number}.db"  # its stem is the name of a detached study
+        self.planned, self.cluster, self.disk, self.source = planned, cluster, disk, source
+        self.directory = directory
+        # its stem is the name of a detached study
+        self.journal = (directory if disk is None else disk.directory) / f"study{planned.number}.db"
         self.log, self.announced, self.errors = directory / "log", directory / "announced", directory / "errors"
         self.events: list[Event] = []
         self.lines: list[dict[str, Any]] = []
         self.shrunk: list[str] = []
-        self.recoveries: list[float] = []
+        self.recoveries: list[tuple[Kind, float]] = []
+        self.rays_lost = 0
+        self.ray_lost = self.freed = -math.inf
         self._read_to = 0
         self._read_at: list[tuple[int, int]] = []
-        self._actor_killed: tuple[float, set[int]] | None = None  # when, and which workers there had been
+        self._killed: tuple[Kind, float, set[int]] | None = None  # what, when, and which workers there had been
+        self._stopped: list[tuple[Timer, int]] = []  # processes that go on when it is time
         self.ended = 0.0  # when, by the monotonic clock
         self._mark = uuid.uuid4().hex
-        self.driver = self._start()
+        self.type()
 
-    def _start(self) -> subprocess.Popen[Any]:
+    def type(self) -> None:
+        """Give the command, for the first time or again."""
+        self._said_before = self.errors.stat().st_size if self.errors.exists() else 0
+        self.rays_lost = 0
+        self.driver = self.start(self.announced, self.errors)
+
+    def start(self, announced: Path, errors: Path) -> subprocess.Popen[Any]:
+        """Start the command, and return its process.
+
+        Args:
+            announced, errors: where it writes what it is told, and what goes to standard error.
+        """
         planned = self.planned
         settings: dict[str, Any] = {
-            "storage": str(self.journal), "announced": str(self.announced), "trials": planned.trials,
+            "storage": str(self.journal), "announced": str(announced), "trials": planned.trials,
             "method": planned.method, "seed": planned.seed, "workers": planned.workers, "retries": RETRIES,
             "detach": planned.place is Place.DETACHED,
             "settings": {"log": str(self.log), "seconds": planned.trial_seconds},
@@ -64,11 +98,11 @@ class Running:
         if self.cluster is not None:
             settings["address"] = self.cluster.hosts.address
         command = [sys.executable, "-m", "tests.faults.driver", json.dumps(settings)]
-        with self.errors.open("ab") as errors:
-            said: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": errors, "preexec_fn": _as_in_a_terminal}
+        with errors.open("ab") as file:
+            said: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": file, "preexec_fn": _as_in_a_terminal}
             if self.cluster is not None:
                 return self.cluster.hosts.run(*command, cwd=self.source, **said)
-            environment = {**os.environ, MARK: self._mark, "OPENBLAS_NUM_THREADS": "1"}
+            environment = {**os.environ, **SOON, MARK: self._mark, "OPENBLAS_NUM_THREADS": "1"}
             return subprocess.Popen(command, env=environment, cwd=self.source, start_new_session=True, **said)
 
     def look(self) -> int:
@@ -103,49 +137,79 @@ class Running:
     def _take(self, lines: list[dict[str, Any]]) -> None:
         self.lines += lines
         for line in lines:
-            if self._actor_killed is not None and line["what"] == "begin":
-                at, before = self._actor_killed
+            if self._killed is not None and line["what"] == "begin":
+                kind, at, before = self._killed
                 if line["at"] > at and line["pid"] not in before:
-                    self.recoveries.append(line["at"] - at)
-                    self._actor_killed = None
+                    self.recoveries.append((kind, line["at"] - at))
+                    self._killed = None
 
     # ---- whom a kill may meet
 
-    def kill_worker(self, which: float, how: signal.Signals) -> bool:
-        """Kill a process that runs a trial, if there is one within reach."""
+    def worker(self, which: float) -> int | None:
+        """A process that runs a trial, if there is one within reach."""
         open_: dict[int, bool] = {}
         for line in self.lines:
             open_[line["pid"]] = line["what"] == "begin"
         beyond = set() if self.cluster is None else self.cluster.out_of_reach()
         pids = [pid for pid, is_open in open_.items() if is_open and pid not in beyond and _lives(pid)]
-        return bool(pids) and _kill(pids[int(which * len(pids))], how)
+        return pids[int(which * len(pids))] if pids else None
 
-    def kill_actor(self) -> bool:
-        """Kill the process that writes the journal, if it is there yet."""
+    def actor(self) -> int | None:
+        """The process that writes the journal, if it is there yet."""
         with contextlib.suppress(OSError, ValueError):
-            held = json.loads(Path(f"{self.journal}-lock").read_text(encoding="utf-8"))
-            if Path(f"/proc/{held['process']}/cmdline").read_bytes().startswith(b"ray::") and _lives(held["process"]):
-                at = time.time()
-                if _kill(held["process"], signal.SIGKILL):
-                    self._actor_killed = at, {line["pid"] for line in self.lines}
-                    return True
-        return False
+            pid = json.loads(Path(f"{self.journal}-lock").read_text(encoding="utf-8"))["process"]
+            if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::") and _lives(pid):
+                return int(pid)
+        return None
 
-    def kill_driver(self, how: signal.Signals, patience: float) -> bool | None:
-        """Kill the command and give it again; whether it was killed, None where it did not end."""
-        if self.driver.poll() is not None:
+    def of_own_ray(self, name: str) -> int | None:
+        """A process of the study's own Ray, by the name of its program: the command is its parent."""
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                before, _, after = path.read_text(encoding="utf-8").rpartition(")")
+                state, parent = after.split()[:2]
+                if before.endswith(f"({name}") and int(parent) == self.driver.pid and state != "Z":
+                    return int(path.parent.name)
+        return None
+
+    def kill(self, pid: int | None, how: signal.Signals, kind: Kind | None = None) -> bool:
+        """Send a signal to a process; whether it was there.
+
+        Args:
+            kind: what it is, where the time until trials run again is of interest.
+        """
+        at = time.time()
+        if pid is None or not _kill(pid, how):
             return False
-        os.killpg(self.driver.pid, how) if how is signal.SIGHUP else self.driver.send_signal(how)
+        if kind is not None:
+            self._killed = kind, at, {line["pid"] for line in self.lines}
+        return True
+
+    def stop(self, pid: int | None, seconds: float) -> bool:
+        """Stop a process, and let it go on so many seconds later; whether it was there."""
+        if pid is None or any(timer.is_alive() for timer, _ in self._stopped) or not _kill(pid, signal.SIGSTOP):
+            return False
+        self._stopped.append((Timer(seconds, _kill, (pid, signal.SIGCONT)), pid))
+        self._stopped[-1][0].start()
+        return True
+
+    # ---- the command
+
+    def wait(self, patience: float) -> int | None:
+        """Wait for the end of the command; its exit status, None where it goes on for longer than that."""
         try:
-            code = self.driver.wait(timeout=patience)
+            return self.driver.wait(timeout=patience)
         except subprocess.TimeoutExpired:
             return None
-        if code == 0:
-            return False  # it had come to its end
+
+    def said(self) -> str:
+        """What the command has written to standard error since it was given."""
+        return self.errors.read_bytes()[self._said_before :].decode(errors="replace").strip()
+
+    def forget_actor(self) -> None:
+        """The study actor that was killed need not come back: the command has ended, too."""
         if self.planned.place is not Place.DETACHED:
-            self._actor_killed = None
-        self.driver = self._start()
-        return True
+            self._killed = None
 
     # ---- the end
 
@@ -162,15 +226,26 @@ class Running:
 
     def keep_logs(self) -> None:
         """Keep what Ray has logged, of a study that hangs."""
-        root = Path(self.cluster.hosts.directory, "ray") if self.cluster else next(self._own_ray(), Path("none"))
-        for logs in root.glob("session_*/logs"):
-            shutil.copytree(logs, self.journal.with_name(logs.parent.name), dirs_exist_ok=True, symlinks=True)
+        for root in [Path(self.cluster.hosts.directory, "ray")] if self.cluster else self._own_rays():
+            for logs in root.glob("session_*/logs"):
+                shutil.copytree(logs, self.directory / logs.parent.name, dirs_exist_ok=True, symlinks=True)
 
-    def _own_ray(self) -> Iterator[Path]:
-        return Path("/tmp").glob(f"raybo-{self.driver.pid}-*")
+    def _own_rays(self) -> Iterator[Path]:
+        return Path("/tmp").glob(f"raybo-{self.driver.pid}-*/ray")
+
+    def clear_disk(self, *, keep: bool) -> None:
+        """Take the journal from the disk that other studies fill, and keep a copy beside what else there is of it."""
+        for path in self.disk.directory.glob(f"{self.journal.stem}*") if self.disk is not None else ():
+            if keep:
+                shutil.copy(path, self.directory)
+            path.unlink()
 
     def end(self) -> None:
-        """Kill the command if it still runs."""
+        """Kill the command if it still runs, and let go on what was stopped."""
+        for timer, pid in self._stopped:
+            if timer.is_alive():
+                timer.cancel()
+                _kill(pid, signal.SIGCONT)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.driver.pid, signal.SIGKILL)
         self.driver.wait()

@@ -18,11 +18,16 @@ from raybo.study import Study
 from tests.faults import checks
 from tests.faults.checks import Wrong
 from tests.faults.plan import ON_NODES, Place, studies
+from tests.faults.plan import Kind as Kill
+from tests.faults.running import SOON
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 TRIALS = 4
 NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 SECOND = timedelta(seconds=1)
+RAY_SECONDS = int(SOON["RAY_health_check_failure_threshold"]) * sum(
+    int(SOON[f"RAY_health_check_{name}_ms"]) / 1_000 for name in ("period", "timeout")
+)
 
 
 @dataclass(frozen=True)
@@ -191,14 +196,21 @@ def test_a_line_in_whose_middle_the_command_was_killed_is_passed_over(tmp_path: 
 
 
 def test_the_same_seed_plans_the_same_kills() -> None:
-    plan = list(islice(studies(1, hosts=True), 12))
-    assert plan == list(islice(studies(1, hosts=True), 12))
-    assert plan != list(islice(studies(2, hosts=True), 12))
+    plan = list(islice(studies(1, hosts=True, disk=True), 24))
+    assert plan == list(islice(studies(1, hosts=True, disk=True), 24))
+    assert plan[5:] == list(islice(studies(1, hosts=True, disk=True, first=5), 19))
+    assert plan != list(islice(studies(2, hosts=True, disk=True), 24))
     assert {study.place for study in plan} == set(Place)
-    assert {kill.kind for study in plan for kill in study.kills} >= set(ON_NODES)
+    assert {kill.kind for study in plan for kill in study.kills} == set(Kill)
 
 
-def test_without_hosts_no_node_is_to_be_killed() -> None:
-    plan = list(islice(studies(1, hosts=False), 12))
+def test_nothing_is_planned_that_is_not_possible() -> None:
+    plan = list(islice(studies(1, hosts=False, disk=False), 24))
     assert {study.place for study in plan} == {Place.OWN}
-    assert not {kill.kind for study in plan for kill in study.kills} & set(ON_NODES)
+    assert not {kill.kind for study in plan for kill in study.kills} & {*ON_NODES, Kill.FULL}
+
+
+def test_what_is_stopped_is_stopped_for_longer_than_ray_waits() -> None:
+    stopped = {Kill.STOPPED_WORKER, Kill.STOPPED_ACTOR, Kill.STOPPED_DRIVER, Kill.STOPPED_RAYLET}
+    kills = [kill for study in islice(studies(1, hosts=True, disk=True), 24) for kill in study.kills]
+    assert all(kill.seconds > RAY_SECONDS for kill in kills if kill.kind in stopped)
