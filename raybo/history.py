@@ -122,6 +122,7 @@ class Trial:
         reason: why it failed or was stopped; empty otherwise.
         seconds: how long it ran; None where unknown.
         suggest_seconds: how long the proposal took.
+        suggest_processor_seconds: how much of a processor it took; None in a journal of 0.1.
         details: what else is known of its end: other metrics, host, traceback.
     """
 
@@ -135,6 +136,7 @@ class Trial:
     reason: str = ""
     seconds: float | None = None
     suggest_seconds: float = 0.0
+    suggest_processor_seconds: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -347,6 +349,7 @@ def advance(trials: list[Trial], event: Event, space: Space, context: Space | No
             context=known,
             tags=dict(data["tags"]),
             suggest_seconds=float(data.get("suggest_seconds", 0.0)),
+            suggest_processor_seconds=data.get("suggest_processor_seconds"),
         )
         trials.append(trial)
     elif event.kind is Kind.RETRIED:

@@ -162,20 +162,21 @@ class Searcher:
         number = len(history)
         if met := self._read(context, number):
             history = history.wanting(np.array(met["c"]))
-        started = time.perf_counter()
+        started, processor = time.perf_counter(), time.thread_time()
         with limit_threads(1):
             try:
                 proposal = self.method.propose(history, self._stream(number, Stream.PROPOSAL))
             except NumericalError as error:  # the study goes on, and the tags say why this point
                 rng = self._stream(number, Stream.FALLBACK)
                 proposal = Proposal(rng.random(history.d), tags={"fallback": str(error)})
-        return self._asked(history, proposal, time.perf_counter() - started, met)
+        spent = time.perf_counter() - started, time.thread_time() - processor
+        return self._asked(history, proposal, spent, met)
 
     def known(self, config: Mapping[str, Any]) -> Event:
         """The event of asking for a configuration that the user names."""
         accepted = self.space.accept(config)
         proposal = Proposal(self.space.encode([accepted])[0], tags={"origin": Origin.ADDED})
-        event = self._asked(self.history, proposal, 0.0, {})
+        event = self._asked(self.history, proposal, (0.0, 0.0), {})
         return replace(event, data={**event.data, "values": self.space.pack(accepted)})
 
     def apply(self, event: Event) -> Event:
@@ -186,14 +187,15 @@ class Searcher:
         advance(self.trials, event, self.space, self.context)
         return event
 
-    def _asked(self, history: History, proposal: Proposal, seconds: float, met: Mapping[str, Any]) -> Event:
+    def _asked(self, history: History, proposal: Proposal, spent: tuple[float, float], met: Mapping[str, Any]) -> Event:
         x = self.space.snap(proposal.x[None, :])
         data = {
             "x": x[0].tolist(),
             "values": self.space.pack(self.space.decode(x)[0]),
             "tags": json.loads(json.dumps(proposal.tags)),  # what a journal would give back, from the first moment
             "seen": history.last_event,
-            "suggest_seconds": round(seconds, 6),
+            "suggest_seconds": round(spent[0], 6),
+            "suggest_processor_seconds": round(spent[1], 6),
             **met,
         }
         return Event(Kind.ASKED, len(history), data)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--optimum", type=float, metavar="V", help="The best possible value, where it is known: adds regret.")
 @click.option("--workers", type=int, metavar="K", help="Runs at a time.  [default: as many as there is room for]")
 @click.option("--address", metavar="auto|HOST:PORT", help="A running Ray cluster to join.")
+@click.option("--here", is_flag=True, help="One run after another in this process, without Ray.")
 @click.option("--out", type=Path, metavar="DIR", help="Where results go.  [default: compare-FILE, here]")
 def compare(
     target: str,
@@ -38,6 +39,7 @@ def compare(
     optimum: float | None,
     workers: int | None,
     address: str | None,
+    here: bool,
     out: Path | None,
 ) -> None:
     """Compare methods on an objective of yours: curves, a table, and a verdict on each pair.
@@ -59,7 +61,7 @@ def compare(
         curve="best_value" if optimum is None else "simple_regret",
         first_seed=seed,
     )
-    _compare(experiment, out or Path(f"compare-{problem.name}"), None, workers, address)
+    _compare(experiment, out or Path(f"compare-{problem.name}"), None, workers, address, here)
 
 
 @click.command()
@@ -67,8 +69,11 @@ def compare(
 @click.option("--repeats", type=int, metavar="R", help="Runs of each method.  [default: the experiment's]")
 @click.option("--workers", type=int, metavar="K", help="Runs at a time.  [default: as many as there is room for]")
 @click.option("--address", metavar="auto|HOST:PORT", help="A running Ray cluster to join.")
+@click.option("--here", is_flag=True, help="One run after another in this process, without Ray.")
 @click.option("--out", type=Path, default=Path("reproduction"), show_default=True, metavar="DIR", help="Where to.")
-def reproduce(names: tuple[str, ...], repeats: int | None, workers: int | None, address: str | None, out: Path) -> None:
+def reproduce(
+    names: tuple[str, ...], repeats: int | None, workers: int | None, address: str | None, here: bool, out: Path
+) -> None:
     """Reproduce figures and tables of the papers, in a clone; without a NAME, list them.
 
     A NAME may end in * to mean all that begin so. Results go to DIR/NAME, and the same command continues there.
@@ -96,10 +101,12 @@ def reproduce(names: tuple[str, ...], repeats: int | None, workers: int | None, 
                 continue
             if repeats is not None:
                 experiment = replace(experiment, repeats=repeats)
-            _compare(experiment, out / name, root, workers, address)
+            _compare(experiment, out / name, root, workers, address, here)
 
 
-def _compare(experiment: Experiment, out: Path, root: Path | None, workers: int | None, address: str | None) -> None:
+def _compare(
+    experiment: Experiment, out: Path, root: Path | None, workers: int | None, address: str | None, here: bool
+) -> None:
     from rich.progress import Progress
 
     from raybo.experiments import compare as run
@@ -116,7 +123,9 @@ def _compare(experiment: Experiment, out: Path, root: Path | None, workers: int 
                 click.echo(f"{done}/{total} runs: {finished.problem.name}, {finished.entry.name}, seed {finished.seed}")
 
         try:
-            studies, verdicts = run(experiment, out, root=root, workers=workers, address=address, watch=watch)
+            studies, verdicts = run(
+                experiment, out, root=root, workers=workers, address=address, watch=watch, here=here
+            )
         except KeyboardInterrupt:
             click.echo(f"Stopped. The runs so far are in {out}; the same command continues.", err=True)
             raise

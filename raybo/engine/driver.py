@@ -87,7 +87,7 @@ def tune(
     space, context = bound.space, bound.context
     with tempfile.TemporaryDirectory(prefix=f"raybo-{os.getpid()}-") as scratch:
         path = Path(scratch, "study.db") if storage is None else Path(storage).absolute()
-        description = _describe(bound, space, context, method, seed, options, path)
+        description = describe(bound, space, context, method, seed, options, path)
         known = [] if known_from is None else warm_start.known_from(known_from, description, space)
         known += warm_start.known_of(enqueue, space)
         # what is wrong with the journal is better said before Ray is started
@@ -139,7 +139,7 @@ def _check(
             raise MethodError(f"{name} must be above 0, got {limit!r}")
 
 
-def _describe(
+def describe(
     objective: Objective,
     space: Space,
     context: Space | None,

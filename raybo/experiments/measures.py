@@ -81,7 +81,8 @@ def curve(kind: Curve, study: Study, problem: Problem, best_possible: float) -> 
 def measure(kind: Measure, study: Study, problem: Problem, best_possible: float) -> float:
     """One number of a run.
 
-    `seconds` is the time of all its suggestions, which is what methods differ in; trials are not counted.
+    `processor_seconds` is what all its suggestions took of a processor, which a busy machine does not change; trials
+    are not counted. NaN where a journal of 0.1 does not hold it.
     """
     if kind == "final_value":
         return float(curve("best_value", study, problem, best_possible)[-1])
@@ -106,7 +107,8 @@ def measure(kind: Measure, study: Study, problem: Problem, best_possible: float)
         if kind == "mean_held_out":
             return float(best.mean())
         return float(best[max(0, round(EARLY_SHARE * len(best)) - 1)] if kind == "early_held_out" else best[-1])
-    return float(sum(trial.suggest_seconds for trial in study.trials))
+    spent = [trial.suggest_processor_seconds for trial in study.trials]
+    return math.nan if None in spent else float(sum(seconds or 0.0 for seconds in spent))
 
 
 def _mode(problem: Problem, studies: Mapping[Run, Study]) -> str:

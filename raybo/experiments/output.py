@@ -22,7 +22,7 @@ MEASURES: dict[Measure, str] = {
     "final_value": "final value",
     "final_regret": "simple regret",
     "cumulative_regret": "cumulative regret",
-    "seconds": "suggestions, s",
+    "processor_seconds": "suggestions, processor s",
 }
 FOUND_MEASURES: dict[Measure, str] = {"missed": "missed the optimum"}
 MODEL_MEASURES: dict[Measure, str] = {"final_model_error": "squared error of the model"}
@@ -32,7 +32,7 @@ HELD_OUT_MEASURES: dict[Measure, str] = {
     "mean_held_out": "best, mean of the run",
     "best_held_out": "best",
     "final_held_out": "last",
-    "seconds": "suggestions, s",
+    "processor_seconds": "suggestions, processor s",
 }
 AXIS: dict[Curve, str] = {
     "best_value": "best value so far",
@@ -70,7 +70,7 @@ def table(experiment: Experiment, studies: Mapping[Run, Study]) -> tuple[list[st
         for entry in experiment.entries:
             found = _measured(experiment, studies, problem, entry.name)
             cells = [_share(found[kind]) if kind == "missed" else _with_quartiles(found[kind]) for kind in kinds]
-            rows.append([problem.name, entry.name, str(len(found["seconds"])), *cells])
+            rows.append([problem.name, entry.name, str(len(found["processor_seconds"])), *cells])
     return heading, rows
 
 

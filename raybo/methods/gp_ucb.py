@@ -5,8 +5,9 @@ Algorithm 1 with the random grid of section 4. The paper's beta_t multiplies the
 experiments' is sqrt(log(t + 1)); with kappa=theory it is Theorem 3's or 7's, for the information gain of the points
 visited in place of the largest that any could have.
 Departures: the model is Matern-5/2 with a length-scale an axis on standardised values (`preset="paper"` restores the
-published one); pending trials are believed at their posterior mean; failed trials count as the worst value seen; the
-initial design is cut to a quarter of a short study.
+published one, `preset="contexts"` takes that of Huang et al. (2024), for comparisons with their methods); pending
+trials are believed at their posterior mean; failed trials count as the worst value seen; the initial design is cut to a
+quarter of a short study.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Literal
 import numpy as np
 
 from raybo.acquisition import UpperConfidence
+from raybo.context import context_model
 from raybo.history import History, Proposal, Tags
 from raybo.methods.shared.apart import taken
 from raybo.methods.shared.design import sobol_proposal
@@ -40,7 +42,10 @@ class GpUcb(RandomGridOptions):
         "practical", "standard deviations added to the mean: sqrt(log(t + 1)), the theorem's, or a number"
     )
     diagnostics: int = option(0, "measure the solver's inexactness every so many suggestions; 0 never (it is costly)")
-    preset: Literal["standard", "paper"] = option("standard", "the model and the solvers' settings")
+    preset: Literal["standard", "paper", "contexts"] = option(
+        "standard",
+        "the model, and with paper the solvers' settings; contexts: the model that sbo-kde has, over x alone",
+    )
     lengthscale_start: float = option(1.0, "of the paper's model, in sides of the cube")
     prior_mean: float = option(0.0, "of the paper's model, in the values that are maximised")
 
@@ -66,7 +71,7 @@ class GpUcb(RandomGridOptions):
             bound,
             history.cube,
             rng,
-            preset=self.preset,
+            preset="paper" if self.preset == "paper" else "standard",
             size=self.size(t) if on_grid else None,
             near=fit.best[None, :],
             avoid=points,
@@ -82,7 +87,8 @@ class GpUcb(RandomGridOptions):
         if self.preset == "paper":
             model, outputs = random_grid_model(self.lengthscale_start), Standardised(self.prior_mean, 1.0)
             return fitted(history, model, rng, outputs=outputs, estimate=self.hyperparameters)
-        return fitted(history, standard_model(self.kernel), rng, estimate=self.hyperparameters)
+        model = context_model() if self.preset == "contexts" else standard_model(self.kernel)
+        return fitted(history, model, rng, estimate=self.hyperparameters)
 
     def explain(self, tags: Tags) -> str:
         """The design, or the bound's two parts in standard deviations of the values."""

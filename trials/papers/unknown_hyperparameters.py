@@ -79,7 +79,7 @@ def above(better: Entry, worse: Entry, problems: Sequence[Problem], source: str)
 def cheaper(better: Entry, worse: Entry, factor: float, source: str) -> Claim:
     """That the one's suggestions take at most so many times as long as the other's."""
     words = f"{better.name} takes at most {factor:g} times as long as {worse.name}"
-    return Claim(words, "seconds", better.name, worse.name, factor=factor, source=source)
+    return Claim(words, "processor_seconds", better.name, worse.name, factor=factor, source=source)
 
 
 def nearer(better: Entry, worse: Entry, source: str) -> Claim:
