@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +16,7 @@ from raybo.cli.console import make_console
 from raybo.errors import MethodError
 
 if TYPE_CHECKING:
-    from raybo.experiments import Experiment
+    from raybo.experiments import Experiment, Figure
     from raybo.experiments.run import Run
 
 
@@ -66,46 +69,76 @@ def compare(
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME ...]")
+@click.option("--all", "everything", is_flag=True, help="All of them, the cheapest first.")
+@click.option("--hours", type=float, metavar="H", help="Stop after H hours; 0 writes results of the runs there are.")
 @click.option("--repeats", type=int, metavar="R", help="Runs of each method.  [default: the experiment's]")
 @click.option("--workers", type=int, metavar="K", help="Runs at a time.  [default: as many as there is room for]")
 @click.option("--address", metavar="auto|HOST:PORT", help="A running Ray cluster to join.")
 @click.option("--here", is_flag=True, help="One run after another in this process, without Ray.")
 @click.option("--out", type=Path, default=Path("reproduction"), show_default=True, metavar="DIR", help="Where to.")
 def reproduce(
-    names: tuple[str, ...], repeats: int | None, workers: int | None, address: str | None, here: bool, out: Path
+    names: tuple[str, ...],
+    everything: bool,
+    hours: float | None,
+    repeats: int | None,
+    workers: int | None,
+    address: str | None,
+    here: bool,
+    out: Path,
 ) -> None:
     """Reproduce figures and tables of the papers, in a clone; without a NAME, list them.
 
-    A NAME may end in * to mean all that begin so. Results go to DIR/NAME, and the same command continues there.
+    A NAME may end in * to mean all that begin so. Results go to DIR/NAME. The same command goes on where it stood, and
+    where the time is over, results are those of the runs that are complete.
     """
-    from fnmatch import fnmatch
-
     from raybo.experiments import Figure
     from raybo.experiments.papers import find_experiments
+
+    if hours is not None and not 0.0 <= hours < math.inf:
+        raise MethodError(f"hours must be a number from 0, got {hours}")
+    until = None if hours is None else time.monotonic() + 3_600.0 * hours
+    root, known = find_experiments(Path.cwd())
+    if not names and not everything:
+        for name, experiment in known.items():
+            cost = "" if isinstance(experiment, Figure) else f"{experiment.hours:g} h"
+            click.echo(f"{name:22s} {cost:>7s}  {experiment.title}")
+        return
+    for name in _chosen(names, everything, known):
+        experiment = known[name]
+        if isinstance(experiment, Figure):
+            experiment.write(out / name)
+            click.echo(f"{name} is in {out / name}")
+            continue
+        if repeats is not None:
+            experiment = replace(experiment, repeats=repeats)
+        _compare(experiment, out / name, root, workers, address, here, until)
+
+
+def _chosen(names: tuple[str, ...], everything: bool, known: Mapping[str, Experiment | Figure]) -> list[str]:
+    """The experiments that are meant: in the order of the names, or the cheapest first."""
+    from fnmatch import fnmatch
+
     from raybo.words import nearest
 
-    root, known = find_experiments(Path.cwd())
-    if not names:
-        for name, experiment in known.items():
-            click.echo(f"{name:28s} {experiment.title}")
-        return
+    if everything:
+        return sorted(known, key=lambda name: getattr(known[name], "hours", 0.0))
+    chosen: list[str] = []
     for pattern in names:
-        chosen = [name for name in known if fnmatch(name, pattern)]
-        if not chosen:
+        found = [name for name in known if fnmatch(name, pattern)]
+        if not found:
             raise MethodError(f"there is no experiment {pattern!r}{nearest(pattern, list(known))}")
-        for name in chosen:
-            experiment = known[name]
-            if isinstance(experiment, Figure):
-                experiment.write(out / name)
-                click.echo(f"{name} is in {out / name}")
-                continue
-            if repeats is not None:
-                experiment = replace(experiment, repeats=repeats)
-            _compare(experiment, out / name, root, workers, address, here)
+        chosen += found
+    return chosen
 
 
 def _compare(
-    experiment: Experiment, out: Path, root: Path | None, workers: int | None, address: str | None, here: bool
+    experiment: Experiment,
+    out: Path,
+    root: Path | None,
+    workers: int | None,
+    address: str | None,
+    here: bool,
+    until: float | None = None,
 ) -> None:
     from rich.progress import Progress
 
@@ -123,16 +156,19 @@ def _compare(
                 click.echo(f"{done}/{total} runs: {finished.problem.name}, {finished.entry.name}, seed {finished.seed}")
 
         try:
-            studies, verdicts = run(
-                experiment, out, root=root, workers=workers, address=address, watch=watch, here=here
+            rows, verdicts = run(
+                experiment, out, root=root, workers=workers, address=address, watch=watch, here=here, until=until
             )
         except KeyboardInterrupt:
             click.echo(f"Stopped. The runs so far are in {out}; the same command continues.", err=True)
             raise
-    console.print(text_table(*table(experiment, studies)))
+    if until is not None and not rows:
+        click.echo(f"{experiment.name}: no run of it is complete")
+        return
+    console.print(text_table(*table(experiment, rows)))
     for verdict in verdicts:
-        p = min(verdict.p_holds, verdict.p_fails)
-        click.echo(f"{verdict.problem}: {verdict.claim.text}: {verdict.word} (p = {p:.3f}, {verdict.repeats} pairs)")
+        p = f"p = {verdict.corrected:.3f}, " if verdict.word not in ("a look", "not measured") else ""
+        click.echo(f"{verdict.problem}: {verdict.claim.text}: {verdict.word} ({p}{verdict.repeats} pairs)")
     console.print(f"table, curves, figure and journals are in {out}", style="dim", soft_wrap=True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from raybo.engine.resources import workers_available
 from raybo.errors import ObjectiveError
 from raybo.experiments.output import write
 from raybo.experiments.plan import Claim, Experiment
+from raybo.experiments.results import Row, measured
 from raybo.experiments.run import Run, bound_objective, run_all
 from raybo.experiments.verdicts import Verdict, judge
-from raybo.study import Study
 
 
 def compare(
@@ -28,7 +28,7 @@ def compare(
     watch: Callable[[int, int, Run], None] | None = None,
     here: bool = False,
     until: float | None = None,
-) -> tuple[Mapping[Run, Study], list[Verdict]]:
+) -> tuple[list[Row], list[Verdict]]:
     """Run an experiment, judge its claims, and write table, curves, figure and verdicts to a directory.
 
     What was run before in the same directory is not run again.
@@ -60,9 +60,10 @@ def compare(
         with ray_for_study(address, workers and max(workers, os.cpu_count() or 1)) as ray:
             room = min(workers_available(ray.nodes(), objective) for objective in objectives)
             studies = run_all(experiment, directory, root, min(room, workers or room), watch, until)
-    verdicts = judge(experiment, studies)
-    write(experiment, studies, verdicts, directory)
-    return studies, verdicts
+    if studies:
+        write(experiment, studies, directory)
+    rows = measured(experiment, studies)
+    return rows, judge(experiment, rows)
 
 
 def pairwise(experiment: Experiment) -> list[Claim]:

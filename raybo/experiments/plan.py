@@ -133,6 +133,8 @@ class Experiment:
         problems, entries, claims: see there.
         repeats: runs of each entry on each problem; run r has seed `first_seed` + r for every entry.
         curve: what the figure shows against the evaluations.
+        first_seed: see `repeats`.
+        hours: about what all its runs take of one processor; the cheapest are reproduced first.
     """
 
     name: str
@@ -143,6 +145,7 @@ class Experiment:
     claims: Sequence[Claim] = ()
     curve: Curve = "best_value"
     first_seed: int = 0
+    hours: float = 1.0
 
     def __post_init__(self) -> None:
         for what, names in (

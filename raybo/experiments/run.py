@@ -100,24 +100,25 @@ def run_all(
         if watch is not None:
             watch(len(finished), len(todo), run)
 
-    with contextlib.suppress(OutOfTime):
-        if at_a_time == 0:
-            for run in todo:
+    if at_a_time == 0:
+        for run in todo:
+            with contextlib.suppress(OutOfTime):  # later ones may be complete
                 add(run, _run(run, objectives[run.problem.name], stop_if_asked, here=True))
-            return finished
-        with ThreadPoolExecutor(at_a_time) as pool:
-            pending = {pool.submit(_run, run, objectives[run.problem.name], stop_if_asked): run for run in todo}
-            try:
-                while pending:
-                    done, _ = wait(pending, return_when=FIRST_COMPLETED)
-                    for future in done:
-                        run = pending.pop(future)
+        return finished
+    with ThreadPoolExecutor(at_a_time) as pool:
+        pending = {pool.submit(_run, run, objectives[run.problem.name], stop_if_asked): run for run in todo}
+        try:
+            while pending:
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in done:
+                    run = pending.pop(future)
+                    with contextlib.suppress(OutOfTime):
                         add(run, future.result())
-            except BaseException:  # Ctrl-C too: the other studies must stop before it is passed on
-                stopping.set()
-                for future in pending:
-                    future.cancel()
-                raise
+        except BaseException:  # Ctrl-C too: the other studies must stop before it is passed on
+            stopping.set()
+            for future in pending:
+                future.cancel()
+            raise
     return {run: finished[run] for run in todo if run in finished}
 
 
