@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 import raybo
+import raybo.experiments.summary
 from raybo import cli, experiments, methods
 from raybo.cli.arguments import default_storage
 from raybo.engine import driver
@@ -496,6 +497,7 @@ def compared(monkeypatch):
         return [], [Verdict(claim, "job", 2.0, 1.0, (1.0, 0.5, 1.5), 0.005, 0.01, 6)]
 
     monkeypatch.setattr(experiments, "compare", compare)
+    monkeypatch.setattr(experiments.summary, "write_summary", lambda known, out: out)
     monkeypatch.setattr(experiments, "table", lambda experiment, rows: (["problem"], [["job"]]))
     return given
 

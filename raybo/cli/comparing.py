@@ -88,11 +88,12 @@ def reproduce(
 ) -> None:
     """Reproduce figures and tables of the papers, in a clone; without a NAME, list them.
 
-    A NAME may end in * to mean all that begin so. Results go to DIR/NAME. The same command goes on where it stood, and
-    where the time is over, results are those of the runs that are complete.
+    A NAME may end in * to mean all that begin so. Results go to DIR/NAME, all claims to DIR/claims.md. The same command
+    goes on where it stood; where the time is over, results are those of the runs that are complete.
     """
     from raybo.experiments import Figure
     from raybo.experiments.papers import find_experiments
+    from raybo.experiments.summary import write_summary
 
     if hours is not None and not 0.0 <= hours < math.inf:
         raise MethodError(f"hours must be a number from 0, got {hours}")
@@ -112,6 +113,7 @@ def reproduce(
         if repeats is not None:
             experiment = replace(experiment, repeats=repeats)
         _compare(experiment, out / name, root, workers, address, here, until)
+    click.echo(f"every claim is in {write_summary(known, out)}")
 
 
 def _chosen(names: tuple[str, ...], everything: bool, known: Mapping[str, Experiment | Figure]) -> list[str]:

@@ -42,11 +42,11 @@ def page(experiment: Experiment, rows: Sequence[Row], note: str = "") -> str:
     repeats = len({row.seed for row in rows})
     lines = [f"# {experiment.title}", "", f"`raybo reproduce {experiment.name} --repeats {repeats}`", ""]
     lines += [note.strip(), ""] if note else []
-    lines += ["![curves](figure.png)", "", *_markdown(*table(experiment, rows))]
+    lines += ["![curves](figure.png)", "", *as_table(*table(experiment, rows))]
     lines += ["", " ".join(_notes(experiment, rows))]
     if verdicts:
         heading = ["claim", "problem", "pairs", "the better", "the other", "difference", "p", "verdict"]
-        lines += ["", "## Claims", "", *_markdown(heading, [_verdict(verdict) for verdict in verdicts])]
+        lines += ["", "## Claims", "", *as_table(heading, [_verdict(verdict) for verdict in verdicts])]
         words = {verdict.word for verdict in verdicts}
         lines += ["", " ".join([HOW, *([LOOK] if "a look" in words else [])])]
     return "\n".join(lines) + "\n"
@@ -103,6 +103,7 @@ def _cell(kind: Measure, numbers: Array) -> str:
     return f"{median:.4g} [{low:.4g}, {high:.4g}]"
 
 
-def _markdown(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def as_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a Markdown table."""
     lines = [heading, ["---"] * len(heading), *rows]
     return ["| " + " | ".join(cells) + " |" for cells in lines]
