@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("target", metavar="FILE[:NAME]")
 @click.option("--methods", "names", required=True, metavar="A,B,...", help="Methods; options as A:key=value:key=value.")
-@click.option("--repeats", default=5, show_default=True, metavar="R", help="Runs of each method, paired by seed.")
+@click.option("--repeats", default=10, show_default=True, metavar="R", help="Runs of each method, paired by seed.")
 @click.option("--trials", default=50, show_default=True, metavar="N", help="Trials a run.")
 @click.option("--seed", default=0, show_default=True, metavar="S", help="Seed of the first run; the next ones follow.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A keyword parameter of the objective.")
