@@ -23,7 +23,7 @@ import raybo
 from benchmarks.figures import Figure, Figures, at_least, at_most, command, missing
 from benchmarks.searches import processes, published
 from raybo.history import Event, History, Kind
-from raybo.methods import min_ucb  # so that scipy's threads are there to be limited
+from raybo.methods.many_dimensions import min_ucb  # so that scipy's threads are there to be limited
 from raybo.threads import limit_threads
 from trials.papers.local import EXPERIMENTS, OURS
 

@@ -80,10 +80,11 @@ class Study:
 
     def explain(self, trial: Trial) -> str:
         """In a few words, why this trial was proposed."""
-        return explain(self._method, trial)
+        return explain(self.method, trial)
 
     @cached_property
-    def _method(self) -> methods.Method:
+    def method(self) -> methods.Method:
+        """The method with its options, which knows what its tags mean."""
         return methods.make(self.description.method, **self.description.options)
 
     @cached_property

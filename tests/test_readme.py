@@ -198,6 +198,12 @@ def test_every_method_is_named_and_every_file_exists():
                 assert (ROOT / named).is_file(), f"{path.name}: {named}"
 
 
+def test_a_family_of_methods_has_a_folder_named_as_its_page():
+    for name, home in methods.METHODS.items():
+        page = ROOT / "docs" / f"{home.split('.')[2].replace('_', '-')}.md"
+        assert f"`{name}`" in page.read_text(encoding="utf-8"), f"{page.name} does not name {name}"
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page):
     text = PAGES[page].read_text(encoding="utf-8")
@@ -276,8 +282,11 @@ def test_the_example_of_a_method_keeps_the_contract_of_all_methods(tmp_path):
     name, home = re.search(r'^"([\w-]+)": "([\w.:]+)",$', page.read_text(encoding="utf-8"), re.MULTILINE).groups()
     for block in (method, own):
         (tmp_path / Path(block.file).name).write_text(block.text, encoding="utf-8")
+    family = home.rpartition(".")[0]
+    assert method.file == home.partition(":")[0].replace(".", "/") + ".py"
     plugin = (
-        f"from raybo import methods\nmethods.__path__.append({str(tmp_path)!r})\nmethods.METHODS[{name!r}] = {home!r}\n"
+        f"import {family} as family\nfrom raybo import methods\n"
+        f"family.__path__.append({str(tmp_path)!r})\nmethods.METHODS[{name!r}] = {home!r}\n"
     )
     (tmp_path / "registered.py").write_text(plugin, encoding="utf-8")
     path = os.pathsep.join([str(tmp_path), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])

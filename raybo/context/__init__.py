@@ -14,7 +14,7 @@ from raybo.context.ambiguity import Expectation, Lowest, MinimaxApproximation, R
 from raybo.context.density import Density, effective_number
 from raybo.context.expectation import best_expected, best_for, expected
 from raybo.context.mmd import MmdBall, mmd_radius
-from raybo.context.model import Joint, context_model, declared, fit_joint, with_context
+from raybo.context.model import Joint, context_model, cube_of_contexts, fit_joint, with_context
 from raybo.context.points import box, cover, grid, histogram, numeric
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
     "box",
     "context_model",
     "cover",
-    "declared",
+    "cube_of_contexts",
     "effective_number",
     "expected",
     "fit_joint",

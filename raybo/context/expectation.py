@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from raybo.context.density import Density
-from raybo.context.model import context_model, declared, joint_categorical, split_distances, with_context
+from raybo.context.model import context_model, cube_of_contexts, joint_categorical, split_distances, with_context
 from raybo.errors import TrialError
 from raybo.history import History, State
 from raybo.space import Array
@@ -42,13 +42,15 @@ def best_expected(history: History) -> tuple[int, float, float]:
     """
     rng = np.random.default_rng(SEED)
     n = max(1, len(history.y))
-    atoms, p = Density.of(history.contexts, declared(history)).atoms(max(FEWEST_ATOMS, min(ATOMS, WORK // n**2)), rng)
+    atoms, p = Density.of(history.contexts, cube_of_contexts(history)).atoms(
+        max(FEWEST_ATOMS, min(ATOMS, WORK // n**2)), rng
+    )
     return _best_over(history, atoms, p)
 
 
 def best_for(history: History, c: Array) -> tuple[int, float, float]:  # (dc,)
     """The same where the context will be c, coordinates in [0, 1]."""
-    atom = np.asarray(c, dtype=np.float64).reshape(1, declared(history).d)
+    atom = np.asarray(c, dtype=np.float64).reshape(1, cube_of_contexts(history).d)
     return _best_over(history, atom, np.ones(1))
 
 

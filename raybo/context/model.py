@@ -94,7 +94,7 @@ def fit_joint(
     return Joint(GP.of(observations, model, theta).believing(pending), outputs, len(history.y) - len(y))
 
 
-def declared(history: History) -> Cube:
+def cube_of_contexts(history: History) -> Cube:
     """The space of the contexts; MethodError where the study declares none."""
     if history.context_cube is None:
         raise MethodError("the study declares no context; declare it beside the space, or use another method")
@@ -103,7 +103,7 @@ def declared(history: History) -> Cube:
 
 def joint_categorical(history: History) -> tuple[bool, ...]:  # (dx + dc,)
     """Per axis of the joint cube, whether only equality has meaning."""
-    return (*history.cube.categorical, *declared(history).categorical)
+    return (*history.cube.categorical, *cube_of_contexts(history).categorical)
 
 
 def split_distances(gp: GP, X: Array, atoms: Array) -> tuple[Array, Array]:  # (m, dx), (a, dc) -> (m, n), (a, n)

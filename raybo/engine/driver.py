@@ -21,7 +21,7 @@ from raybo.engine.resources import workers_available
 from raybo.engine.task import pickled
 from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.journal import Description
-from raybo.methods.shared.options import read
+from raybo.methods.options import read
 from raybo.objectives import LOADED_BY_PATH, Objective
 from raybo.searcher import Searcher
 from raybo.space import Space, object_to_json

@@ -1,8 +1,8 @@
 """What a method recommends on the way, evaluated apart from its trials and not charged to its budget.
 
 The best of many noisy values is too good to be true, and the more of them the better. So what a method would hand over
-is evaluated again, on other seeds or without noise: its centre, where it says in the tag `centre` of a proposal that it
-has one, from that trial on; the best trial so far, by the values that it saw, where it has none.
+is evaluated again, on other seeds or without noise: the point that it recommends, where it has one (the centre of a
+local search), from the trial on that brought it; the best trial so far, by the values that it saw, where it has none.
 
 The results are kept beside the run's journal, and made again where the run or the plan has changed.
 """
@@ -24,6 +24,7 @@ from raybo.engine.task import pickled, run_trial, unpickled
 from raybo.errors import JournalError
 from raybo.experiments.plan import HeldOut
 from raybo.history import State, Trial
+from raybo.methods.story import Recommends
 from raybo.objectives import Objective
 from raybo.space import Array
 from raybo.study import Study
@@ -50,12 +51,14 @@ def recommendations(study: Study) -> list[tuple[int, dict[str, Any]]]:
     """What the method would hand over, and from which trial on, in order."""
     found: list[tuple[int, dict[str, Any]]] = []
     best: Trial | None = None
-    has_centre = any("centre" in trial.tags for trial in study.trials)
+    method = study.method
+    if isinstance(method, Recommends):
+        points = [(trial.number, method.recommendation(trial.tags)) for trial in study.trials]
+        found = [(number, study.space.decode(x[None, :])[0]) for number, x in points if x is not None]
+    if found:
+        return found
     for trial in study.trials:
-        if has_centre:
-            if "centre" in trial.tags:
-                found.append((trial.number, study.space.decode(np.array([trial.tags["centre"]]))[0]))
-        elif trial.state is State.FINISHED and (best is None or _is_better(study, trial, best)):
+        if trial.state is State.FINISHED and (best is None or _is_better(study, trial, best)):
             best = trial
             found.append((trial.number, trial.config))
     return found

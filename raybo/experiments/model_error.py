@@ -1,9 +1,9 @@
 """How far a run's model is from the objective: the squared error of the posterior mean on a grid, after each trial.
 
 The model is the one that the methods of unknown hyperparameters share, `surrogate.uhe_model`, with the hyperparameters
-that the next proposal found for it (tags `theta`, or `thetas` where they are samples; `lengthscale` where the method
-uses others than it fitted), and otherwise the last ones; the most likely ones as long as there are none. Errors are in
-units of the objective, squared. They are kept beside the run's journal.
+that the next proposal was made with, as the method reads them from its tags, and otherwise the last ones; the most
+likely ones as long as there are none. Errors are in units of the objective, squared. They are kept beside the run's
+journal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import json
 import numpy as np
 
 from raybo.errors import JournalError
-from raybo.history import State, Trial
+from raybo.history import State
+from raybo.methods.story import Fits
 from raybo.objectives import Objective
 from raybo.space import Array
 from raybo.study import Study
@@ -51,7 +52,7 @@ def model_errors(study: Study, objective: Objective) -> Array:  # (n,)
     truth = np.array([_value(objective, config) for config in study.space.decode(grid)])
     X = study.space.encode([trial.config for trial in study.trials])
     errors = np.full(len(study.trials), np.nan)
-    thetas: Array | None = None  # (s, p)
+    method, thetas = study.method, None  # (s, p)
     is_fitted_here = True
     for i, _ in enumerate(study.trials):
         known = [j for j in range(i + 1) if study.trials[j].state is State.FINISHED]
@@ -60,7 +61,8 @@ def model_errors(study: Study, objective: Objective) -> Array:  # (n,)
         y = np.array([study.trials[j].value for j in known], dtype=np.float64)
         outputs = Standardised.of(y)
         observations = Observations.of(X[known], outputs.apply(y), study.space.cube.categorical)
-        following = _thetas(study.trials[min(i + 1, len(study.trials) - 1)])
+        next_tags = study.trials[min(i + 1, len(study.trials) - 1)].tags
+        following = method.fitted_hyperparameters(next_tags) if isinstance(method, Fits) else None
         if following is not None:
             thetas, is_fitted_here = following, False
         elif thetas is None or is_fitted_here:
@@ -76,16 +78,6 @@ def grid_of(d: int) -> Array:  # (m, d)
     k = max(2, round(POINTS ** (1.0 / d) - 0.5))
     axis = (np.arange(k) + 0.5) / k
     return np.stack(np.meshgrid(*[axis] * d, indexing="ij"), axis=-1).reshape(-1, d)
-
-
-def _thetas(trial: Trial) -> Array | None:  # (s, p)
-    """The hyperparameters that a proposal was made with."""
-    if "theta" not in trial.tags:
-        return None
-    thetas = np.array(trial.tags.get("thetas", [trial.tags["theta"]]), dtype=np.float64)
-    if "lengthscale" in trial.tags:
-        thetas[:, :-2] = np.log(trial.tags["lengthscale"])
-    return thetas
 
 
 def _value(objective: Objective, config: dict[str, object]) -> float:

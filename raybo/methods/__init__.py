@@ -2,6 +2,19 @@
 
 It keeps nothing between calls: what it must remember it writes into the proposal's tags and reads back from the
 history. So a journal's prefix always gives the proposal that followed it.
+
+Each family of methods has a folder, named as its page in docs/ is, with what only that family shares. Beside the
+folders is what methods of several families are built on:
+
+options            an option of a method: its field, its checks, and its value from text
+hyperparameters    the option `hyperparameters`
+design             where to look before there is a model
+apart              points that must not be proposed again, and how far to stay from each
+fitting            from a history to a fitted surrogate
+refits             which trials a fit is made for, and where it starts
+story              what a method has to tell of a study from its tags, for a report to draw
+
+A paper is cited in the class, whose docstring users read; notes on top of a file are of that paper.
 """
 
 from __future__ import annotations
@@ -14,36 +27,36 @@ import numpy as np
 
 from raybo.errors import MethodError
 from raybo.history import History, Proposal, Tags
-from raybo.methods.shared.options import read
+from raybo.methods.options import read
 from raybo.words import nearest
 
 METHODS: dict[str, str] = {  # name: where it lives; loaded when used
-    "auto": "raybo.methods.auto:Auto",
-    "random": "raybo.methods.random:Random",
-    "sobol": "raybo.methods.sobol:Sobol",
-    "gp-ucb": "raybo.methods.gp_ucb:GpUcb",
-    "gp-ts": "raybo.methods.gp_ts:GpTs",
-    "ei": "raybo.methods.ei:Ei",
-    "map": "raybo.methods.map:Map",
-    "mcmc": "raybo.methods.mcmc:Mcmc",
-    "uhe": "raybo.methods.uhe:Uhe",
-    "uhe-checked": "raybo.methods.uhe_checked:UheChecked",
-    "ra-bo": "raybo.methods.ra_bo:RaBo",
-    "exp3-random": "raybo.methods.exp3_random:Exp3Random",
-    "portfolio": "raybo.methods.portfolio:Portfolio",
-    "wang-defreitas": "raybo.methods.wang_defreitas:WangDeFreitas",
-    "a-gp-ucb": "raybo.methods.a_gp_ucb:AGpUcb",
-    "min-ucb": "raybo.methods.min_ucb:MinUcb",
-    "la-min-ucb": "raybo.methods.la_min_ucb:LaMinUcb",
-    "gibo": "raybo.methods.gibo:Gibo",
-    "mpd": "raybo.methods.mpd:Mpd",
-    "turbo": "raybo.methods.turbo:Turbo",
-    "ars": "raybo.methods.ars:Ars",
-    "sbo-kde": "raybo.methods.sbo_kde:SboKde",
-    "drbo-kde": "raybo.methods.drbo_kde:DrboKde",
-    "drbo-mmd": "raybo.methods.drbo_mmd:DrboMmd",
-    "drbo-mmd-minimax": "raybo.methods.drbo_mmd_minimax:DrboMmdMinimax",
-    "stableopt": "raybo.methods.stableopt:StableOpt",
+    "auto": "raybo.methods.default.auto:Auto",
+    "random": "raybo.methods.default.random:Random",
+    "sobol": "raybo.methods.default.sobol:Sobol",
+    "gp-ucb": "raybo.methods.inexact_maximisation.gp_ucb:GpUcb",
+    "gp-ts": "raybo.methods.inexact_maximisation.gp_ts:GpTs",
+    "ei": "raybo.methods.default.ei:Ei",
+    "map": "raybo.methods.unknown_hyperparameters.map:Map",
+    "mcmc": "raybo.methods.unknown_hyperparameters.mcmc:Mcmc",
+    "uhe": "raybo.methods.unknown_hyperparameters.uhe:Uhe",
+    "uhe-checked": "raybo.methods.unknown_hyperparameters.uhe_checked:UheChecked",
+    "ra-bo": "raybo.methods.unknown_hyperparameters.ra_bo:RaBo",
+    "exp3-random": "raybo.methods.unknown_hyperparameters.exp3_random:Exp3Random",
+    "portfolio": "raybo.methods.unknown_hyperparameters.portfolio:Portfolio",
+    "wang-defreitas": "raybo.methods.unknown_hyperparameters.wang_defreitas:WangDeFreitas",
+    "a-gp-ucb": "raybo.methods.unknown_hyperparameters.a_gp_ucb:AGpUcb",
+    "min-ucb": "raybo.methods.many_dimensions.min_ucb:MinUcb",
+    "la-min-ucb": "raybo.methods.many_dimensions.la_min_ucb:LaMinUcb",
+    "gibo": "raybo.methods.many_dimensions.gibo:Gibo",
+    "mpd": "raybo.methods.many_dimensions.mpd:Mpd",
+    "turbo": "raybo.methods.many_dimensions.turbo:Turbo",
+    "ars": "raybo.methods.many_dimensions.ars:Ars",
+    "sbo-kde": "raybo.methods.contexts.sbo_kde:SboKde",
+    "drbo-kde": "raybo.methods.contexts.drbo_kde:DrboKde",
+    "drbo-mmd": "raybo.methods.contexts.drbo_mmd:DrboMmd",
+    "drbo-mmd-minimax": "raybo.methods.contexts.drbo_mmd_minimax:DrboMmdMinimax",
+    "stableopt": "raybo.methods.contexts.stableopt:StableOpt",
 }
 
 

@@ -9,7 +9,7 @@
 
 All maximise, return points that can be run, and treat discrete axes as such: the climbers search them one at a time
 (`mixed`), and try every point of a small wholly discrete domain. `two_stage` searches with a cheap function and
-improves what it finds with a costly one.
+improves what it finds with a costly one. `published` has these solvers as a paper compared them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import numpy as np
 from raybo.solvers.conjugate_gradient import conjugate_gradients
 from raybo.solvers.domain import Array, Domain
 from raybo.solvers.grid import grid_size, random_grid
-from raybo.solvers.multistart import multistart_ascent, paper_lbfgsb
-from raybo.solvers.runs import Preset
+from raybo.solvers.multistart import multistart_ascent
+from raybo.solvers.published import solve_as_published
 from raybo.solvers.simplex import nelder_mead
 from raybo.solvers.solution import Differentiable, Function, Solution
 
@@ -37,11 +37,11 @@ __all__ = [
     "grid_size",
     "multistart_ascent",
     "nelder_mead",
-    "paper_lbfgsb",
     "random_grid",
     "solve",
 ]
 
+Preset: TypeAlias = Literal["standard", "paper"]
 SolverName: TypeAlias = Literal["random-grid", "lbfgsb", "nelder-mead", "cg"]
 SOLVERS: tuple[SolverName, ...] = get_args(SolverName)
 
@@ -75,18 +75,18 @@ def solve(
     Raises:
         ValueError: an unknown name.
     """
-    shared: dict[str, Any] = {"avoid": avoid, "apart": apart, **options}
-    if size is not None and not (preset == "paper" and name == "lbfgsb"):
-        shared["size"] = size
-    smooth = cast(Differentiable, function)
+    if name not in SOLVERS:
+        raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {name!r}")
+    options |= {"avoid": avoid, "apart": apart}
+    if size is not None:
+        options["size"] = size
+    if preset == "paper":
+        return solve_as_published(name, function, domain, rng, **options)
     if name == "random-grid":
-        return random_grid(function, domain, rng, **shared)
-    if name == "lbfgsb":
-        if preset == "paper":
-            return paper_lbfgsb(smooth, domain, rng, **shared)
-        return multistart_ascent(smooth, domain, rng, near=near, **shared)
+        return random_grid(function, domain, rng, **options)
     if name == "nelder-mead":
-        return nelder_mead(function, domain, rng, preset=preset, near=near, **shared)
+        return nelder_mead(function, domain, rng, near=near, **options)
+    smooth = cast(Differentiable, function)
     if name == "cg":
-        return conjugate_gradients(smooth, domain, rng, preset=preset, near=near, **shared)
-    raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {name!r}")
+        return conjugate_gradients(smooth, domain, rng, near=near, **options)
+    return multistart_ascent(smooth, domain, rng, near=near, **options)

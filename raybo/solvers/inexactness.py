@@ -20,7 +20,7 @@ import numpy as np
 
 from raybo.solvers.domain import Domain, climbable
 from raybo.solvers.mixed import is_small, search_axes, try_all
-from raybo.solvers.runs import BOX, run
+from raybo.solvers.scipy_minimisers import BOX, minimise
 from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Gradient, Search, Solution
 
 POLISHED = 5  # of the reference's best points, from which scipy's L-BFGS-B climbs to tight tolerances
@@ -126,7 +126,7 @@ def measure(
         starts = np.concatenate([solution.x[None], X[np.argsort(-values, kind="stable")[:POLISHED]]])
         axes = np.flatnonzero(climbable(domain))
         if len(axes) > 0:
-            starts = np.stack([run(search, x, axes, "L-BFGS-B", BOX, TIGHT, gradient).best for x in starts])
+            starts = np.stack([minimise(search, x, axes, "L-BFGS-B", BOX, TIGHT, gradient).best for x in starts])
         search_axes(search, *search.try_points(starts), rng)
     highest, values = search.solution(rng).value, np.append(values, here)
     return Inexactness(

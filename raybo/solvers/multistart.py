@@ -1,19 +1,16 @@
 """Many raw candidates, a few climbs from the best of them: the solver of most methods.
 
 The climbs are quasi-Newton with box bounds on the relaxed cube, all in step (`ascent`); discrete axes are then searched
-one at a time (`mixed`). The published comparison solver, scipy's L-BFGS-B, is `paper_lbfgsb`.
+one at a time (`mixed`).
 """
 
 from __future__ import annotations
-
-from functools import partial
 
 import numpy as np
 
 from raybo.solvers.ascent import ascend
 from raybo.solvers.domain import Array, Domain, climbable, continuous
 from raybo.solvers.mixed import is_small, polish, try_all
-from raybo.solvers.runs import BOX, paper_starts, run_all
 from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Gradient, Search, Solution
 from raybo.solvers.starts import choose_starts, raw_candidates
 
@@ -68,22 +65,3 @@ def multistart_ascent(
         best = choose_starts(ends, reached, POLISHED, distance=1e-3)
         polish(search, ends[best], reached[best], rng, tolerance=tolerance)
     return search.solution(rng, climbs=len(chosen) if axes.any() else 0, converged=converged)
-
-
-def paper_lbfgsb(
-    function: Differentiable,
-    domain: Domain,
-    rng: np.random.Generator,
-    *,
-    gradient: Gradient = "fd",
-    avoid: Array | None = None,
-    apart: float | Array = 0.0,
-) -> Solution:
-    """The L-BFGS-B of Kim, Liu, Chen (2025): scipy's, 10 uniform starts, box bounds, gtol 0.01, at most 200 d
-    iterations.
-
-    The published times are with finite differences; "analytic" takes the function's own gradient.
-    """
-    search = Search(function, domain, avoid, apart)
-    options = {"gtol": 0.01, "maxiter": 200 * domain.d}
-    return run_all(search, rng, partial(paper_starts, search, rng), "L-BFGS-B", BOX, options, gradient)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.context import Density, context_model, declared, fit_joint, with_context
+from raybo.context import Density, context_model, cube_of_contexts, fit_joint, with_context
 from raybo.context.model import IMAGINED, split_distances
 from raybo.errors import MethodError
 from raybo.history import Event, Kind
@@ -101,7 +101,7 @@ def test_distances_in_x_and_in_c_add_up():
 
 def test_a_study_without_a_context_is_refused():
     with pytest.raises(MethodError, match="declare it beside the space"):
-        declared(Met(floats(1), None))
+        cube_of_contexts(Met(floats(1), None))
 
 
 def test_observations_of_one_point_and_context_are_merged():

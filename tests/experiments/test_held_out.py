@@ -49,7 +49,8 @@ def study(path: Path, outcomes, centres=None, mode="max", values=None, last=None
         events.append(Event(Kind.ASKED, number, data))
         ended = {"reason": "no"} if value is None else {"value": value}
         events.append(Event(Kind.FAILED if value is None else Kind.TOLD, number, ended))
-    made = Study(Description("job", "v", mode, SPACE.to_json(), "random", 0), events, path)
+    method = "gibo" if centres else "random"
+    made = Study(Description("job", "v", mode, SPACE.to_json(), method, 0), events, path)
     if values is not None:
         trials = [number for number, _ in recommendations(made)]
         kept = {"plan": {}, "trials": trials, "values": values, "last": values[-1] if last is None else last}

@@ -26,7 +26,7 @@ def bowl(config, *, low=1.0):
 
 def study_of(tags, xs=(0.2, 0.9, 0.4, 0.6, 0.5), path=None):
     """A study of bowl at these points of the cube, with the tags of each."""
-    description = Description("bowl", "value", "min", SPACE.to_json(), "random", 0)
+    description = Description("bowl", "value", "min", SPACE.to_json(), "map", 0)
     events = []
     for i, (x, its) in enumerate(zip(xs, tags, strict=True)):
         values = SPACE.pack({"x": 2 * x})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -58,6 +59,8 @@ def test_optima_and_raw_units_are_those_of_the_functions():
                     assert options["prior_mean"] == pytest.approx(sign * known.optimum, abs=1e-9)
                 if "lengthscale_start" in options:  # 1 in raw units, in sides of the box
                     assert options["lengthscale_start"] * (parameter.high - parameter.low) == pytest.approx(1.0)
+                    lows = [p.low for p in bound_objective(problem, ROOT).space.parameters.values()]
+                    assert list(options["origin"]) == lows
                     checked += 1
     assert checked >= 48
 
@@ -123,7 +126,8 @@ def test_the_model_that_is_declared_is_the_one_of_the_runs_journals(name, tmp_pa
             between=lambda: None,
         )
         journal = raybo.load(run.path)
-        assert (journal.description.method, dict(journal.description.options)) == (run.entry.method, options)
+        kept = (journal.description.method, dict(journal.description.options))
+        assert kept == (run.entry.method, json.loads(json.dumps(options)))
         searcher = searcher_of(journal.description, study.space, study.context)
         for event in journal.events:
             searcher.apply(event)

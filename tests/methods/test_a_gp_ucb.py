@@ -10,8 +10,8 @@ import pytest
 from raybo import methods
 from raybo.errors import MethodError
 from raybo.history import Event, Kind
-from raybo.methods.shared.model import fitted
-from raybo.methods.shared.shorter_lengthscales import candidates, divided, std_at_top
+from raybo.methods.fitting import fitted
+from raybo.methods.unknown_hyperparameters.shorter_lengthscales import candidates, divided, std_at_top
 from raybo.surrogate import GP, Observations, Standardised, uhe_model
 from tests.methods.studies import hill, history_at, run, run_workers
 
@@ -115,5 +115,5 @@ def test_it_explains_itself():
 
 @pytest.mark.parametrize("power", [0.0, 1.5])
 def test_wrong_options_are_refused(power):
-    with pytest.raises(MethodError, match=r"power must lie in \(0, 1\]"):
+    with pytest.raises(MethodError, match=r"power must be in \(0, 1\]"):
         methods.make("a-gp-ucb", power=power)

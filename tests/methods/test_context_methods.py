@@ -11,9 +11,9 @@ from raybo import methods
 from raybo.acquisition import ContextConfidence
 from raybo.context import Density, Expectation, best_expected, fit_joint
 from raybo.errors import MethodError
-from raybo.methods.drbo_kde import radius_of
-from raybo.methods.drbo_mmd import mmd_ball
-from raybo.methods.shared.over_contexts import SCREENED, Learned
+from raybo.methods.contexts.drbo_kde import radius_of
+from raybo.methods.contexts.drbo_mmd import mmd_ball
+from raybo.methods.contexts.over_contexts import SCREENED, Learned
 from raybo.solvers import solve
 from raybo.space import Categorical, Float, Integer, Space
 from tests.context.histories import Met, demand, floats, newsvendor, newsvendor_expectation, of_ackley, of_newsvendor
@@ -64,13 +64,13 @@ def test_options_out_of_range_are_refused(name, value):
         with pytest.raises(MethodError, match=f"^{name}: {option} must be above 0, got"):
             methods.make(name, **{option: value})
     if value != 0:
-        with pytest.raises(MethodError, match=f"^{name}: kappa must be a number from 0, got"):
+        with pytest.raises(MethodError, match=f"^{name}: kappa must be at least 0, got"):
             methods.make(name, kappa=value)
 
 
 @pytest.mark.parametrize("radius", [-0.1, 2.1])
 def test_radius_out_of_range_is_refused(radius):
-    with pytest.raises(MethodError, match="radius must lie in"):
+    with pytest.raises(MethodError, match="radius must be in"):
         methods.make("drbo-kde", radius=radius)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from raybo.history import Event, History, Kind
-from raybo.methods.shared.design import design_size
+from raybo.methods.design import design_size
 from raybo.space import Float, Space
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raybo.history import Event, History, Kind
-from raybo.methods.shared.exp3 import (
+from raybo.methods.unknown_hyperparameters.exp3 import (
     learning_rate,
     log_gain,
     log_weights,

@@ -7,7 +7,7 @@ import pytest
 
 from raybo.errors import MethodError
 from raybo.methods import make
-from raybo.methods.ars import delta
+from raybo.methods.many_dimensions.ars import delta
 from raybo.searcher import Searcher
 from tests.methods.studies import coordinates, floats, hill, run, run_workers
 

@@ -13,8 +13,8 @@ from raybo.acquisition import UpperConfidence
 from raybo.errors import MethodError
 from raybo.history import History
 from raybo.methods import make
-from raybo.methods.mpd import most_probable_ascent, walk
-from raybo.methods.shared.local_search import safest, window
+from raybo.methods.many_dimensions.local_search import safest, window
+from raybo.methods.many_dimensions.mpd import most_probable_ascent, walk
 from raybo.space import Categorical, Float, Space
 from raybo.surrogate import GP, GradientAt, Model, Observations
 from tests.acquisition.oracles import BETA, PUBLISHED, THETA, X0, F, X, posterior
@@ -235,10 +235,10 @@ def test_every_local_method_starts_one_study_at_one_point():
 def test_bad_options_are_refused_with_what_is_wrong():
     for options, message in [
         ({"delta": 0.0}, "delta must be above 0"),
-        ({"quorum": 1.5}, r"quorum must lie in \(0, 1\]"),
+        ({"quorum": 1.5}, r"quorum must be in \(0, 1\]"),
         ({"batch": 0}, "batch must be at least 1"),
         ({"lengthscale_high": 0.01}, "lengthscale_high must not be below"),
-        ({"lengthscale": -1.0}, "must be positive"),
+        ({"lengthscale": -1.0}, "lengthscale must be above 0"),
         ({"kernel": "matern32"}, "rbf, matern52"),
     ]:
         for method in LOCAL:

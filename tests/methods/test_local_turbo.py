@@ -9,8 +9,9 @@ import pytest
 
 from raybo.errors import MethodError
 from raybo.history import Record, State
-from raybo.methods import make, turbo
-from raybo.methods.turbo import LEAST_LENGTH, Region, Turbo, latin_hypercube, perturbed
+from raybo.methods import make
+from raybo.methods.many_dimensions import turbo
+from raybo.methods.many_dimensions.turbo import LEAST_LENGTH, Region, Turbo, latin_hypercube, perturbed
 from raybo.searcher import Searcher
 from tests.methods.studies import coordinates, floats, hill, run, run_workers
 

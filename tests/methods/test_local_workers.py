@@ -7,8 +7,9 @@ import pytest
 
 from raybo.acquisition.look_ahead import OneShotLookAhead
 from raybo.history import Event, Kind, State
-from raybo.methods import la_min_ucb, make
-from raybo.methods.shared.iterations import Iteration
+from raybo.methods import make
+from raybo.methods.many_dimensions import la_min_ucb
+from raybo.methods.many_dimensions.iterations import Iteration
 from raybo.searcher import Searcher
 from raybo.surrogate import GP, GradientAt, Observations
 from tests.methods.studies import centres, coordinates, floats, hill, roles, run, run_workers

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from raybo.history import History
-from raybo.methods.shared.model import fitted
-from raybo.methods.shared.refits import AFRESH, is_kept, last_estimate, starts_of_fit
+from raybo.methods.fitting import fitted
+from raybo.methods.refits import AFRESH, is_kept, last_estimate, starts_of_fit
 from raybo.surrogate import standard_model
 from tests.methods.studies import floats, hill, told
 

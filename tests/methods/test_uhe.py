@@ -8,8 +8,8 @@ import pytest
 import raybo
 from raybo.history import History, State
 from raybo.methods import make
-from raybo.methods.shared import unknown_hyperparameters as unknown
-from raybo.methods.shared.exp3 import design_range, learning_rate, probabilities
+from raybo.methods.unknown_hyperparameters import common as unknown
+from raybo.methods.unknown_hyperparameters.exp3 import design_range, learning_rate, probabilities
 from raybo.surrogate import GP, Observations, Standardised, fit_map, pseudo_data, uhe_model
 from tests.surrogate.conftest import naive_kernel
 
@@ -257,9 +257,9 @@ def test_explanations_are_in_words():
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("kappa", -1.0, "kappa must be a number from 0"),
+        ("kappa", -1.0, "kappa must be at least 0"),
         ("prior", "1e-3", "prior must be two positive numbers"),
-        ("prior", "0,10", "prior must be two positive numbers"),
+        ("prior", "0,10", "prior must be above 0"),
         ("initial", 0, "initial must be at least 1"),
         ("acquisition", "pi", "acquisition must be one of ucb, ei"),
     ],

@@ -7,7 +7,7 @@ import pytest
 
 import raybo
 from raybo.methods import make
-from raybo.methods.uhe_checked import known_share
+from raybo.methods.unknown_hyperparameters.uhe_checked import known_share
 from raybo.surrogate import GP, Observations, Standardised, fit_map, pseudo_data, uhe_model
 from tests.methods.test_uhe import PLANE, run, stream
 
@@ -53,5 +53,5 @@ def test_a_smooth_function_is_soon_left_to_the_usual_fit_and_white_noise_never()
 
 
 def test_wrong_shares_are_refused():
-    with pytest.raises(raybo.MethodError, match=r"trusted must lie in \[0, 1\], got 1.5"):
+    with pytest.raises(raybo.MethodError, match=r"trusted must be in \[0, 1\], got 1.5"):
         make("uhe-checked", trusted=1.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -12,7 +13,16 @@ from hypothesis import strategies as st
 from raybo import methods
 from raybo.errors import MethodError
 from raybo.history import Event, History, Kind, State
-from raybo.methods.wang_defreitas import PATIENCE, Bounds, bounded, current_bounds, cut, likely_scale, regret_scale
+from raybo.methods.unknown_hyperparameters.wang_defreitas.bounds import (
+    PATIENCE,
+    Bounds,
+    bounded,
+    clipped,
+    current_bounds,
+    cut,
+    likely_scale,
+    regret_scale,
+)
 from raybo.searcher import Searcher
 from raybo.space import Integer, Space
 from raybo.surrogate import GP, Model, Observations
@@ -272,13 +282,13 @@ def test_it_explains_itself():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"p": 1.0}, r"p must lie in \(0, 1\)"),
-        ({"delta": 0.0}, r"delta must lie in \(0, 1\)"),
+        ({"p": 1.0}, r"p must be in \(0, 1\)"),
+        ({"delta": 0.0}, r"delta must be in \(0, 1\)"),
         ({"c1": 2.0}, "c2 must be a number above c1"),
         ({"noise_variance": 0.0}, "noise_variance must be above 0"),
         ({"lower": 0.5, "upper": 0.1}, "0 < lower <= upper"),
         ({"lower": (0.1, 0.2), "upper": (1.0, 1.0, 1.0)}, "lower gives 2 length-scales for 3 axes"),
-        ({"upper": math.inf}, "0 < lower <= upper"),
+        ({"upper": math.inf}, "upper must be a finite number"),
         ({"variant": "nothing"}, "variant must be one of bounds, slice, kappa"),
     ],
 )
@@ -306,6 +316,7 @@ def test_length_scales_that_were_kept_come_down_with_their_bounds():
     for number in range(251):
         x = rng.random(2)
         told(history, x, {"theta": kept} if number == 250 else {}, hill(x))
-    fit = method._fit(history, rng, np.array([0.005, 0.005]), np.array([0.5, 0.5]))
+    within = dataclasses.replace(method.within(2), upper=np.array([0.5, 0.5]))
+    fit = clipped(within.fit(history, rng, "map"), within, history)
     np.testing.assert_allclose(fit.gp.lengthscale, [0.5, 0.1])
     np.testing.assert_allclose(np.exp(fit.tags["theta"]), [0.5, 0.1, 1.0, 1e-4])

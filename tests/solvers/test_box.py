@@ -7,7 +7,7 @@ import pytest
 
 from raybo.solvers import solve
 from raybo.solvers.box import Box, Within
-from raybo.solvers.given import ascent_from, joint_ascent
+from raybo.solvers.from_starts import ascent_from, joint_ascent
 from raybo.space import Categorical, Float, Integer, Space
 
 MIXED = Space({"x": Float(0, 1), "n": Integer(1, 10), "c": Categorical(["a", "b", "c"]), "big": Integer(1, 10**6)}).cube

@@ -15,26 +15,31 @@ from raybo.experiments import Claim, Entry, Experiment, Problem
 
 SOLVERS = {"random grid": "random-grid", "L-BFGS-B": "lbfgsb", "Nelder-Mead": "nelder-mead", "CG": "cg"}
 
-# name: target, dimension, side of the box, minimum, iterations after 10 d and after 5 d initial points
+# name: target, lower corner and side of the box, minimum, iterations after 10 d and after 5 d initial points
 FUNCTIONS = {
-    "Branin": ("branin", 2, 15.0, 0.397887357729738, 80, 20),
-    "Rastrigin-3": ("rastrigin3", 3, 10.24, 0.0, 100, 45),
-    "Hartmann-3": ("hartmann3", 3, 1.0, -3.862779787332663, 100, 45),
-    "Hartmann-4": ("hartmann4", 4, 1.0, -3.729840584485593, 120, 60),
-    "Levy-5": ("levy5", 5, 20.0, 0.0, 150, 50),
-    "Hartmann-6": ("hartmann6", 6, 1.0, -3.322368011415515, 200, 90),
+    "Branin": ("branin", (-5.0, 0.0), 15.0, 0.397887357729738, 80, 20),
+    "Rastrigin-3": ("rastrigin3", (-5.12,) * 3, 10.24, 0.0, 100, 45),
+    "Hartmann-3": ("hartmann3", (0.0,) * 3, 1.0, -3.862779787332663, 100, 45),
+    "Hartmann-4": ("hartmann4", (0.0,) * 4, 1.0, -3.729840584485593, 120, 60),
+    "Levy-5": ("levy5", (-10.0,) * 5, 20.0, 0.0, 150, 50),
+    "Hartmann-6": ("hartmann6", (0.0,) * 6, 1.0, -3.322368011415515, 200, 90),
 }
 
 
 def synthetic(points_per_axis: int, short: bool) -> tuple[list[Problem], list[Entry]]:
     """The six functions with an initial design of so many points an axis, and the four solvers."""
     problems, options = [], {}
-    for name, (target, d, side, minimum, iterations, fewer) in FUNCTIONS.items():
-        initial = points_per_axis * d
+    for name, (target, corner, side, minimum, iterations, fewer) in FUNCTIONS.items():
+        initial = points_per_axis * len(corner)
         trials = initial + (fewer if short else iterations)
         problems.append(Problem(name, f"trials/synthetic.py:{target}", trials, initial, minimum))
         # values are maximised inside raybo, so the prior mean is minus the minimum
-        options[name] = {"initial": initial, "lengthscale_start": 1.0 / side, "prior_mean": -minimum}
+        options[name] = {
+            "initial": initial,
+            "lengthscale_start": 1.0 / side,
+            "origin": corner,
+            "prior_mean": -minimum,
+        }
     entries = [
         Entry(name, "gp-ucb", {"solver": solver, "preset": "paper"}, per_problem=options)
         for name, solver in SOLVERS.items()

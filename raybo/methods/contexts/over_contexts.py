@@ -1,0 +1,153 @@
+"""What the methods over contexts share: options, the design, the model over points and contexts, the search, the words.
+
+Each of them maximises upper confidence bounds at many contexts, reduced to one number. That costs as many predictions a
+point as there are contexts, so the cube is searched with few of them, and what is found is climbed on with all.
+
+Where the next trial's context is known first, every one of them tunes for it: the bound at that one context.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from raybo.acquisition import ContextConfidence
+from raybo.context import Density, Expectation, Joint, cube_of_contexts, expected, fit_joint, with_context
+from raybo.history import History, Proposal, Tags
+from raybo.methods.apart import taken
+from raybo.methods.design import design_size, explain_design, sobol_proposal
+from raybo.methods.options import Options, option
+from raybo.methods.refits import is_kept, last_estimate, starts_of_fit
+from raybo.solvers import SolverName
+from raybo.solvers.two_stage import two_stages
+from raybo.space import Array
+from raybo.surrogate import Model, Observations, fit_map
+
+DESIGN = 10  # points before there is a model, as published
+SCREENED = 64  # contexts, of which the first stage sees the objective
+PREDICTED = 256  # contexts, over which the expectation in the tags is taken
+ALL = 1 << 62  # a limit on the number of contexts that does not limit it
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What is known when a point is proposed.
+
+    Attributes:
+        density: the estimated law of the contexts.
+        contexts: (t, dc), those met, oldest first.
+        joint: the surrogate over points and contexts.
+        rng: the proposal's stream, from which atoms are drawn.
+    """
+
+    density: Density
+    contexts: Array
+    joint: Joint
+    rng: np.random.Generator
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverContexts(Options):
+    """A method that maximises a bound over contexts: what differs is which contexts, and what they are reduced to.
+
+    Attributes:
+        meaning: the bound in words, for explanations.
+        screened: contexts, at most, that the first stage sees.
+        candidates: uniform points that the first stage judges; the solver's own number where it is None.
+    """
+
+    needs_context: ClassVar[bool] = True
+    meaning: ClassVar[str]
+    screened: ClassVar[int] = SCREENED
+    candidates: ClassVar[int | None] = None
+
+    kappa: float = option(1.5, "standard deviations added to the mean", at_least=0)
+    initial: int | None = option(
+        None, "points of the Sobol design; none: 10, at most a quarter of the trials", at_least=1
+    )
+    solver: SolverName = option(
+        "lbfgsb", "how the cube is searched, with few of the contexts; with all, what it finds is then improved"
+    )
+
+    def density(self, history: History) -> Density:
+        """The estimated law of the contexts; here for those of pending trials, and for what is told of a proposal."""
+        return Density.of(history.contexts, cube_of_contexts(history))
+
+    def bound(self, known: Learned, most: int) -> ContextConfidence:
+        """The acquisition, over at most so many contexts."""
+        raise NotImplementedError
+
+    def stages(self, known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
+        """The acquisition to search the cube with, and the one that is meant."""
+        return self.bound(known, self.screened), self.bound(known, ALL)
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The initial design, then the maximiser of the bound.
+
+        Raises:
+            MethodError: the study declares no context.
+        """
+        cube_of_contexts(history)  # a design without a context would be wasted
+        if len(history) < design_size(history, DESIGN, self.initial) or not _is_informative(history):
+            return sobol_proposal(history, rng)
+        density = self.density(history)
+        joint = fit_joint(history, density, rng, fit=lambda observations, model: _theta(history, observations, model))
+        tags: Tags = {"theta": joint.gp.theta.tolist(), "contexts": len(history.contexts)}
+        if joint.left_out:
+            tags["left_out"] = joint.left_out
+        if history.wanted is None:
+            coarse, meant = self.stages(Learned(density, history.contexts, joint, rng))
+            atoms, p = density.atoms(PREDICTED, rng)
+        else:
+            atoms, p = history.wanted.reshape(1, -1), np.ones(1)
+            coarse = meant = ContextConfidence(joint.gp, atoms, Expectation(p), self.kappa)
+            tags["wanted"] = history.wanted.tolist()
+        points, apart = taken(history)
+        near = history.X[[int(np.argmax(history.y))]]
+        found = two_stages(
+            self.solver, coarse, meant, history.cube, rng, size=self.candidates, near=near, avoid=points, apart=apart
+        )
+        mean, std = expected(joint.gp, found.x[None, :], atoms, p)
+        tags |= {"value": found.value, "mean": float(mean[0]), "std": float(std[0]), "evaluations": found.evaluations}
+        return Proposal(found.x, tags)
+
+    def explain(self, tags: Tags) -> str:
+        """The design, or what is expected of the point over the contexts."""
+        if design := explain_design(tags):
+            return design
+        over = "at the context that is known" if "wanted" in tags else "on average over contexts"
+        what = "upper confidence bound" if "wanted" in tags else self.meaning
+        left = f"; {tags['left_out']} trials without a context left out" if "left_out" in tags else ""
+        return f"{what}: expects {tags['mean']:+.2f} sd {over}, uncertain by {tags['std']:.2f}{left}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverDensity(OverContexts):
+    """The same over atoms that are drawn from the density."""
+
+    atoms: int = option(1024, "contexts drawn from the density", at_least=1)
+    bandwidth: float = option(
+        1.0, "multiplies the rule-of-thumb bandwidth; near 0 the atoms are the contexts met", above=0
+    )
+    half_life: float | None = option(None, "a context counts half as much as one met so many contexts later", above=0)
+
+    def density(self, history: History) -> Density:
+        """The estimated law of the contexts."""
+        return Density.of(history.contexts, cube_of_contexts(history), half_life=self.half_life, scale=self.bandwidth)
+
+
+def _is_informative(history: History) -> bool:
+    """Whether there are values at known contexts, not all equal."""
+    y = with_context(history)[1]
+    return len(y) > 1 and bool(np.any(y != y[0]))
+
+
+def _theta(history: History, observations: Observations, model: Model) -> Array:  # (p,)
+    """The most likely hyperparameters, starting from the last ones; kept a while where observations are many."""
+    d = len(observations.categorical)
+    last = last_estimate(history, model, d)
+    if last is not None and is_kept(history, len(observations.X)):
+        return last
+    return fit_map(observations, model, starts_of_fit(history, model, d, last))

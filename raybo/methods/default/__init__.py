@@ -1,0 +1,1 @@
+"""The default method and the yardsticks: what docs/default.md tells of."""

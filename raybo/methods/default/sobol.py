@@ -1,0 +1,29 @@
+"""sobol: a scrambled low-discrepancy sequence, evenly spread at every length.
+
+Owen's scrambling (1998), by scipy's generator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.history import History, Proposal, Tags
+from raybo.methods.design import sobol_proposal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sobol:
+    """A scrambled Sobol sequence: points that fill the space evenly. Results are not used.
+
+    Owen (1998), "Scrambling Sobol' and Niederreiter-Xing points".
+    """
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The next point of the study's sequence, whose seed is drawn with its first point."""
+        return sobol_proposal(history, rng)
+
+    def explain(self, tags: Tags) -> str:
+        """Always the same."""
+        return "the next point of the Sobol sequence"

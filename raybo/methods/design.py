@@ -1,0 +1,54 @@
+"""Where to look before there is a model: how many points, and which."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from raybo.history import History, Proposal, Tags
+from raybo.space import LARGEST_DIMENSION, Array, scrambled_sobol
+
+
+def sobol_proposal(history: History, rng: np.random.Generator) -> Proposal:
+    """The next point of one scrambled Sobol sequence a study; the scramble's seed lives in the tag `sobol`."""
+    seed = history.first_tag("sobol")
+    if seed is None:
+        seed = int(rng.integers(2**31))
+    if history.d > LARGEST_DIMENSION:
+        return Proposal(rng.random(history.d), tags={"sobol": seed})
+    return Proposal(_sobol_point(history.d, seed, history.count_tag("sobol")), tags={"sobol": seed})
+
+
+def _sobol_point(d: int, seed: int, index: int) -> Array:  # (d,)
+    block = max(64, 1 << index.bit_length())
+    point: Array = _sobol_block(d, seed, block)[index]
+    return point
+
+
+@lru_cache(maxsize=4)  # a cache only: the sequence is a function of its seed
+def _sobol_block(d: int, seed: int, size: int) -> Array:  # (size, d)
+    return scrambled_sobol(size, d, np.random.default_rng(seed))
+
+
+def design_size(history: History, published: int, given: int | None) -> int:
+    """How many points to spread before there is a model: as given; else as published, but at most a quarter of all.
+
+    A design as long as the papers' would leave a user's short study without a single modelled point. A quarter may be
+    raised to d + 1, the fewest that show every axis, as long as that is at most a half.
+    """
+    if given is not None:
+        return given
+    if history.planned is None:
+        return published
+    return max(1, min(published, history.planned // 4), min(history.d + 1, history.planned // 2))
+
+
+def is_in_design(history: History, published: int, given: int | None) -> bool:
+    """Whether the next trial belongs to the design: fewer have been asked for, or none has a value yet."""
+    return len(history) < design_size(history, published, given) or len(history.y) == 0
+
+
+def explain_design(tags: Tags) -> str:
+    """Why a Sobol point was proposed; empty where these are not the tags of one."""
+    return "initial design (Sobol)" if "sobol" in tags else ""

@@ -1,0 +1,120 @@
+"""gp-ucb: upper confidence bounds, maximised as exactly or inexactly as one likes.
+
+Kim et al. (2025), Algorithm 1 with the random grid of section 4. The paper's beta_t multiplies the standard deviation:
+kappa here. The experiments' is sqrt(log(t + 1)); with kappa=theory it is Theorem 3's or 7's, for the information gain
+of the points visited in place of the largest that any could have.
+Departures: the model is Matern-5/2 with a length-scale an axis on standardised values (`preset="paper"` restores the
+published one, `preset="contexts"` takes that of Huang et al. (2024), for comparisons with their methods); pending
+trials are believed at their posterior mean; failed trials count as the worst value seen; the initial design is cut to a
+quarter of a short study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from raybo.acquisition import UpperConfidence
+from raybo.context import context_model
+from raybo.errors import MethodError
+from raybo.history import History, Proposal, Tags, Trial
+from raybo.methods.apart import solve_apart
+from raybo.methods.design import explain_design, sobol_proposal
+from raybo.methods.fitting import Fitted, fitted
+from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions
+from raybo.methods.options import option
+from raybo.methods.story import OverTrials, Scale, Series, Story
+from raybo.solvers import SolverName
+from raybo.solvers.inexactness import measure
+from raybo.surrogate import Standardised, random_grid_model, standard_model
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpUcb(RandomGridOptions):
+    """Upper confidence bounds of a Gaussian process, maximised over a fresh random grid or by a climber.
+
+    Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI.
+    """
+
+    solver: SolverName = option("random-grid", "how the bound is maximised")
+    kappa: Kappa = option(
+        "practical", "standard deviations added to the mean: sqrt(log(t + 1)), the theorem's, or a number", at_least=0
+    )
+    diagnostics: int = option(
+        0, "measure the solver's inexactness every so many suggestions; 0 never (it is costly)", at_least=0
+    )
+    preset: Literal["standard", "paper", "contexts"] = option(
+        "standard",
+        "the model, and with paper the solvers' settings; contexts: the model that sbo-kde has, over x alone",
+    )
+    lengthscale_start: float = option(
+        1.0, "of the paper's model, in sides of the cube: the raw unit, in which the paper's solvers work", above=0
+    )
+    origin: tuple[float, ...] = option((0.0,), "of the paper's solvers: the cube's lower corner in raw units")
+    prior_mean: float = option(0.0, "of the paper's model, in the values that are maximised")
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The initial design, then the maximiser of the bound."""
+        if self.is_in_design(history):
+            return sobol_proposal(history, rng)
+        t = 1 + history.count_tag("t")
+        fit = self._fit(history, rng)
+        on_grid = self.solver == "random-grid"
+        kappa = self.exploration(self.kappa, t, fit.gp, "random-grid-ucb" if on_grid else "ucb")
+        bound = fit.average(lambda gp: UpperConfidence(gp, kappa))
+        size = self.size(t) if on_grid else None
+        settings: dict[str, Any] = {"near": fit.best[None, :]}
+        if self.preset == "paper":
+            if len(self.origin) not in (1, history.d):
+                raise MethodError(
+                    f"origin gives {len(self.origin)} numbers for {history.d} axes; give 1 or {history.d}"
+                )
+            settings = {"preset": "paper", "unit": self.lengthscale_start, "origin": self.origin}
+        found = solve_apart(self.solver, bound, history, rng, size=size, **settings)
+        tags = {"t": t, "kappa": kappa, "evaluations": found.evaluations, **fit.prediction(found.x), **fit.tags}
+        if self.diagnostics and t % self.diagnostics == 0:
+            shift = float(np.max(np.abs(fit.gp.y)))  # the constant B of the paper's shift, estimated
+            tags["inexactness"] = measure(bound, history.cube, rng, found, fixed_shift=shift).to_json()
+        return Proposal(found.x, tags)
+
+    def _fit(self, history: History, rng: np.random.Generator) -> Fitted:
+        if self.preset == "paper":
+            model, outputs = random_grid_model(self.lengthscale_start), Standardised(self.prior_mean, 1.0)
+            return fitted(history, model, rng, outputs=outputs, estimate=self.hyperparameters, afresh=True)
+        model = context_model() if self.preset == "contexts" else standard_model(self.kernel)
+        return fitted(history, model, rng, estimate=self.hyperparameters)
+
+    def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
+        """How inexactly the bound was maximised, where that was measured."""
+        return inexactness_story(trials)
+
+    def explain(self, tags: Tags) -> str:
+        """The design, or the bound's two parts in standard deviations of the values."""
+        if design := explain_design(tags):
+            return design
+        return (
+            f"upper confidence bound: expects {tags['mean']:+.2f} sd, {tags['kappa']:.2f} times {tags['std']:.2f} added"
+        )
+
+
+def inexactness_story(trials: Sequence[Trial]) -> Story | None:
+    """How far the solver stayed below the bound's maximum; None where that was not measured."""
+    told = [(trial.number, trial.tags["inexactness"]) for trial in trials if "inexactness" in trial.tags]
+    if not told:
+        return None
+    numbers = tuple(number for number, _ in told)
+    eta, gap = (
+        Series(numbers, tuple(tag.get(name) for _, tag in told), look="measured", digits=4) for name in ("eta", "gap")
+    )
+    known = [value for value in eta.values if value is not None]
+    mean = f" It was {np.mean(known):.3f} on average." if known else ""
+    caption = (
+        "How exactly the acquisition was maximised, against a much more thorough search: its value relative to the "
+        f"highest one after the shift that makes it non-negative (left), and the difference (right).{mean}"
+    )
+    left = OverTrials((eta,), Scale("accuracy (1 is exact)", (-0.03, 1.05)))
+    right = OverTrials((gap,), Scale("gap to the maximum, in sd", from_zero=True))
+    return Story("inexactness", "Inexactness of the inner solver", caption, (left, right), 340)

@@ -1,0 +1,98 @@
+"""ars: augmented random search, finite differences along random directions without any model.
+
+Mania, Guy, Recht (2018), "Simple random search of static linear policies is competitive for reinforcement learning",
+NeurIPS, Algorithm 1 (V1; normalising states, its V2, is the objective's business).
+
+    theta <- theta + alpha / (k sigma) sum over the k best directions of (r+ - r-) delta
+
+Workers: a direction's two trials are asked for one after the other. A worker that asks while all of an iteration's are
+in flight gets a further direction from the same theta, and the first N directions whose two trials have ended make the
+step, so that nobody waits; what comes later belongs to an old theta and is dropped. Failed trials count as the worst
+value of the iteration.
+Departures: points are clipped to the cube. Discrete coordinates, categories too, are those nearest to the real ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.history import History, Proposal, Record, Tags
+from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration, Start, first_centre
+from raybo.methods.options import Options, option
+from raybo.space import Array
+from raybo.surrogate import Standardised
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ars(AroundCentre, Options):
+    """Random search with finite differences along the best of some random directions.
+
+    Mania, Guy, Recht (2018), "Simple random search of static linear policies is competitive for reinforcement
+    learning", NeurIPS.
+    """
+
+    alpha: float = option(0.02, "length of a step, in sides of the cube for a slope of one standard deviation", above=0)
+    nu: float = option(0.05, "standard deviation of the trials about the centre, in sides of the cube", above=0)
+    directions: int | None = option(None, "directions an iteration, N; none: 1 + d // 8", at_least=1)
+    top: int | None = option(None, "best directions that make the step; none: all", at_least=1)
+    start: Start = option(
+        "best", "the first centre: best known result, or else a Sobol point; sobol; the cube's centre"
+    )
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The other side of the last direction, or one side of a new one; after a step where enough have ended."""
+        now = Iteration.of(history)
+        if now is None:
+            first = first_centre(history, rng, self.start)
+            centre = np.array(first.tags["centre"])
+            return self._side(1, centre, int(rng.integers(2**31)), 1, {**first.tags, "role": "explore"})
+        pairs = ended_pairs(now)
+        if len(pairs) >= (1 + history.d // 8 if self.directions is None else self.directions):
+            centre = np.clip(now.centre + self._step(now, pairs), 0.0, 1.0)
+            moved = float(np.linalg.norm(centre - now.centre))
+            tags = {"centre": centre.tolist(), "moved": moved}
+            return self._side(now.number + 1, centre, int(rng.integers(2**31)), 1, tags)
+        last = now.own[-1].tags
+        if last["side"] == 1:
+            return self._side(now.number, now.centre, last["direction"], -1, {})
+        return self._side(now.number, now.centre, int(rng.integers(2**31)), 1, {})
+
+    def _side(self, number: int, centre: Array, direction: int, side: int, tags: Tags) -> Proposal:
+        x = np.clip(centre + side * self.nu * delta(direction, len(centre)), 0.0, 1.0)
+        return Proposal(x, {**tags, "iteration": number, "role": "explore", "direction": direction, "side": side})
+
+    def _step(self, now: Iteration, pairs: dict[int, tuple[Record, Record]]) -> Array:  # (d,)
+        finished = [record.y for record in now.own if record.y is not None]
+        if not finished:
+            return np.zeros_like(now.centre)
+        worst = min(finished)
+        returns = np.array([[worst if r.y is None else r.y for r in pair] for pair in pairs.values()])  # (N, 2): +, -
+        kept = np.argsort(-returns.max(axis=1), kind="stable")[: self.top]
+        # where all are equal their differences are 0, and so is the step, whatever they are divided by
+        scaled = Standardised.of(returns[kept].ravel()).apply(returns[kept])
+        directions = np.array([delta(seed, len(now.centre)) for seed in np.array(list(pairs))[kept].tolist()])
+        return np.asarray(self.alpha / len(kept) * ((scaled[:, 0] - scaled[:, 1]) @ directions))
+
+    def explain(self, tags: Tags) -> str:
+        """The iteration and the side."""
+        if "side" not in tags:
+            return "a trial of no iteration"
+        moved = f", moved by {tags['moved']:.3g}" if "moved" in tags else ""
+        side = "+" if tags["side"] > 0 else "-"
+        return f"iteration {tags['iteration']}: {side} side of a random direction about the centre{moved}"
+
+
+def delta(seed: int, d: int) -> Array:  # (d,)
+    """The standard normal direction of that seed."""
+    return np.random.default_rng(seed).standard_normal(d)
+
+
+def ended_pairs(now: Iteration) -> dict[int, tuple[Record, Record]]:
+    """The directions of which both sides have ended, with their trials, + first; in the order of asking."""
+    sides: dict[int, dict[int, Record]] = {}
+    for record in now.own:
+        if record.has_ended:
+            sides.setdefault(record.tags["direction"], {})[record.tags["side"]] = record
+    return {direction: (both[1], both[-1]) for direction, both in sides.items() if len(both) == 2}

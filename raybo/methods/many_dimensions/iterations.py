@@ -1,0 +1,145 @@
+"""Where an iteration of a local method stands, read back from the tags of the trials so far.
+
+An iteration t of gibo, mpd, min-ucb and la-min-ucb evaluates its centre x_t, then points that tell most of it, and then
+moves. A proposal is one point, so the phase is in the tags:
+
+    iteration    t, on every trial; the trials with the last one are the iteration's own
+    role         "centre" or "explore"
+    centre       x_t, on the first trial of the iteration; relaxed, while the trial's point is one that can be run
+    theta        hyperparameters, on the trial at which they were estimated: once an iteration, before it explores
+
+Workers: the iteration moves when as many of its own trials have ended as it has points (or the quorum of these); a
+worker that asks before explores on, so that nobody waits for a straggler. Failed trials end too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from raybo.history import History, Proposal, Record, State, Tags, Trial
+from raybo.methods.design import sobol_proposal
+from raybo.methods.story import OverTrials, PathInSpace, Scale, Series, Story, is_point
+from raybo.space import Array
+
+Start = Literal["best", "sobol", "centre"]
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration as the history shows it.
+
+    Attributes:
+        number: from 1. centre: (d,), x_t. own: its trials, in the order of asking.
+    """
+
+    number: int
+    centre: Array
+    own: tuple[Record, ...]
+
+    @classmethod
+    def of(cls, history: History) -> Iteration | None:
+        """The present one; None before the first."""
+        number, centre = history.last_tag("iteration"), history.last_tag("centre")
+        if number is None or centre is None:
+            return None
+        own = tuple(record for record in history.records if record.tags.get("iteration") == number)
+        return cls(int(number), np.array(centre, dtype=np.float64), own)
+
+    def asked(self, role: str) -> int:
+        """How many of its trials have that role."""
+        return sum(record.tags.get("role") == role for record in self.own)
+
+    def is_over(self, size: int, quorum: float) -> bool:
+        """Whether it may move: it has asked for `size` trials, and the quorum of so many have ended."""
+        ended = sum(record.has_ended for record in self.own)
+        return len(self.own) >= size and ended >= math.ceil(quorum * size)
+
+    @property
+    def theta(self) -> list[float] | None:
+        """The hyperparameters estimated in it; None where that is still to be done."""
+        return next((record.tags["theta"] for record in self.own if "theta" in record.tags), None)
+
+    def explores(self, x: Array, tags: Tags) -> Proposal:
+        """An exploration point as a proposal."""
+        return Proposal(x, {"iteration": self.number, "role": "explore", **tags})
+
+    def again(self) -> Proposal:
+        """The centre once more."""
+        return Proposal(self.centre, {"iteration": self.number, "role": "centre"})
+
+    def moves_to(self, centre: Array, tags: Tags) -> Proposal:
+        """The first trial of the next iteration, at a centre within the cube."""
+        moved = float(np.linalg.norm(centre - self.centre))
+        entered = {"iteration": self.number + 1, "role": "centre", "centre": centre.tolist(), "moved": moved}
+        return Proposal(centre, {**entered, **tags})
+
+
+def first_centre(history: History, rng: np.random.Generator, start: Start, number: int = 1) -> Proposal:
+    """The first trial of a run: where the option `start` says, or at the study's next Sobol point."""
+    tags: Tags = {}
+    if start == "centre":
+        x = np.full(history.d, 0.5)
+    elif start == "best" and len(history.y):
+        x = history.X[int(np.argmax(history.y))]
+    else:
+        proposal = sobol_proposal(history, rng)
+        x, tags = proposal.x, proposal.tags
+    x = history.cube.snap(x[None, :])[0]
+    return Proposal(x, {"iteration": number, "role": "centre", "centre": x.tolist(), **tags})
+
+
+def is_last(history: History, now: Iteration) -> bool:
+    """Whether a planned study has one trial left, and the iteration something to base a recommendation on."""
+    is_known = any(record.state is State.FINISHED for record in now.own)
+    return history.planned is not None and len(history) == history.planned - 1 and is_known
+
+
+def explain(tags: Tags) -> str:
+    """The phase, and what the model says of the point."""
+    if "iteration" not in tags:
+        return "a trial of no iteration"
+    t = tags["iteration"]
+    if tags["role"] == "explore":
+        left = f": leaves {tags['trace']:.3g} of the gradient's variance" if "trace" in tags else ""
+        return f"iteration {t}: explores around the centre{left}"
+    if "moved" not in tags:
+        return f"iteration {t}: the centre" if t == 1 or "centre" not in tags else f"iteration {t}: a new start"
+    expected = f", expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}" if "mean" in tags else ""
+    return f"iteration {t}: the centre, moved by {tags['moved']:.3g}{expected}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AroundCentre:
+    """What each of these methods makes of the centre in its tags: its recommendation, and the story of its path."""
+
+    def recommendation(self, tags: Tags) -> Array | None:  # (d,)
+        """The centre, from the trial on that came to it."""
+        return np.array(tags["centre"], dtype=np.float64) if "centre" in tags else None
+
+    def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
+        """The path of the centre; None where it has not moved."""
+        found: list[tuple[int, Array]] = []
+        for trial in trials:
+            if not is_point(trial.tags.get("centre"), len(names)):
+                continue
+            point = np.array(trial.tags["centre"], dtype=np.float64)
+            if not found or not np.array_equal(found[-1][1], point):
+                found.append((trial.number, point))
+        if len(found) < 2:
+            return None
+        numbers, centres = tuple(number for number, _ in found), np.array([centre for _, centre in found])
+        moved = np.linalg.norm(np.diff(centres, axis=0), axis=1)
+        steps = Series(numbers[1:], tuple(moved.tolist()), "step", "moves", "main")
+        of = "" if len(names) <= 2 else ", over the two parameters along which it went farthest"
+        caption = (
+            f"Left, the path of the local search's centre from light to dark{of}; right, how far each move went: steps "
+            "that shrink mean that the search has settled."
+        )
+        right = OverTrials((steps,), Scale("step, in sides of the unit cube", from_zero=True))
+        plots = (PathInSpace("centre", numbers, centres), right)
+        return Story("local-path", "The path of the local search", caption, plots, 430)

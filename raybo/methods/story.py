@@ -1,0 +1,141 @@
+"""What a method has to tell of a study, in words and numbers, for a report to draw.
+
+A method writes tags, and so it alone reads them: what they show over a study's trials is a `Story`, made beside the
+code that wrote them. How a story looks is the report's business; what it says is the method's.
+
+    TellsStory    story(trials, names)            a picture of the whole study
+    Recommends    recommendation(tags)            a point that the method would hand over, apart from its trials
+    Fits          fitted_hyperparameters(tags)    those of the model that a proposal was made with
+
+A method has any of these functions or none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+from raybo.history import Tags, Trial
+from raybo.space import Array
+
+Look: TypeAlias = Literal["followed", "stands", "limit", "measured", "moves", "marks"]
+Tone: TypeAlias = Literal["main", "accent", "muted"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Numbers that belong to trials.
+
+    Attributes:
+        trials: their numbers. values: as many; None where there is none.
+        name: in the legend; nothing is said of it there where it is empty.
+        look: "followed", a quantity that changes; "stands", one that holds until it changes; "limit", a bound of the
+            series of the same group, which stands too; "measured" and "moves", single values joined by a thin line;
+            "marks", trials marked at a height that says nothing.
+        tone: its colour; unless given that of its group, or else the next one.
+        group: series that belong together have one colour.
+        digits: significant ones of a value that is pointed at; decimals if `is_share`.
+        is_share: whether values lie in [0, 1].
+    """
+
+    trials: tuple[int, ...]
+    values: tuple[float | None, ...]
+    name: str = ""
+    look: Look = "followed"
+    tone: Tone | None = None
+    group: int | None = None
+    digits: int = 3
+    is_share: bool = False
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The vertical axis of a plot.
+
+    Attributes:
+        title: what is measured, and in which unit.
+        limits: its ends; chosen by the values unless given.
+        ticks: where to write numbers, with the text that stands for each if it is not the number itself.
+        is_log: whether it is logarithmic. from_zero: whether it begins at 0.
+    """
+
+    title: str
+    limits: tuple[float, float] | None = None
+    ticks: tuple[tuple[float, str | None], ...] = ()
+    is_log: bool = False
+    from_zero: bool = False
+
+
+@dataclass(frozen=True)
+class OverTrials:
+    """Series over the numbers of the trials."""
+
+    series: tuple[Series, ...]
+    scale: Scale
+
+
+@dataclass(frozen=True, eq=False)
+class PathInSpace:
+    """Where something that a method moves went.
+
+    Attributes:
+        name: what moved. trials: (k,), when it came there. points: (k, d), where, in the unit cube.
+    """
+
+    name: str
+    trials: tuple[int, ...]
+    points: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Story:
+    """One picture of a study.
+
+    Attributes:
+        key: names it. title: what it shows. caption: how to read it, in a sentence or two.
+        plots: one, or two side by side. height: in pixels.
+    """
+
+    key: str
+    title: str
+    caption: str
+    plots: tuple[OverTrials | PathInSpace, ...]
+    height: int = 380
+
+
+@runtime_checkable
+class TellsStory(Protocol):
+    """A method that shows what its tags say of a study."""
+
+    def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
+        """The picture of a study's trials, whose space has these axes; None where they have nothing to tell."""
+        ...
+
+
+@runtime_checkable
+class Recommends(Protocol):
+    """A method that recommends another point than the best of its trials."""
+
+    def recommendation(self, tags: Tags) -> Array | None:  # (d,)
+        """The point of the cube that a trial with these tags recommends from then on; None where it brings none."""
+        ...
+
+
+@runtime_checkable
+class Fits(Protocol):
+    """A method whose proposals come from `surrogate.uhe_model`."""
+
+    def fitted_hyperparameters(self, tags: Tags) -> Array | None:  # (s, p)
+        """Those of the model that a proposal with these tags was made with, a row for each sample; None without."""
+        ...
+
+
+def is_point(value: object, d: int) -> bool:
+    """Whether a tag holds d finite numbers."""
+    return (
+        isinstance(value, Sequence)
+        and len(value) == d
+        and all(isinstance(v, (int, float)) and math.isfinite(v) for v in value)
+    )

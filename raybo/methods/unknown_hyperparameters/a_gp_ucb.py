@@ -1,0 +1,90 @@
+"""a-gp-ucb: upper confidence bounds whose length-scales shrink once the regret that they admit grows too slowly.
+
+Berkenkamp et al. (2019), as Ha et al., section 6, compare with it: reference p(t) = t^0.9, the most likely
+length-scales divided by h(t), and a constant kappa, so that the function's norm, which grows with h, does not enter.
+
+    2 kappa std(x_t)      bounds the regret of step t, in standard deviations of the values
+    S_t                   its sum
+    h_t                   1.1^j h_(t-1), j = 0..40, at most 1,000: brings S_t nearest to p(t); it never falls
+
+Where S_t is above p(t) without it, h stays. Constants and the rule are reconstructed: neither paper gives all of them.
+In parallel t, S and h advance with every proposal, whose standard deviation knows the pending points; failed trials
+count as the worst value seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.history import History, Proposal, Tags, Trial
+from raybo.methods.fitting import Fitted
+from raybo.methods.options import option
+from raybo.methods.story import Story
+from raybo.methods.unknown_hyperparameters import common as unknown
+from raybo.methods.unknown_hyperparameters.shorter_lengthscales import (
+    LARGEST,
+    STEP,
+    candidates,
+    divided,
+    lengthscale_story,
+    std_at_top,
+)
+from raybo.space import Array
+
+GRID = 41  # values of h at a step
+
+
+@dataclass(frozen=True, kw_only=True)
+class AGpUcb(unknown.UnknownOptions):
+    """Upper confidence bounds of a GP whose most likely length-scales are divided by a growing factor.
+
+    Berkenkamp, Schoellig, Krause (2019), "No-Regret Bayesian Optimization with Unknown Hyperparameters", JMLR 20:50, as
+    compared with in Ha et al., arXiv:2306.06844.
+    """
+
+    power: float = option(
+        0.9, "of t in the reference for the sum of the regret's bounds, in (0, 1]", above=0, at_most=1
+    )
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The initial design; then the maximiser of the bound, under the fitted or shorter length-scales."""
+        if unknown.is_in_design(history, self.initial):
+            return unknown.uniform_point(history, rng)
+        t = 1 + history.count_tag("S")
+        h, S = float(history.last_tag("h", 1.0)), float(history.last_tag("S", 0.0))
+        reference = t**self.power  # p(t)
+        fit = unknown.fit(history, rng, "map", self.prior)
+        x, tags = self._top(divided(fit, h, history), history, rng)
+        if S + 2.0 * self.kappa * tags["std"] < reference:
+            grown = self._grown(fit, h, reference - S, history, rng)
+            if grown > h:
+                h = grown
+                x, tags = self._top(divided(fit, h, history), history, rng)
+        S += 2.0 * self.kappa * tags["std"]
+        used = fit.gp.lengthscale / h
+        return Proposal(x, {"t": t, "h": h, "S": S, "reference": reference, "lengthscale": used.tolist(), **tags})
+
+    def _top(self, fit: Fitted, history: History, rng: np.random.Generator) -> tuple[Array, Tags]:
+        return unknown.maximiser(fit, history, rng, acquisition="ucb", kappa=self.kappa, solver=self.solver)
+
+    def _grown(self, fit: Fitted, h: float, wanted: float, history: History, rng: np.random.Generator) -> float:
+        """h whose step has a bound nearest to the wanted one; the smallest of equals."""
+        grid = np.minimum(h * STEP ** np.arange(GRID), LARGEST)
+        points = candidates(fit, history, rng)
+        bounds = [2.0 * self.kappa * std_at_top(divided(fit, each, history), self.kappa, points) for each in grid]
+        return float(grid[np.argmin(np.square(wanted - np.array(bounds)))])
+
+    def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
+        """The length-scales, divided as they were."""
+        return lengthscale_story(trials, names)
+
+    def explain(self, tags: Tags) -> str:
+        """The design; or what is expected, and how far the length-scales have shrunk."""
+        if "design" in tags:
+            return unknown.explain_point(tags)
+        lengths = "length-scales as fitted" if tags["h"] == 1.0 else f"length-scales divided by {tags['h']:.2f}"
+        sums = f"regret bounds sum to {tags['S']:.1f}, reference {tags['reference']:.1f}"
+        return f"{unknown.explain_point(tags)}; {lengths}; {sums}"

@@ -1,0 +1,36 @@
+"""map: the GP's most likely hyperparameters, and upper confidence bounds; what most people run.
+
+The baseline of Ha et al., section 6: every point by the acquisition, hyperparameters by the highest posterior on the
+observations. Which acquisition is not said; the bound is that of its rivals.
+Pending trials are believed at their posterior mean; failed ones count as the worst value seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.history import History, Proposal, Tags
+from raybo.methods.unknown_hyperparameters import common as unknown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Map(unknown.AcquisitionOptions):
+    """Upper confidence bounds of a GP with its most likely hyperparameters.
+
+    The baseline "MAP" of Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process
+    Hyperparameter Estimation", arXiv:2306.06844.
+    """
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The initial design; then the maximiser of the bound."""
+        if unknown.is_in_design(history, self.initial):
+            return unknown.uniform_point(history, rng)
+        fit = unknown.fit(history, rng, "map", self.prior)
+        x, tags = self.maximiser(fit, history, rng)
+        return Proposal(x, tags)
+
+    def explain(self, tags: Tags) -> str:
+        """The design, or what is expected of the point."""
+        return unknown.explain_point(tags)

@@ -1,0 +1,47 @@
+"""What Ha et al., arXiv:2306.06844, section 6, compare with as Wang and de Freitas' method.
+
+Upper confidence bounds with the most likely hyperparameters, their length-scales divided by the smallest factor for
+which the next point's standard deviation is at least 0.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.history import History, Proposal, Tags
+from raybo.methods.unknown_hyperparameters import common as unknown
+from raybo.methods.unknown_hyperparameters.shorter_lengthscales import LARGEST, STEP, candidates, divided, std_at_top
+from raybo.solvers import SolverName
+
+
+@dataclass(frozen=True)
+class LeastStd:
+    """The options of this variant."""
+
+    kappa: float
+    least_std: float
+    prior: tuple[float, ...]
+    solver: SolverName
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The maximiser of the bound under the first length-scales, fitted or shorter, that make it uncertain."""
+        fit = unknown.fit(history, rng, "map", self.prior)
+        points = candidates(fit, history, rng)
+        factor = 1.0
+        while True:
+            shorter = divided(fit, factor, history)
+            last = factor * STEP > LARGEST
+            if last or std_at_top(shorter, self.kappa, points) >= self.least_std:
+                x, tags = unknown.maximiser(
+                    shorter, history, rng, acquisition="ucb", kappa=self.kappa, solver=self.solver
+                )
+                if last or tags["std"] >= self.least_std:
+                    return Proposal(x, {"factor": factor, "lengthscale": shorter.gp.lengthscale.tolist(), **tags})
+            factor *= STEP
+
+
+def explain(tags: Tags) -> str:
+    """What is expected of the point, and how far the length-scales have shrunk."""
+    return f"{unknown.explain_point(tags)}; length-scales divided by {tags['factor']:.2f}"

@@ -1,0 +1,96 @@
+"""The options of wang-defreitas, and which of the three algorithms they name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from raybo.errors import MethodError
+from raybo.history import History, Proposal, Tags, Trial
+from raybo.methods.options import option
+from raybo.methods.story import Story
+from raybo.methods.unknown_hyperparameters import common as unknown
+from raybo.methods.unknown_hyperparameters.shorter_lengthscales import lengthscale_story
+from raybo.methods.unknown_hyperparameters.wang_defreitas import bounds, least_std, slice
+from raybo.methods.unknown_hyperparameters.wang_defreitas.improvement import WithinBounds
+from raybo.space import Array
+from raybo.surrogate import KernelName
+
+
+@dataclass(frozen=True, kw_only=True)
+class WangDeFreitas(unknown.UnknownOptions):
+    """Expected improvement whose length-scales are cut when five steps in a row were all but certain of their values.
+
+    Wang, de Freitas (2014), "Theoretical Analysis of Bayesian Optimisation with Unknown Gaussian Process
+    Hyper-Parameters", arXiv:1406.7758, Algorithm 1; and two rivals of it.
+    """
+
+    variant: Literal["bounds", "slice", "kappa"] = option(
+        "bounds", "Algorithm 1; slice sampling without it; or the form that Ha et al. compare with"
+    )
+    kernel: KernelName = option("matern52", "matern52, matern32 or rbf; not for kappa")
+    lower: float | tuple[float, ...] = option(
+        0.005, "least length-scale, or one an axis, in sides of the cube", above=0
+    )
+    upper: float | tuple[float, ...] = option(1.0, "largest length-scale at first, or one an axis", above=0)
+    noise_variance: float = option(
+        1e-4, "variance of the noise, taken as known, of the values as the model sees them", above=0
+    )
+    standardise: bool = option(True, "the model sees standardised values; else the values as they are")
+    t_sigma: float = option(1.0, "noise variances below which a step's variance counts as too low", above=0)
+    p: float = option(0.5, "what the largest bound is multiplied by in a cut", above=0, below=1)
+    c1: float = option(0.001, "least nu, times xi", above=0)
+    c2: float = option(1.0, "largest nu, times xi", above=0)
+    delta: float = option(0.1, "probability that the theorem's bounds may fail, in xi", above=0, below=1)
+    nu: Literal["one", "fitted"] = option("one", "nu before it is bounded: 1, or the most likely scale of the values")
+    nu_rule: Literal["algorithm", "theorem"] = option("algorithm", "nu within [c1 xi, c2 xi], or nu^2")
+    kappa: float = option(unknown.KAPPA, "for kappa: standard deviations added to the mean", at_least=0)
+    least_std: float = option(0.1, "for kappa: the standard deviation that the next point must have", above=0)
+    prior: tuple[float, ...] = option(unknown.PRIOR, "for kappa: shape and rate of every Gamma prior", above=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.c1 < self.c2:
+            raise MethodError(f"c2 must be a number above c1, got c1={self.c1}, c2={self.c2}")
+        self.within(max(np.size(self.lower), np.size(self.upper)))
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The initial design; then what the variant proposes."""
+        if unknown.is_in_design(history, self.initial):
+            return unknown.uniform_point(history, rng)
+        if self.variant == "kappa":
+            least = least_std.LeastStd(self.kappa, self.least_std, self.prior, self.solver)
+            return least.propose(history, rng)
+        within = self.within(history.d)
+        if self.variant == "slice":
+            return slice.propose(within, history, rng)
+        cutting = bounds.Cutting(self.t_sigma, self.p, self.c1, self.c2, self.delta, self.nu, self.nu_rule)
+        return cutting.propose(within, history, rng)
+
+    def within(self, d: int) -> WithinBounds:
+        """The model, with theta_L and the first theta_U; MethodError where they are not d ranges."""
+        lower, upper = self._lengthscales("lower", d), self._lengthscales("upper", d)
+        if not (lower <= upper).all():
+            raise MethodError(f"0 < lower <= upper must hold, got lower={self.lower}, upper={self.upper}")
+        return WithinBounds(lower, upper, self.kernel, self.noise_variance, self.standardise, self.solver)
+
+    def _lengthscales(self, name: str, d: int) -> Array:  # (d,)
+        given = np.asarray(getattr(self, name), dtype=np.float64)
+        if given.size not in (1, d):
+            raise MethodError(f"{name} gives {given.size} length-scales for {d} axes; give 1 or {d}")
+        return np.broadcast_to(given, (d,)).copy()
+
+    def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
+        """The length-scales, and the bounds where these are cut."""
+        return lengthscale_story(trials, names)
+
+    def explain(self, tags: Tags) -> str:
+        """The design; or what is expected, and what keeps the search from being too sure."""
+        if "design" in tags:
+            return unknown.explain_point(tags)
+        if "factor" in tags:
+            return least_std.explain(tags)
+        return bounds.explain(tags) if "E" in tags else slice.explain(tags)

@@ -1,0 +1,26 @@
+"""The rival of Wang and de Freitas' example: the same improvement, averaged over length-scales by slice sampling within
+[theta_L, theta_U], which stay.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from raybo.history import History, Proposal, Tags
+from raybo.methods.unknown_hyperparameters.wang_defreitas.improvement import (
+    WithinBounds,
+    explain_improvement,
+    most_promising,
+)
+
+
+def propose(within: WithinBounds, history: History, rng: np.random.Generator) -> Proposal:
+    """The maximiser of the averaged improvement."""
+    fit = within.fit(history, rng, "slice")
+    x, mu_plus = most_promising(fit, 1.0, history, rng, within.solver)
+    return Proposal(x, {"mu_plus": mu_plus, **fit.prediction(x), **fit.tags})
+
+
+def explain(tags: Tags) -> str:
+    """What is expected of the point."""
+    return f"{explain_improvement(tags)}; length-scales sampled"

@@ -1,0 +1,116 @@
+"""What methods tell of their tags: a story for each that has one, recommendations, and the fits behind proposals."""
+
+from __future__ import annotations
+
+import ast
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import raybo
+from raybo.history import State, Trial
+from raybo.methods import METHODS, make
+from raybo.methods.story import Fits, OverTrials, PathInSpace, Recommends, TellsStory
+from tests.methods.studies import run
+
+NAMES = ["x0", "x1"]
+
+
+def trials(*tags):
+    return [Trial(number, {}, State.FINISHED, tags=each) for number, each in enumerate(tags)]
+
+
+def test_who_tells_what():
+    made = {name: make(name) for name in METHODS}
+    assert {name for name, method in made.items() if isinstance(method, TellsStory)} == {
+        *("uhe", "exp3-random", "portfolio", "a-gp-ucb", "wang-defreitas", "gp-ucb"),
+        *("gibo", "mpd", "min-ucb", "la-min-ucb", "ars", "turbo"),
+    }
+    local = {"gibo", "mpd", "min-ucb", "la-min-ucb", "ars"}
+    assert {name for name, method in made.items() if isinstance(method, Recommends)} == local
+    family = {name for name, home in METHODS.items() if "unknown_hyperparameters" in home}
+    assert {name for name, method in made.items() if isinstance(method, Fits)} == family
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_trials_without_tags_tell_nothing(name):
+    method = make(name)
+    if isinstance(method, TellsStory):
+        assert method.story([], NAMES) is None
+        assert method.story(trials({}, {"origin": "added"}), NAMES) is None
+    if isinstance(method, Recommends):
+        assert method.recommendation({}) is None
+    if isinstance(method, Fits):
+        assert method.fitted_hyperparameters({}) is None
+
+
+def test_a_bandit_tells_how_likely_its_arms_were_and_which_was_drawn():
+    even, sure = {"log_weights": [0.0, 0.0], "gamma": 0.5}, {"log_weights": [0.0, 50.0], "gamma": 0.5}
+    story = make("uhe").story(trials({}, {**even, "arm": 1}, {**sure, "arm": 2}, {**sure, "arm": 2}), NAMES)
+    likely, first, second = story.plots[0].series
+    assert likely.trials == (1, 2, 3)
+    assert likely.values == pytest.approx((0.5, 0.25, 0.25))
+    assert (first.trials, second.trials) == ((1,), (2, 3))
+    assert "1 of 3 times" in story.caption
+
+
+def test_length_scales_are_told_with_their_bounds():
+    tags = {"upper": [1.0, 0.5], "theta": [math.log(0.2), math.log(0.1), 0.0, 0.0]}
+    story = make("wang-defreitas").story(trials(tags, tags), NAMES)
+    assert [series.look for series in story.plots[0].series] == ["followed", "limit"] * 2
+    assert [series.values[0] for series in story.plots[0].series] == pytest.approx([0.2, 1.0, 0.1, 0.5])
+    divided = make("a-gp-ucb").story(trials({"lengthscale": [0.3, 0.4]}), NAMES)
+    assert [series.values for series in divided.plots[0].series] == [(0.3,), (0.4,)]
+    assert make("a-gp-ucb").story(trials({"lengthscale": [0.3]}, {"lengthscale": [0.3, math.nan]}), NAMES) is None
+
+
+def test_a_centre_is_recommended_and_its_path_told():
+    method = make("gibo")
+    moves = trials({"centre": [0.5, 0.5]}, {"role": "explore"}, {"centre": [0.5, 0.5]}, {"centre": [0.8, 0.9]})
+    path, steps = method.story(moves, NAMES).plots
+    assert isinstance(path, PathInSpace)
+    assert path.trials == (0, 3)
+    np.testing.assert_array_equal(path.points, [[0.5, 0.5], [0.8, 0.9]])
+    assert isinstance(steps, OverTrials)
+    assert steps.series[0].values == pytest.approx((0.5,))
+    assert method.story(moves[:3], NAMES) is None
+    np.testing.assert_array_equal(method.recommendation(moves[3].tags), [0.8, 0.9])
+
+
+def test_a_region_is_told_run_by_run():
+    tags = [{"region": {"run": run, "length": length}} for run, length in ((1, 0.8), (1, 0.4), (2, 0.8))]
+    first, second = make("turbo").story(trials(*tags), NAMES).plots[0].series
+    assert (first.trials, first.values, first.name) == ((0, 1), (0.8, 0.4), "run 1")
+    assert (second.trials, second.values, second.name) == ((2,), (0.8,), "run 2")
+
+
+def test_inexactness_is_told_where_it_was_measured():
+    searcher = run("gp-ucb", 1, 8, initial=2, diagnostics=2)
+    told = [t.tags["inexactness"] for t in searcher.trials if "inexactness" in t.tags]
+    eta, gap = (plot.series[0] for plot in searcher.method.story(searcher.trials, ["x0"]).plots)
+    assert eta.values == tuple(each["eta"] for each in told)
+    assert gap.values == tuple(each["gap"] for each in told)
+    assert len(told) == 3
+
+
+def test_fits_are_the_samples_or_the_fit_under_the_length_scales_that_were_used():
+    method, theta = make("map"), [0.1, 0.2, 0.3]
+    np.testing.assert_array_equal(method.fitted_hyperparameters({"theta": theta}), [theta])
+    np.testing.assert_array_equal(
+        method.fitted_hyperparameters({"theta": theta, "thetas": [theta, theta]}), [theta] * 2
+    )
+    used = method.fitted_hyperparameters({"theta": theta, "lengthscale": [0.5]})
+    np.testing.assert_allclose(used, [[math.log(0.5), 0.2, 0.3]])
+
+
+def test_no_report_and_no_experiment_reads_a_methods_tags():
+    """`tags["..."]` and `tags.get("...")` are for methods; others hand the whole of them on, or show it as it is."""
+    root = Path(raybo.__file__).parent
+    for file in [*(root / "report").glob("*.py"), *(root / "experiments").glob("*.py")]:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            inner = node.value if isinstance(node, (ast.Subscript, ast.Attribute)) else None
+            if isinstance(inner, ast.Attribute) and inner.attr == "tags":
+                assert isinstance(node, ast.Attribute), f"{file.name}:{node.lineno}"
+                assert node.attr == "items", f"{file.name}:{node.lineno}"
