@@ -25,14 +25,17 @@ UNTIMED = "What suggestions cost was not measured in these runs; where a claim i
 def table(experiment: Experiment, rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
     """A heading and a row for each problem and entry that has runs: medians over the repeats, with quartiles."""
     kinds = _known(experiment, rows)
-    heading = ["problem", "method", "runs", *kinds.values()]
+    heading = ["problem", "method", "runs"]
+    for kind, words in kinds.items():
+        heading += [words, *(["its mean (sd)"] if kind == "final_regret" else [])]
     lines = []
     for problem in experiment.problems:
         for entry in experiment.entries:
             runs = sum(row.problem == problem.name and row.method == entry.name for row in rows)
             if runs:
                 found = {kind: np.array([*of(rows, problem.name, entry.name, kind).values()]) for kind in kinds}
-                lines.append([problem.name, entry.name, str(runs), *(_cell(kind, found[kind]) for kind in kinds)])
+                cells = [cell for kind in kinds for cell in _cells(kind, found[kind])]
+                lines.append([problem.name, entry.name, str(runs), *cells])
     return heading, lines
 
 
@@ -94,13 +97,16 @@ def _verdict(v: Verdict) -> list[str]:
     return [text, v.problem, str(v.repeats), f"{v.better:.4g}", f"{v.worse:.4g}", difference, p, f"**{v.word}**"]
 
 
-def _cell(kind: Measure, numbers: Array) -> str:
+def _cells(kind: Measure, numbers: Array) -> list[str]:
     if len(numbers) == 0:
-        return ""
+        return ["", ""] if kind == "final_regret" else [""]
     if kind == "missed":
-        return f"{int(numbers.sum())} of {len(numbers)}"
+        return [f"{int(numbers.sum())} of {len(numbers)}"]
     low, median, high = np.quantile(numbers, [0.25, 0.5, 0.75])
-    return f"{median:.4g} [{low:.4g}, {high:.4g}]"
+    cell = f"{median:.4g} [{low:.4g}, {high:.4g}]"
+    if kind != "final_regret":
+        return [cell]
+    return [cell, f"{numbers.mean():.3g} ({numbers.std(ddof=1):.2g})" if len(numbers) > 1 else f"{numbers.mean():.3g}"]
 
 
 def as_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
