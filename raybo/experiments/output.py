@@ -30,6 +30,7 @@ AXIS: dict[Curve, str] = {
     "held_out": "held-out value of the recommendation",
     "best_held_out": "best held-out value so far",
     "model_error": "mean squared error of the posterior mean",
+    "inexactness": "accumulated inexactness",
 }
 
 
@@ -73,7 +74,7 @@ def _write_curves(experiment: Experiment, studies: Mapping[Run, Study], path: Pa
             ["best_value", "held_out", "best_held_out"] if experiment.is_held_out else [experiment.curve]
         )
         for problem, kind in product(experiment.problems, kinds):
-            first = 1 + (problem.initial if kind == "cumulative_regret" else 0)
+            first = 1 + (problem.initial if kind in ("cumulative_regret", "inexactness") else 0)
             for entry in experiment.entries:
                 found = _curves(studies, problem, entry, kind)
                 if not len(found):

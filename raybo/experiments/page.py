@@ -82,6 +82,12 @@ def _notes(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
     if "missed" in kinds:
         basins = "; ".join(f"{problem.name}: {problem.found_within:g}" for problem in experiment.problems)
         notes += [f"The optimum is missed by the runs whose simple regret ends above a bound ({basins})."]
+    if "final_inexactness" in kinds:
+        notes += [
+            "The accumulated inexactness M_T is the sum over the steps of 1 - eta, where eta is the share of the "
+            "acquisition's maximum that the solver reached, measured at every fifth step against a much more thorough "
+            "search and interpolated between; measuring it is part of what suggestions cost here."
+        ]
     if "final_model_error" in kinds:
         notes += ["The model's error is that of the posterior mean on a grid, squared, when the run ends."]
     return notes

@@ -21,8 +21,11 @@ Measure = Literal[
     "early_held_out",
     "missed",
     "final_model_error",
+    "final_inexactness",
 ]
-Curve = Literal["simple_regret", "cumulative_regret", "best_value", "held_out", "best_held_out", "model_error"]
+Curve = Literal[
+    "simple_regret", "cumulative_regret", "best_value", "held_out", "best_held_out", "model_error", "inexactness"
+]
 
 
 @dataclass(frozen=True)
@@ -104,10 +107,11 @@ class Claim:
     Attributes:
         text: the claim in words.
         measure: less is better of final_regret, cumulative_regret, recommended_regret (of the trial that the study
-            calls its best), missed (1 where the optimum was not found, else 0), final_model_error, processor_seconds
-            (of all suggestions). Better values are better, and `factor` is left out, of final_value, and of held-out
-            evaluations: the last recommendation's (final_held_out), the best one (best_held_out), the best so far on
-            average over the run (mean_held_out) and after a fifth of it (early_held_out).
+            calls its best), missed (1 where the optimum was not found, else 0), final_model_error, final_inexactness,
+            processor_seconds (of all suggestions). Better values are better, and `factor` is left out, of
+            final_value, and of held-out evaluations: the last recommendation's (final_held_out), the best one
+            (best_held_out), the best so far on average over the run (mean_held_out) and after a fifth of it
+            (early_held_out).
         better, worse: names of entries.
         problems: names of the problems that it speaks of; empty for all.
         factor: 1 for "better than", more than 1 for "not much worse than".

@@ -35,6 +35,7 @@ HELD_OUT_MEASURES: dict[Measure, str] = {
 }
 RECOMMENDED_MEASURES: dict[Measure, str] = {"recommended_regret": "regret of the recommendation"}
 FOUND_MEASURES: dict[Measure, str] = {"missed": "missed the optimum"}
+INEXACT_MEASURES: dict[Measure, str] = {"final_inexactness": "accumulated inexactness"}
 MODEL_MEASURES: dict[Measure, str] = {"final_model_error": "squared error of the model"}
 
 
@@ -65,6 +66,8 @@ def columns(experiment: Experiment) -> dict[Measure, str]:
         found |= RECOMMENDED_MEASURES
     if all(problem.found_within is not None for problem in experiment.problems):
         found |= FOUND_MEASURES
+    if experiment.curve == "inexactness":
+        found |= INEXACT_MEASURES
     if all(problem.model_error for problem in experiment.problems):
         found |= MODEL_MEASURES
     return found

@@ -314,3 +314,19 @@ def test_options_may_differ_from_problem_to_problem_and_paths_are_plain():
     assert [run.seed for run in runs(later, Path("out"))] == [100, 101]
     assert len({run.path for run in order}) == 4
     assert isinstance(order[0], Run)
+
+
+def test_inexactness_is_summed_over_the_steps_and_interpolated_between_those_measured():
+    """Steps 1 to 5 after a design of two; eta is 1.0 at the second and 0.8 at the fourth."""
+    events = []
+    for number in range(7):
+        tags = {} if number < 2 else {"t": number - 1}
+        if number in (3, 5):
+            tags["inexactness"] = {"eta": 1.0 if number == 3 else 0.8}
+        data = {"x": [0.5], "values": [0.5], "tags": tags, "seen": 0, **SPENT}
+        events += [Event(Kind.ASKED, number, data), Event(Kind.TOLD, number, {"value": 1.0})]
+    found = Study(Description("job", "v", "max", SPACE.to_json(), "random", 0), events)
+    problem = Problem("p", "job.py", 7, initial=2)
+    np.testing.assert_allclose(curve("inexactness", found, problem, 1.0), [0.0, 0.0, 0.1, 0.3, 0.5], atol=1e-12)
+    assert measure("final_inexactness", found, problem, 1.0) == pytest.approx(0.5)
+    assert np.isnan(curve("inexactness", study([1.0]), problem, 1.0)).all()
