@@ -41,6 +41,11 @@ def as_cell(value: Any) -> Any:
     return f"'{text}" if isinstance(text, str) and text.startswith(FORMULAS) else value
 
 
+def from_cell(cell: str) -> str:
+    """The text that `as_cell` made the cell of."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULAS) else cell
+
+
 def to_dataframe(trials: Sequence[Trial], space: Space, context: Space | None) -> pandas.DataFrame:
     """The same as a DataFrame with typed columns: numbers as numbers, choices and states as categories.
 

@@ -81,6 +81,7 @@ class Data(TypedDict, total=False):
     tags: Tags  # what the method said and must remember
     seen: int  # number of the last event that the proposal was based on; with many workers, exactly what it knew
     suggest_seconds: float  # how long the proposal took
+    suggest_processor_seconds: float  # how much of a processor; not in journals of 0.1
 
     # any event of a trial whose context became known; in `asked`, where it was known first and the proposal made for it
     context: Row  # as its space packs it
@@ -178,6 +179,7 @@ class Trial:
         reason: why it failed or was stopped; empty otherwise.
         seconds: how long it ran; None where unknown.
         suggest_seconds: how long the proposal took.
+        suggest_processor_seconds: how much of a processor it took; None in a journal of 0.1.
         details: what else is known of its end: other metrics, host, traceback.
     """
 
@@ -191,6 +193,7 @@ class Trial:
     reason: str = ""
     seconds: float | None = None
     suggest_seconds: float = 0.0
+    suggest_processor_seconds: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -129,6 +129,7 @@ def _asked(event: Event, space: Space, context: Space | None) -> Trial:
         context=event.context_in(context),
         tags=dict(event.data["tags"]),
         suggest_seconds=float(event.data.get("suggest_seconds", 0.0)),
+        suggest_processor_seconds=event.data.get("suggest_processor_seconds"),
     )
 
 

@@ -164,16 +164,16 @@ class Searcher:
         known_first = self._read(context, number)
         if known_first:
             history = history.with_next_context(np.array(known_first["c"]))
-        started = time.perf_counter()
+        started, processor = time.perf_counter(), time.thread_time()
         with limit_threads(1):
             try:
                 proposal = self.method.propose(history, self._stream(number, Stream.PROPOSAL))
             except NumericalError as error:  # the study goes on, and the tags say why this point
                 rng = self._stream(number, Stream.FALLBACK)
                 proposal = Proposal(rng.random(history.d), tags={"fallback": str(error)})
-        seconds = round(time.perf_counter() - started, 6)
+        spent = time.perf_counter() - started, time.thread_time() - processor
         x = self.space.snap(proposal.x[None, :])
-        return self._asked(history, x, self.space.rows(x)[0], proposal.tags, seconds, known_first)
+        return self._asked(history, x, self.space.rows(x)[0], proposal.tags, spent, known_first)
 
     def known(
         self, config: Mapping[str, Any], origin: Origin = Origin.ADDED, source: Mapping[str, Any] | None = None
@@ -189,19 +189,22 @@ class Searcher:
         """
         row = self.space.pack(config)
         x = self.space.snap(self.space.points([row]))
-        return self._asked(self.history, x, row, {"origin": origin, **(source or {})}, 0.0, {})
+        return self._asked(self.history, x, row, {"origin": origin, **(source or {})}, (0.0, 0.0), {})
 
     def apply(self, event: Event) -> Event:
         """Take in an event, new or from a journal; returns it with its number."""
         return self.ledger.apply(event)
 
-    def _asked(self, history: History, x: Array, row: Row, tags: Tags, seconds: float, known_first: Data) -> Event:
+    def _asked(
+        self, history: History, x: Array, row: Row, tags: Tags, spent: tuple[float, float], known_first: Data
+    ) -> Event:
         data: Data = {
             "x": x[0].tolist(),
             "values": row,
             "tags": json.loads(json.dumps(tags)),  # what a journal would give back, from the first moment
             "seen": history.last_event,
-            "suggest_seconds": seconds,
+            "suggest_seconds": round(spent[0], 6),
+            "suggest_processor_seconds": round(spent[1], 6),
             **known_first,
         }
         return Event(Kind.ASKED, len(history), data)

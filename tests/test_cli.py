@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 import raybo
+import raybo.experiments.summary
 from raybo import cli, experiments, methods
 from raybo.cli.arguments import default_storage
 from raybo.engine import driver
@@ -493,10 +494,12 @@ def compared(monkeypatch):
 
     def compare(experiment, directory, **named):
         given.append((experiment, directory, {name: value for name, value in named.items() if name != "watch"}))
-        return {}, [Verdict(Claim("b is better", "final_value", "b", "a"), "job", 1.0, 2.0, 0.01, 0.99, 5)]
+        claim = Claim("b is better", "final_value", "b", "a")
+        return [], [Verdict(claim, "job", 2.0, 1.0, (1.0, 0.5, 1.5), 0.005, 0.01, 6)]
 
     monkeypatch.setattr(experiments, "compare", compare)
-    monkeypatch.setattr(experiments, "table", lambda experiment, studies: (["problem"], [["job"]]))
+    monkeypatch.setattr(experiments.summary, "write_summary", lambda known, out: out)
+    monkeypatch.setattr(experiments, "table", lambda experiment, rows: (["problem"], [["job"]]))
     return given
 
 
@@ -513,8 +516,11 @@ def test_every_option_of_compare_reaches_the_comparison(run, folder, compared):
         ("gp-ucb:solver=cg:grid=fixed", "gp-ucb", {"solver": "cg", "grid": "fixed"}),
     ]
     assert (experiment.repeats, experiment.first_seed, experiment.curve) == (3, 4, "simple_regret")
-    assert (directory, named) == (Path("there"), {"root": None, "workers": 2, "address": "auto"})
-    assert "job: b is better: holds (p = 0.010, 5 pairs)" in out
+    assert (directory, named) == (
+        Path("there"),
+        {"root": None, "workers": 2, "address": "auto", "here": False, "until": None},
+    )
+    assert "job: b is better: holds (p = 0.010, 6 pairs)" in out
 
 
 def test_what_is_reproduced_is_the_experiment_with_the_repeats_asked_for(run, monkeypatch, compared):
@@ -523,7 +529,7 @@ def test_what_is_reproduced_is_the_experiment_with_the_repeats_asked_for(run, mo
     assert run("reproduce", "inexact-fig[34]", "--repeats", "2", "--workers", "1", "--out", "there")[0] == 0
     assert run("reproduce", "auto-default")[0] == 0
     told = [(experiment.name, experiment.repeats, directory, named) for experiment, directory, named in compared]
-    here = {"root": root, "address": None}
+    here = {"root": root, "address": None, "here": False, "until": None}
     assert told == [
         ("inexact-fig3", 2, Path("there/inexact-fig3"), {**here, "workers": 1}),
         ("inexact-fig4", 2, Path("there/inexact-fig4"), {**here, "workers": 1}),

@@ -100,7 +100,7 @@ def tune(
         begun = time.monotonic()
         # what is wrong with the journal is better said before Ray is started
         with contextlib.closing(Journal(path)) as opened:
-            description, searcher = _describe(bound, method, seed, options, opened.description)
+            description, searcher = describe(bound, method, seed, options, opened.description)
             known = warm_start.known_of(enqueue, searcher.space)
             if known_from is not None:
                 known = warm_start.known_from(known_from, bound.metric, bound.mode, searcher.space) + known
@@ -151,7 +151,7 @@ def _check(
             raise MethodError(f"{name} must be above 0, got {shown(limit)}")
 
 
-def _describe(
+def describe(
     objective: Objective, method: str | None, seed: int | None, options: Mapping[str, Any], earlier: Description | None
 ) -> tuple[Description, Searcher]:
     """What is to be studied, and its searcher, which has seen nothing of it yet.

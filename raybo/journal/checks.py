@@ -199,6 +199,7 @@ ANY: Mapping[str, Callable[[Any], bool]] = {  # what each key holds, in whatever
     "trials": lambda value: _is_count(value) and value > 0,
     "seen": _is_count,
     "tags": lambda value: isinstance(value, dict),
+    "suggest_processor_seconds": lambda value: value is not None and _is_duration(value),
     "suggest_seconds": lambda value: value is not None and _is_duration(value),
     "value": _is_finite,
     "seconds": _is_duration,
