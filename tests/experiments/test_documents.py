@@ -78,7 +78,8 @@ def unknown_hyperparameters():
     assert words["MAP"]["Branin"] == words["MAP"]["Hartmann-3"] == "does not hold"
     yield (
         "On smooth functions honesty costs, and that it stays within twice `map`'s regret does not hold: median "
-        f"regrets on Branin and Hartmann-3 are {top.median('Branin', 'UHE-BO')} and {top.median('Hartmann-3', 'UHE-BO')}, "
+        f"regrets on Branin and Hartmann-3 are "
+        f"{top.median('Branin', 'UHE-BO')} and {top.median('Hartmann-3', 'UHE-BO')}, "
         f"`map`'s {top.median('Branin', 'MAP')} and {top.median('Hartmann-3', 'MAP')}."
     )
     yield (
