@@ -86,6 +86,7 @@ EXPERIMENTS = [
         repeats=20,
         claims=claims("figures 1, 2"),
         curve="cumulative_regret",
+        hours=0.5,
     ),
     Experiment(
         name="inexact-fig3",
@@ -98,6 +99,7 @@ EXPERIMENTS = [
         repeats=20,
         claims=claims("figure 3"),
         curve="cumulative_regret",
+        hours=2,
     ),
     Experiment(
         name="inexact-fig4",
@@ -118,6 +120,7 @@ EXPERIMENTS = [
             )
         ],
         curve="cumulative_regret",
+        hours=0.5,
     ),
     Experiment(
         name="inexact-mt",
@@ -141,5 +144,6 @@ EXPERIMENTS = [
         repeats=20,
         claims=claims("figures 5, 6"),
         curve="cumulative_regret",
+        hours=0.25,
     ),
 ]

@@ -73,7 +73,7 @@ def claims(source: str) -> list[Claim]:
 # ---- figure 2: samples of a Gaussian process whose hyperparameters are known
 
 
-def samples(name: str, title: str, dimensions: tuple[int, ...], repeats: int) -> Experiment:
+def samples(name: str, title: str, dimensions: tuple[int, ...], repeats: int, hours: float) -> Experiment:
     """Objective r in run r, 500 evaluations."""
     problems, shared = [], {}
     own: dict[str, dict[str, dict[str, Any]]] = {method: {} for method in METHODS}
@@ -111,7 +111,7 @@ def samples(name: str, title: str, dimensions: tuple[int, ...], repeats: int) ->
         Claim(f"{LITERAL} ends best: better than {OURS}", "best_held_out", LITERAL, OURS, source="its algorithm"),
     ]
     compared = [*entries(shared, own), Entry(LITERAL, "la-min-ucb", per_problem=literal, dear=True)]
-    return Experiment(name, title, problems, compared, repeats, said, curve="best_held_out")
+    return Experiment(name, title, problems, compared, repeats, said, "best_held_out", hours=hours)
 
 
 # ---- figure 3: linear policies
@@ -130,7 +130,7 @@ TASKS: dict[str, tuple[int, int, float, float, float, float, tuple[float, ...]]]
 }
 
 
-def policies(name: str, title: str, budgets: dict[str, int], repeats: int) -> Experiment:
+def policies(name: str, title: str, budgets: dict[str, int], repeats: int, hours: float) -> Experiment:
     """The tasks with so many evaluations each; those of the paper are not stated, GIBO's are FULL."""
     problems, shared = [], {}
     own: dict[str, dict[str, dict[str, Any]]] = {method: {} for method in METHODS}
@@ -162,25 +162,36 @@ def policies(name: str, title: str, budgets: dict[str, int], repeats: int) -> Ex
         own[OURS][task] = {"batch": 4}
         if task == "Hopper":
             own["GIBO"][task]["weight_decay"] = 1e-5
-    return Experiment(name, title, problems, entries(shared, own), repeats, claims("figure 3"), curve="best_held_out")
+    return Experiment(
+        name, title, problems, entries(shared, own), repeats, claims("figure 3"), "best_held_out", hours=hours
+    )
 
 
 FULL = {"CartPole": 100, "Swimmer": 2000, "Hopper": 8000}
 
 EXPERIMENTS = [
-    samples("local-fig2", "Four local methods on samples of a Gaussian process (figure 2)", (25, 50, 100), 10),
+    samples("local-fig2", "Four local methods on samples of a Gaussian process (figure 2)", (25, 50, 100), 10, 0.8),
     samples(
         "local-fig2-short",
         "Four local methods on samples of a Gaussian process in 25 and 50 dimensions (figure 2)",
         (25, 50),
         10,
+        0.3,
     ),
-    policies("local-fig3", "Four local methods on linear policies (figure 3)", FULL, 10),
-    policies("local-fig3-cartpole", "Linear policies for CartPole (figure 3)", {"CartPole": 100}, 10),
+    policies("local-fig3", "Four local methods on linear policies (figure 3)", FULL, 10, 15.0),
+    policies("local-fig3-cartpole", "Linear policies for CartPole (figure 3)", {"CartPole": 100}, 10, 0.1),
     policies(
-        "local-fig3-swimmer", "Linear policies for Swimmer, 500 of 2,000 evaluations (figure 3)", {"Swimmer": 500}, 3
+        "local-fig3-swimmer",
+        "Linear policies for Swimmer, 500 of 2,000 evaluations (figure 3)",
+        {"Swimmer": 500},
+        10,
+        0.8,
     ),
     policies(
-        "local-fig3-hopper", "Linear policies for Hopper, 1,000 of 8,000 evaluations (figure 3)", {"Hopper": 1000}, 3
+        "local-fig3-hopper",
+        "Linear policies for Hopper, 1,000 of 8,000 evaluations (figure 3)",
+        {"Hopper": 1000},
+        6,
+        0.9,
     ),
 ]

@@ -97,6 +97,7 @@ EXPERIMENTS = [
         claims=FIGURE_1,
         curve="cumulative_regret",
         first_seed=FIRST_SEED,
+        hours=1.5,
     ),
     Experiment(
         name="context-fig1-350",
@@ -107,6 +108,7 @@ EXPERIMENTS = [
         claims=[claim for claim in FIGURE_1 if {HARTMANN.name, COMPLICATED.name} & {*claim.problems}],
         curve="cumulative_regret",
         first_seed=FIRST_SEED,
+        hours=0.8,
     ),
     Experiment(
         name="context-fig2",
@@ -117,6 +119,7 @@ EXPERIMENTS = [
         claims=below_all("figure 2", ACKLEY_2_4),
         curve="cumulative_regret",
         first_seed=FIRST_SEED,
+        hours=0.4,
     ),
     Experiment(
         name="context-table1",
@@ -136,5 +139,6 @@ EXPERIMENTS = [
         ],
         curve="cumulative_regret",
         first_seed=FIRST_SEED,
+        hours=0.1,
     ),
 ]

@@ -177,6 +177,7 @@ EXPERIMENTS = [
         repeats=20,
         claims=FIGURE_2_TOP,
         curve="simple_regret",
+        hours=0.6,
     ),
     Experiment(
         name="uhe-fig2-tuning",
@@ -185,6 +186,7 @@ EXPERIMENTS = [
         entries=[*MOST, MCMC],
         repeats=20,
         claims=FIGURE_2_BOTTOM,
+        hours=3,
     ),
     Experiment(
         name="uhe-fig3",
@@ -194,6 +196,7 @@ EXPERIMENTS = [
         repeats=20,
         claims=[nearer(UHE, MAP, "figure 3")],
         curve="model_error",
+        hours=0.05,
     ),
     Experiment(
         name="uhe-fig4",
@@ -203,6 +206,7 @@ EXPERIMENTS = [
         repeats=20,
         claims=FIGURE_4,
         curve="model_error",
+        hours=0.8,
     ),
     Experiment(
         name="uhe-fig5",
@@ -212,6 +216,7 @@ EXPERIMENTS = [
         repeats=20,
         claims=[below(UHE, half, [], "figure 5") for half in (RA_BO, EXP3)],
         curve="simple_regret",
+        hours=0.1,
     ),
     Experiment(
         name="uhe-h1",
@@ -245,6 +250,7 @@ EXPERIMENTS = [
         entries=[UHE, MAP, MCMC],
         repeats=20,
         claims=FIGURE_5_TIME,
+        hours=1.3,
     ),
     Experiment(
         name="wang-defreitas-trap",
@@ -254,5 +260,6 @@ EXPERIMENTS = [
         repeats=60,
         claims=TRAP_CLAIMS,
         curve="best_value",
+        hours=0.3,
     ),
 ]
