@@ -19,13 +19,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
 from raybo.experiments.measures import GREATER_IS_BETTER
 from raybo.experiments.plan import Claim, Experiment
 from raybo.experiments.results import Row, of
+from raybo.goal import Goal, Mode
 from raybo.space import Array
 
 LEVEL = 0.05
@@ -90,7 +91,8 @@ def _alone(claim: Claim, problem: str, rows: Sequence[Row]) -> Verdict:
         return Verdict(claim, problem, math.nan, math.nan, (math.nan,) * 3, 1.0, 1.0, 0)
     differences = claim.factor * b - a
     if claim.measure in GREATER_IS_BETTER:
-        differences = a - b if _maximises(problem, rows) else b - a
+        mode = next(row.mode for row in rows if row.problem == problem)
+        differences = Goal(cast(Mode, mode)).gap(b, a)
     middle = np.mean if claim.measure == "missed" else np.median
     p = paired_test(differences)
     return Verdict(claim, problem, float(middle(a)), float(middle(b)), typical(differences), p, p, len(seeds))
@@ -128,7 +130,3 @@ def typical(differences: Array) -> tuple[float, float, float]:  # (n,)
         ways = np.concatenate([ways, np.zeros(rank)]) + np.concatenate([np.zeros(rank), ways])
     left_out = max(0, int((np.cumsum(ways) / 2.0**n <= LEVEL / 2.0).sum()) - 1)
     return float(np.median(means)), float(means[left_out]), float(means[-1 - left_out])
-
-
-def _maximises(problem: str, rows: Sequence[Row]) -> bool:
-    return next(row.mode for row in rows if row.problem == problem) == "max"
