@@ -21,7 +21,7 @@ POLL_SECONDS = 0.1
 LATE_SECONDS = 60.0  # after the disk has room again, in which a detached study that had none may still be met
 LOADED = r"no local Ray could be started|the local Ray died while it was started"  # by a machine that is too busy
 LOADED_TOO_MUCH = "no local Ray could be started"
-GIVEN_AGAIN = 3  # a study's command, for that
+GIVEN_AGAIN = 10  # a study's command, for that
 
 
 @dataclass
@@ -95,6 +95,8 @@ def _kill_until_done(running: Running, report: Report) -> None:
     struck_after, strike_at = 0, None  # the event after which the last kill came; when the next is due
     while (code := running.driver.poll()) is None or _is_given_again(running, report):
         now = time.monotonic()
+        if code is not None:
+            since = now
         time.sleep(max(0.0, min(POLL_SECONDS, (strike_at or now + POLL_SECONDS) - now)))
         events, now = running.look(), time.monotonic()
         if events > seen:
