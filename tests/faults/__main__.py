@@ -52,7 +52,11 @@ def main() -> int:
                 break
             planned = replace(planned, kills=planned.kills[: asked.kills - done])
             directory = Path(tempfile.mkdtemp(prefix="rb-faults-", dir="/tmp"))
-            report = run(planned, directory, cluster, small, asked.source.absolute())
+            try:
+                report = run(planned, directory, cluster, small, asked.source.absolute())
+            except KeyboardInterrupt:
+                print(f"{planned.number:5d}  was interrupted, and does not count")
+                break
             reports.append(report)
             done += report.kills.total()
             print(_line(report), flush=True)

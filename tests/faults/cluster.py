@@ -16,7 +16,7 @@ from tests.engine.hosts import Hosts
 from tests.faults.plan import Kill, Kind
 
 NODES = 2  # beside the head, each with one processor
-ATTEMPTS = 3  # to start a node: on a loaded machine Ray may give up
+ATTEMPTS = 3  # to start a node or a head: on a loaded machine Ray may give up
 OURS = ("ray::StudyActor", "ray::trial", "tests.faults.driver")  # how the command lines of a study's processes begin
 
 
@@ -54,7 +54,14 @@ class Cluster:
         self.hosts.__exit__()
 
     def _build(self) -> None:
-        self.hosts.__enter__()
+        for attempt in range(ATTEMPTS):
+            try:
+                self.hosts.__enter__()
+                break
+            except RuntimeError:  # what there was of it has been removed
+                if attempt == ATTEMPTS - 1:
+                    raise
+                self.hosts = Hosts(head_cpus=1)
         for _ in range(NODES):
             self._add()
 

@@ -18,10 +18,11 @@ from tests.faults.running import HERE, Running
 from tests.faults.strikes import DISK, HUNG_SECONDS, STRIKES, in_a_line
 
 POLL_SECONDS = 0.1
+AFTER_RAY_SECONDS = 20.0  # in which the writer on a local Ray that has died may still be there
 LATE_SECONDS = 60.0  # after the disk has room again, in which a detached study that had none may still be met
 LOADED = r"no local Ray could be started|the local Ray died while it was started"  # by a machine that is too busy
 LOADED_TOO_MUCH = "no local Ray could be started"
-GIVEN_AGAIN = 3  # a study's command, for that
+GIVEN_AGAIN = 10  # a study's command, for that
 
 
 @dataclass
@@ -95,6 +96,8 @@ def _kill_until_done(running: Running, report: Report) -> None:
     struck_after, strike_at = 0, None  # the event after which the last kill came; when the next is due
     while (code := running.driver.poll()) is None or _is_given_again(running, report):
         now = time.monotonic()
+        if code is not None:
+            since = now
         time.sleep(max(0.0, min(POLL_SECONDS, (strike_at or now + POLL_SECONDS) - now)))
         events, now = running.look(), time.monotonic()
         if events > seen:
@@ -105,7 +108,7 @@ def _kill_until_done(running: Running, report: Report) -> None:
             return
         if not ahead or events < struck_after + ahead[-1].events:
             continue
-        _put_off_nodes(running, ahead)
+        _put_off(running, ahead)
         if strike_at is None:
             strike_at = now + ahead[-1].delay
         if now >= strike_at and (happened := STRIKES[ahead[-1].kind](running, ahead[-1])) is not False:
@@ -137,13 +140,21 @@ def _is_given_again(running: Running, report: Report) -> bool:
     return True
 
 
-def _put_off_nodes(running: Running, ahead: list[Kill]) -> None:
-    """Take another kill first where no node is there to be lost: the next takes long to join."""
-    if running.cluster is not None and not running.cluster.up:
-        other = next((kill for kill in reversed(ahead) if kill.kind not in LOSE_NODES), None)
+def _put_off(running: Running, ahead: list[Kill]) -> None:
+    """Take another kill first where the next would have to wait long for whom it may meet."""
+    if not _is_possible(running, ahead[-1]):
+        other = next((kill for kill in reversed(ahead) if _is_possible(running, kill)), None)
         if other is not None:
             ahead.remove(other)
             ahead.append(other)
+
+
+def _is_possible(running: Running, kill: Kill) -> bool:
+    if kill.kind in LOSE_NODES and running.cluster is not None:
+        return bool(running.cluster.up)
+    if kill.kind is Kind.SECOND:  # where the journal has no writer just now, any command may take it
+        return time.monotonic() > running.ray_lost + AFTER_RAY_SECONDS
+    return True
 
 
 def _checked(running: Running) -> list[Complaint]:

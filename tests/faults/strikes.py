@@ -15,7 +15,6 @@ from tests.faults.running import Running
 
 HUNG_SECONDS = 180.0  # without an event: Ray on a machine that is loaded ten times over needs up to 60 to start
 WORD_SECONDS = 90.0  # in which a command says that the head of its cluster is gone: 45, and slow machines
-AFTER_RAY_SECONDS = 20.0  # in which the writer on a local Ray that has died may still be there
 FAREWELL_SECONDS = 12.0  # in which a detached study that has ended answers still
 
 # each says whether it met somebody, or what was wrong
@@ -131,9 +130,8 @@ DISK = r"disk is full|disk I/O error|make room on the disk|No space left|check t
 
 def _by_a_second(running: Running, _: Kill) -> bool | Complaint:
     """Give the command a second time while it runs: it must be refused."""
-    begun = running.driver.poll() is None and running.actor() is not None
-    if not begun or time.monotonic() < running.ray_lost + AFTER_RAY_SECONDS:
-        return False  # where the journal has no writer just now, any command may take it
+    if running.driver.poll() is not None or running.actor() is None:
+        return False
     errors = running.directory / "second"
     errors.unlink(missing_ok=True)
     second = running.start(running.directory / "announced-second", errors)
