@@ -68,7 +68,10 @@ def unpack(text: str, path: Path) -> Arrival:
         content = json.loads(_decompressed(base64.b64decode(text, validate=True), path))
         description, space, context = description_of(json.dumps(content["description"]))
         checker = Checker(space, context)
-        events = [checker.read(*row, json.dumps(data)) for *row, data in content["events"]]
+        events = [
+            checker.read(number, kind, trial, at, json.dumps(data))
+            for number, kind, trial, at, data in content["events"]
+        ]
     except (ValueError, TypeError, KeyError, RecursionError, zlib.error) as error:
         raise JournalError(f"{path}: what has arrived for it is damaged, or of another version ({error})") from error
     with contextlib.closing(Journal(path, description)) as opened:
