@@ -22,6 +22,7 @@ from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 
+from raybo.error_text import shown
 from raybo.errors import TrialError
 from raybo.space import Array, Config, Reading, Row, Space, read_context
 
@@ -237,9 +238,9 @@ def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -
     if declared is None:
         raise TrialError(f"{who}: a context was given, but none is declared; give context= beside the space")
     if not isinstance(context, Mapping):
-        raise TrialError(f"{who}: a context is a dict, got {context!r}")
+        raise TrialError(f"{who}: a context is a dict, got {shown(context)}")
     if unknown := [name for name in context if name not in declared.names]:
-        raise TrialError(f"{who}: {unknown[0]!r} is no declared context; there is {', '.join(declared.names)}")
+        raise TrialError(f"{who}: {shown(unknown[0])} is no declared context; there is {', '.join(declared.names)}")
     reading = read_context(declared, context)
     if reading.values is None:
         raise TrialError(f"{who}: {reading.note or f'context {reading.missing[0]}: missing'}")

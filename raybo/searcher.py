@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from raybo import methods
-from raybo.error_text import in_words
+from raybo.error_text import in_words, shown
 from raybo.errors import MethodError, NumericalError, TrialError
 from raybo.events import Data, Event, Kind, Origin, Tags, Trial, planned, told_context
 from raybo.goal import Mode
@@ -59,9 +59,9 @@ class Searcher:
         **options: Any,
     ) -> None:
         if mode not in ("max", "min"):
-            raise MethodError(f"mode must be 'max' or 'min', got {mode!r}")
+            raise MethodError(f"mode must be 'max' or 'min', got {shown(mode)}")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
-            raise MethodError(f"seed must be a whole number from 0, got {seed!r}")
+            raise MethodError(f"seed must be a whole number from 0, got {shown(seed)}")
         self.space = space if isinstance(space, Space) else Space(space)
         self.context = context_space(context, self.space)
         self.method = methods.make(method, **options)
@@ -79,7 +79,7 @@ class Searcher:
     def plan(self, trials: int) -> Event:
         """Say how many trials the study means to run, in all."""
         if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1:
-            raise MethodError(f"trials must be a whole number from 1, got {trials!r}")
+            raise MethodError(f"trials must be a whole number from 1, got {shown(trials)}")
         return self.apply(planned(trials))
 
     def ask(self, context: Mapping[str, Any] | None = None) -> Trial:
@@ -243,15 +243,17 @@ def explain(method: methods.Method, trial: Trial) -> str:
 
 def finite(value: Any, number: int) -> float:
     """The value, whatever can be made a float, as one; TrialError where it is not a finite number."""
-    plain = value.item() if isinstance(value, np.generic) or getattr(value, "ndim", None) == 0 else value
-    if isinstance(plain, bool) or getattr(value, "ndim", None) or not hasattr(plain, "__float__"):
-        raise TrialError(f"trial {number}: a number is needed, got {value!r}; use fail() for a trial without one")
     try:
+        plain = value.item() if isinstance(value, np.generic) or getattr(value, "ndim", None) == 0 else value
+        if isinstance(plain, bool) or getattr(value, "ndim", None) or not hasattr(plain, "__float__"):
+            raise TrialError(
+                f"trial {number}: a number is needed, got {shown(value)}; use fail() for a trial without one"
+            )
         converted = float(plain)
-    except OverflowError:  # an integer beyond every float
-        converted = math.inf
-    except (TypeError, ValueError):  # an array of objects, a Decimal that signals
+    except TrialError:
+        raise
+    except Exception:  # noqa: BLE001  # an integer beyond every float, an array of objects, a Decimal that signals
         converted = math.nan
     if not math.isfinite(converted):
-        raise TrialError(f"trial {number}: a finite number is needed, got {value!r}; use fail() for such a trial")
+        raise TrialError(f"trial {number}: a finite number is needed, got {shown(value)}; use fail() for such a trial")
     return converted

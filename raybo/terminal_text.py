@@ -14,3 +14,8 @@ def visible(text: str) -> str:
     has (a lone surrogate).
     """
     return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def one_line(text: str) -> str:
+    """The same as one line."""
+    return visible(" ".join(line.strip() for line in text.split("\n") if line.strip()))

@@ -261,7 +261,7 @@ SPOILT = {
     "truncated": "it is damaged (",
     "shorn": "it is damaged (",
     "text": "it is not a journal of raybo (not an SQLite file); give another file",
-    "newer": "a newer raybo wrote it (schema 99, this one reads 1); upgrade raybo",
+    "newer": "a newer raybo wrote it (schema 99, this one reads 2); upgrade raybo",
     "foreign": "it is an SQLite file of another program; give another file",
     "directory": "it is a directory; give a file",
 }

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from raybo.error_text import shown
 from raybo.errors import SpaceError
 from raybo.space.cube import Cube
 from raybo.space.parameters import Array, Categorical, Float, Integer, Parameter
@@ -125,7 +126,7 @@ class Space:
     def pack(self, config: Mapping[str, Any]) -> Row:
         """The configuration as a row of JSON values: numbers, positions of categories, None for what is not open."""
         if not isinstance(config, Mapping):
-            raise SpaceError(f"a configuration is a dict of parameters, got {config!r}")
+            raise SpaceError(f"a configuration is a dict of parameters, got {shown(config)}")
         refuse_different(self.template, config, ())
         return list(row_of(self.template, config, ()))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from raybo.error_text import shown
 from raybo.errors import SpaceError
 from raybo.space.objects import equal, object_from_json, object_to_json
 from raybo.space.parameters import Categorical, Float, Integer, Parameter
@@ -22,11 +23,11 @@ def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], pat
     try:
         pairs = [(n, v) for n, v in (parameters.items() if isinstance(parameters, Mapping) else parameters)]
     except (TypeError, ValueError):
-        raise SpaceError(f"a space is a dict from names to parameters, got {parameters!r}") from None
+        raise SpaceError(f"a space is a dict from names to parameters, got {shown(parameters)}") from None
     template: dict[str, Any] = {}
     for name, value in pairs:
         if not isinstance(name, str) or not name:
-            raise SpaceError(f"a parameter's name must be a non-empty string, got {name!r}")
+            raise SpaceError(f"a parameter's name must be a non-empty string, got {shown(name)}")
         here = (*path, name)
         if name in template:
             raise SpaceError(f"{label(here)}: each name may be used once, got it twice")
@@ -36,7 +37,7 @@ def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], pat
             template[name] = value
         else:
             raise SpaceError(
-                f"{label(here)}: a parameter must be Float, Integer or Categorical, got {value!r}"
+                f"{label(here)}: a parameter must be Float, Integer or Categorical, got {shown(value)}"
                 + ("; use Space.from_tune for Ray Tune's domains" if is_domain(value) else "")
             )
     return template
@@ -52,7 +53,7 @@ def leaves(template: Any, path: Path = ()) -> Iterator[tuple[Path, Parameter]]:
         for key, value in template.items():
             for leaf in leaves(value, (*path, key)):
                 if not isinstance(key, str):
-                    raise SpaceError(f"{label((*path, key))}: a parameter's name must be a string, got {key!r}")
+                    raise SpaceError(f"{label((*path, key))}: a parameter's name must be a string, got {shown(key)}")
                 yield leaf
     elif isinstance(template, (list, tuple)):
         for i, value in enumerate(template):
@@ -153,7 +154,7 @@ def refuse_different(template: Any, config: Any, path: Path) -> None:
         return
     if not holds_parameters(template):
         if not _is_constant(template, config):
-            raise SpaceError(f"{label(path)}: it is always {template!r} in this space, got {config!r}")
+            raise SpaceError(f"{label(path)}: it is always {shown(template)} in this space, got {shown(config)}")
     elif isinstance(template, dict) and isinstance(config, Mapping):
         for key in config:
             if key not in template:
