@@ -118,6 +118,7 @@ def tune(
             detached=detach,
             begun=begun,
             fresh_workers=fresh_workers,
+            is_kept=storage is not None,
         )
         try:
             _run(bound, planned, workers, events[-1].number if events else 0, address, watch)

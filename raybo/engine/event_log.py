@@ -128,6 +128,10 @@ class EventLog:
             has_context=self.searcher.context is not None,
         )
 
+    def note(self, text: str) -> None:
+        """Tell who watches something that no event holds."""
+        self._notes.append((self.newest + 1, text))
+
     def has_asked_enough(self) -> bool:
         """Whether no trial more is wanted, if those that run end with a result or a failure."""
         return len(self.searcher.trials) - self.committed.count(State.STOPPED) >= self.plan.trials

@@ -8,19 +8,24 @@ submitted again first.
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections import deque
+from dataclasses import replace
 from typing import Any, cast
 
 import ray
 
+from raybo.engine.connection import logs_directory
 from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
 from raybo.engine.launch import Launcher
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.nodes import GRACE_SECONDS, LOOK_SECONDS, Losses
+from raybo.engine.output import left_by
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
+from raybo.engine.printed import Printed
 from raybo.engine.proposals import Proposals
 from raybo.engine.resources import workers_available
 from raybo.engine.workers import Ahead, Situation, Turn, ahead, in_flight, turn
@@ -50,7 +55,17 @@ class StudyLoop:
         self.proposals = Proposals(self.log, self.pace)
         self.on_cluster = len(cast(Any, ray).nodes()) > 1 or plan.elastic
         listens = plan.trial_seconds is not None or self.on_cluster or self.log.searcher.context is not None
-        self.launcher = Launcher(objective, function, listens=listens, fresh_workers=plan.fresh_workers)
+        self.name = secrets.token_hex(8)
+        self.printed = Printed(plan.path if plan.is_kept else None, self.log.note)
+        self.launcher = Launcher(
+            objective,
+            function,
+            name=self.name,
+            journal=plan.path,
+            seed=plan.description.seed,
+            listens=listens,
+            fresh_workers=plan.fresh_workers,
+        )
         self.room = plan.workers
         self.reason = ""  # why the study stops before its end
         self.flights: dict[int, Flight] = {}
@@ -92,10 +107,12 @@ class StudyLoop:
             for flight in self.flights.values():
                 flight.stop(reason)
 
-    def status(self, after: int) -> Status:
-        """The study now, with what happened to single trials after an event."""
+    def status(self, after: int, heard: int = 0) -> Status:
+        """The study now, with what happened to trials after an event, and what they printed after so many lines."""
         running = sum(flight.life.phase is Phase.RUNNING for flight in self.flights.values())
-        return self.log.status(min(running, self.room), self.reason, after)
+        status = self.log.status(min(running, self.room), self.reason, after)
+        lines, left_out, count = self.printed.since(heard)
+        return replace(status, printed=lines, unprinted=left_out, lines=count)
 
     def started(self, number: int, attempt: int, node: str) -> None:
         """A trial says that it begins, and where."""
@@ -192,12 +209,24 @@ class StudyLoop:
             if self.reason:
                 occurrence, data = Occurrence.STOPPED, {"reason": self.reason}
             else:
+                self.printed.begin(flight.life.trial, flight.life.attempt)
                 self.launcher.submit(flight, self.log.searcher.trials[flight.life.trial].config)
                 self._meet(flight, Occurrence.SUBMITTED, {})
                 asyncio.get_running_loop().call_soon(self._prepare)  # not before the trial is on its way
                 occurrence, data = await flight.outcome(self.plan.trial_seconds, self.on_cluster)
+                self._hear_out(flight)
             if self._meet(flight, occurrence, data).free:
                 return
+
+    def _hear_out(self, flight: Flight) -> None:
+        """Take in the rest of what an attempt has printed, from its worker's file where the worker died."""
+        trial, attempt = flight.life.trial, flight.life.attempt
+        rest = flight.printed
+        if rest is None:
+            rest = [left_by(logs_directory(ray), (self.name, trial, attempt), self.printed.heard(trial))]
+        for piece in rest:
+            self.printed.hear(trial, attempt, piece)
+        self.printed.end(trial)
 
     def _prepare(self) -> None:
         """Have ready, while trials run, what workers would wait for: the next trial in Ray's queue, or its proposal."""
