@@ -43,7 +43,9 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     if not study.count(State.FINISHED):
         last = next((t for t in reversed(study.trials) if t.state in FAILURES), None)
         why = f"; the last one: {last.reason}" if last else ""
-        raise TrialError(f"none of {len(study.trials)} trials has finished{why}; see raybo show {path}")
+        raise TrialError(
+            f"none of {len(study.trials)} trials has finished{why}; see raybo show {path}, and --retry-failed"
+        )
     console.print(best_view(study))
     if directory := study.directory(study.best):
         console.print(f"its files: {os.path.relpath(directory)}", style="dim", highlight=False, soft_wrap=True)

@@ -47,6 +47,8 @@ def tune(
     logs: tuple[str, ...],
     detach: bool,
     fresh_workers: bool,
+    retry_failed: bool,
+    keep_going: bool,
     quiet: bool,
 ) -> None:
     """Tune the objective of a Python file.
@@ -87,6 +89,8 @@ def tune(
                 enqueue=() if enqueue is None else read_list(enqueue),
                 detach=detach,
                 fresh_workers=fresh_workers,
+                retry_failed=retry_failed,
+                keep_going=keep_going,
                 watch=_each_of([*([] if quiet else [display]), *recorders]),
                 **chosen,
             )

@@ -58,6 +58,8 @@ def tune(
     enqueue: Sequence[Any] = (),
     detach: bool = False,
     fresh_workers: bool = False,
+    retry_failed: bool = False,
+    keep_going: bool = False,
     watch: Callable[[Status], None] | None = None,
     **options: Any,
 ) -> Study:
@@ -84,10 +86,14 @@ def tune(
             with what there is; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
         fresh_workers: run every trial in a new process, for jobs that leave something behind in theirs (a patched
             module, a limit, memory); it costs a second or two a trial, and what a job caches is made anew.
+        retry_failed: run the trials again that have failed so far, under their own numbers.
+        keep_going: go on where the first trials of a study all fail alike; else that ends it after 5, or as many as run
+            at a time.
         watch: called with a `Status` several times a second; `print` shows a line.
         options: the method's options.
     Raises:
         RayboError: an argument is wrong, the journal cannot be continued, or Ray cannot be used.
+        TrialError: the first trials all failed alike.
         KeyboardInterrupt: Ctrl-C; the study has been stopped and its journal is whole.
     """
     _check(objective, trials, workers, max_minutes, trial_seconds, retries)
@@ -119,6 +125,9 @@ def tune(
             begun=begun,
             fresh_workers=fresh_workers,
             is_kept=storage is not None,
+            known=events[-1].number if events else 0,
+            retry_failed=bool(retry_failed),
+            keep_going=bool(keep_going),
         )
         try:
             _run(bound, planned, workers, events[-1].number if events else 0, address, watch)

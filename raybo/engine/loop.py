@@ -29,7 +29,7 @@ from raybo.engine.printed import Printed
 from raybo.engine.proposals import Proposals
 from raybo.engine.resources import workers_available
 from raybo.engine.workers import Ahead, Situation, Turn, ahead, in_flight, turn
-from raybo.errors import RayError
+from raybo.errors import RayError, TrialError
 from raybo.events import LOST, Data, Event, Kind, Origin, State
 from raybo.objectives import Objective
 
@@ -68,14 +68,20 @@ class StudyLoop:
         )
         self.room = plan.workers
         self.reason = ""  # why the study stops before its end
+        self.is_hopeless = False  # whether that is because every trial fails
         self.flights: dict[int, Flight] = {}
         self.interrupted: deque[int] = deque()  # trials in flight when the last loop was lost, to be run first
+        self.wanted: deque[int] = deque()  # trials that had failed, to be run next
         self.asking = asyncio.Lock()
         self.slots: dict[int, asyncio.Task[None]] = {}
         self.slot_ended = asyncio.Event()
 
     async def run(self) -> None:
-        """To the end of the study, or until it is stopped."""
+        """To the end of the study, or until it is stopped.
+
+        Raises:
+            TrialError: it was given up, as its first trials all failed alike.
+        """
         self._take_up()
         watch = asyncio.ensure_future(self._watch_nodes()) if self.on_cluster else None
         deadline = None
@@ -93,6 +99,11 @@ class StudyLoop:
                         del self.slots[index]
                         slot.result()
             self.log.commit()
+            if self.is_hopeless:
+                raise TrialError(
+                    f"{self.reason}; mend that and run them again with --retry-failed (retry_failed=True), or go on "
+                    "with --keep-going (keep_going=True)"
+                )
         finally:
             for running in [*self.slots.values(), watch, deadline]:
                 if running is not None:
@@ -137,6 +148,8 @@ class StudyLoop:
                 if trial.origin is not Origin.ENQUEUED or trial.attempt > 1:  # else it has yet to begin
                     self._meet(flight, Occurrence.STUDY_LOST, {"reason": "the study was interrupted"})
         self.log.commit()
+        if self.plan.retry_failed:
+            self.wanted.extend(number for number, event in self.log.failures.items() if event <= self.plan.known)
 
     # ---- room for trials
 
@@ -179,7 +192,7 @@ class StudyLoop:
     def _situation(self) -> Situation:
         return Situation(
             room=self.room,
-            interrupted=len(self.interrupted),
+            interrupted=len(self.interrupted) + (0 if self.reason else len(self.wanted)),
             is_stopping=bool(self.reason),
             has_asked_enough=self.log.has_asked_enough(),
             is_proposing=self.asking.locked(),
@@ -190,7 +203,7 @@ class StudyLoop:
         async with self.asking:
             what = turn(index, self._situation(), self.pace)
             if what is Turn.RESUME:
-                return self.flights[self.interrupted.popleft()]
+                return self.flights[self.interrupted.popleft()] if self.interrupted else self._again()
             if what is Turn.LEAVE:
                 return None
             asked = await self.proposals.take()
@@ -200,6 +213,15 @@ class StudyLoop:
             self.flights[number] = flight = Flight(Life(number))
             self.log.commit()
             return flight
+
+    def _again(self) -> Flight:
+        """A failed trial that is wanted again, committed; until its turn comes it stays failed."""
+        trial = self.log.searcher.trials[self.wanted.popleft()]
+        phase = Phase.LOST if trial.state is State.LOST else Phase.FAILED
+        self.flights[trial.number] = flight = Flight(Life(trial.number, phase, trial.attempt))
+        self._meet(flight, Occurrence.WANTED_AGAIN, {"reason": "it had failed, and is wanted again"})
+        self.log.commit()
+        return flight
 
     async def _carry(self, flight: Flight) -> None:
         """Take a trial from its first submission to its end."""
@@ -251,6 +273,9 @@ class StudyLoop:
         added = self.log.add(Event(following.record, life.trial, data))
         if following.submit:
             self.log.commit()
+        if not (self.is_hopeless or self.reason or self.plan.keep_going) and self.log.alike.is_hopeless(self.room):
+            self.is_hopeless = True
+            self.stop(f"the first {self.log.alike.count} trials all failed alike: {self.log.alike.reason}")
         if following.free:
             del self.flights[life.trial]
             loop = asyncio.get_running_loop()

@@ -29,6 +29,9 @@ class Plan:
         after: number of the last event that the journal held then.
         fresh_workers: whether every trial runs in a new process.
         is_kept: whether the journal stays when the study has ended.
+        known: number of the last event that the journal held when the command began; `after` may be a later one.
+        retry_failed: whether the trials that had failed by then are run again.
+        keep_going: whether the study goes on where its first trials all fail alike.
     """
 
     description: Description
@@ -46,6 +49,9 @@ class Plan:
     after: int
     fresh_workers: bool = False
     is_kept: bool = True
+    known: int = 0
+    retry_failed: bool = False
+    keep_going: bool = False
 
 
 @dataclass(frozen=True)

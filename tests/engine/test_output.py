@@ -52,7 +52,7 @@ with caught(Path(sys.argv[1]), ("study", 3, 1), lambda *_: None, rest):
     subprocess.run(["sh", "-c", "echo from a process; echo its errors >&2"], check=True)
 print("after", rest)
 """
-    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
     before, after = done.stdout.splitlines()
     assert (before, done.stderr) == ("before", "")
     for said in ("from Python", "UserWarning: a warning", "from C", "from a process", "its errors"):
@@ -118,7 +118,7 @@ def test_what_a_dead_worker_had_written_is_found(tmp_path):
         "with caught(Path(sys.argv[1]), ('study', 3, 1), lambda *a: None, []):\n"
         "    print('the last words', flush=True); os.kill(os.getpid(), 9)\n"
     )
-    assert subprocess.run([sys.executable, "-c", code, tmp_path]).returncode == -signal.SIGKILL  # noqa: S603
+    assert subprocess.run([sys.executable, "-c", code, tmp_path]).returncode == -signal.SIGKILL
     assert left_by(tmp_path, ME, 0) == (0, b"the last words\n")
     assert left_by(tmp_path, ME, 4) == (4, b"last words\n")
     assert left_by(tmp_path, ("study", 3, 2), 0) == (0, b"")
@@ -225,10 +225,10 @@ def test_a_study_hears_its_trials_and_each_knows_itself(ray_session, tmp_path):
         assert me.config == config
         if me.number == 0:
             return 0.0  # in silence
-        print(f"trial {me.number}, attempt {me.attempt}")
+        print(f"trial {me.number}, attempt {me.attempt}")  # noqa: T201
         (me.directory / "model").write_text(f"{me.attempt} {me.seed}")
         if me.number == 1 and me.attempt == 1:
-            print("the last words", flush=True)
+            print("the last words", flush=True)  # noqa: T201
             os.kill(os.getpid(), signal.SIGKILL)
         if me.number == 2:
             raise ValueError("broken")
