@@ -27,7 +27,7 @@ from raybo.engine.task import LARGE_BYTES, pickled, stored
 from raybo.error_text import first_line, shown
 from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.journal import Description, Journal
-from raybo.objectives import LOADED_BY_PATH, Objective
+from raybo.objectives import Objective, is_loaded_by_path, require_not_loading
 from raybo.searcher import Searcher
 from raybo.space import object_to_json
 from raybo.study import Study
@@ -96,10 +96,12 @@ def tune(
         TrialError: the first trials all failed alike.
         KeyboardInterrupt: Ctrl-C; the study has been stopped and its journal is whole.
     """
+    require_not_loading()
     _check(objective, trials, workers, max_minutes, trial_seconds, retries)
     if detach and storage is None:
         raise RayError("a detached study needs a journal that stays; give storage")
     bound = objective.with_settings(**(settings or {}))
+    bound.require_settings()
     bound = replace(bound, declared_space=bound.space, declared_context=bound.context)
     with private_directory() as scratch:
         path = Path(scratch, "study.db") if storage is None else Path(storage).absolute()
@@ -296,4 +298,4 @@ def _no_function(config: Mapping[str, Any]) -> None:
 
 def _importable(module: Any) -> bool:
     """Whether a worker can import the module by name: what was loaded from a file by its path it cannot."""
-    return module.__name__ != "__main__" and not module.__name__.startswith(LOADED_BY_PATH)
+    return module.__name__ != "__main__" and not is_loaded_by_path(module)

@@ -31,7 +31,7 @@ from raybo.engine.resources import resources_of
 from raybo.error_text import in_words
 from raybo.events import Data, context_data
 from raybo.journal.beside import trial_directory
-from raybo.objectives import LOADED_BY_PATH, Objective, reports_to
+from raybo.objectives import Objective, directories_of, reports_to
 from raybo.running_trial import CurrentTrial, running
 from raybo.space import Config, Reading, Space, read_context
 from raybo.threads import limit_threads
@@ -197,11 +197,13 @@ def pickled(function: Callable[..., Any]) -> bytes:
 def _directories_of(function: Callable[..., Any]) -> list[str]:
     """Where a worker may find what lies beside the user's file: in its own working directory, else at the same path."""
     module = sys.modules.get(function.__module__)
-    if module is None or not module.__name__.startswith(LOADED_BY_PATH) or module.__file__ is None:
+    if module is None or module.__name__ == "__main__":
         return []
-    directory = Path(module.__file__).parent
-    below = [str(directory.relative_to(Path.cwd()))] if directory.is_relative_to(Path.cwd()) else []
-    return [*below, str(directory)]
+    found = []
+    for directory in directories_of(module):
+        found += [str(directory.relative_to(Path.cwd()))] if directory.is_relative_to(Path.cwd()) else []
+        found.append(str(directory))
+    return found
 
 
 def _logging() -> tuple[int, str | None] | None:
