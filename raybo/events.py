@@ -4,7 +4,8 @@
     planned   how many trials the study means to run
     asked     a point was proposed                                          pending
     met       the trial says which context it observed, and goes on         pending
-    retried   the trial's worker was lost and the trial starts again        pending
+    retried   the trial starts again: its worker was lost, or it had        pending
+              failed and the user wants it run again
     told      the trial ended with a finite value                           finished
     failed    the trial ended without one, or was lost for the last time    failed, or lost
     stopped   the user ended the trial                                      stopped
@@ -176,7 +177,7 @@ class Trial:
         value: the result in the user's sign; None unless finished.
         context: the context that it met; None where none is declared or none is known.
         tags: what the method said of the proposal.
-        attempt: from 1; grows when a lost worker makes it start again.
+        attempt: from 1; grows when it starts again, after the loss of its worker or because the user wants it.
         reason: why it failed or was stopped; empty otherwise.
         seconds: how long it ran; None where unknown.
         suggest_seconds: how long the proposal took.

@@ -30,6 +30,12 @@ class Stream(IntEnum):
 
     PROPOSAL = 0
     FALLBACK = 1
+    TRIAL = 2  # of the job's own, as `current_trial().seed`
+
+
+def trial_seed(study: int, number: int) -> int:
+    """The seed that a trial is given for its own random numbers, below 2**32: the same at every attempt."""
+    return int(np.random.SeedSequence(study, spawn_key=(number, Stream.TRIAL)).generate_state(1)[0])
 
 
 class Searcher:

@@ -93,7 +93,7 @@ def test_the_live_display_is_not_commanded():
     console = SafeConsole(file=file, force_terminal=True, width=100, highlight=False)
     status = Status(
         metric=NASTY, planned=2, finished=1, failed=0, running=1, best=(0, 0.5), suggest_seconds=0.1, elapsed=1.0,
-        left=1.0, notes=[f"trial 1 failed: {NASTY}"], last_event=3,
+        left=1.0, notes=[f"trial 1 failed: {NASTY}"], last_event=3, printed=[(1, NASTY)],
     )  # fmt: skip
     with Display(console) as display:
         display(status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,8 +43,12 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     if not study.count(State.FINISHED):
         last = next((t for t in reversed(study.trials) if t.state in FAILURES), None)
         why = f"; the last one: {last.reason}" if last else ""
-        raise TrialError(f"none of {len(study.trials)} trials has finished{why}; see raybo show {path}")
+        raise TrialError(
+            f"none of {len(study.trials)} trials has finished{why}; see raybo show {path}, and --retry-failed"
+        )
     console.print(best_view(study))
+    if directory := study.directory(study.best):
+        console.print(f"its files: {os.path.relpath(directory)}", style="dim", highlight=False, soft_wrap=True)
     ran = ended - sum(trial.origin is Origin.ADDED for trial in study.trials)
     more = f"; --trials {2 * max(1, ran)} would continue it" if ended >= (study.planned or 0) else ""
     console.print(f"{ended} trials, kept in {path}{more}", style="dim", highlight=False, soft_wrap=True)

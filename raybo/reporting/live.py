@@ -12,6 +12,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from raybo.terminal_text import without_colours
+
 if TYPE_CHECKING:
     from raybo.engine.plan import Status
 
@@ -40,6 +42,10 @@ class Display:
 
     def __call__(self, status: Status) -> None:
         """Show a status, and what has happened to single trials since the last one."""
+        if status.unprinted:
+            self.console.print(Text(f"... {status.unprinted} lines that trials printed are left out", style="dim"))
+        for trial, line in status.printed:
+            self.console.print(Text(f"{trial:>4} | {without_colours(line)}", style="dim"), soft_wrap=True)
         for note in status.notes:
             self.console.print(Text(note, style="yellow"))
         if self._live is not None:

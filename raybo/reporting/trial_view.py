@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from datetime import datetime
+from pathlib import Path
+
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from raybo.errors import TrialError
 from raybo.events import FAILURES, Event, Kind, Trial
+from raybo.journal.beside import OUTPUT
 from raybo.reporting.fitted import named_grid
 from raybo.reporting.tables import STYLES, shown
 from raybo.study import Study
+from raybo.terminal_text import without_colours
 
 TAG_CHARACTERS = 100  # of a tag's value
+OUTPUT_LINES = 40  # of what it printed, the last
 
 
 def trial_view(study: Study, number: int) -> Group:
@@ -33,6 +40,9 @@ def trial_view(study: Study, number: int) -> Group:
     parts += _section("what happened", [_told(event) for event in study.events if event.trial == number])
     if trace := trial.details.get("traceback"):
         parts += [Text("\ntraceback", style="bold"), Text(str(trace).rstrip())]
+    if directory := study.directory(trial):
+        parts += _output(directory / OUTPUT, next(e.at for e in study.events if e.trial == number))
+        parts += [Text("\nits directory", style="bold"), Text(f"  {directory}")]
     return Group(*parts)
 
 
@@ -55,6 +65,21 @@ def _section(title: str, rows: list[tuple[str, str]]) -> list[RenderableType]:
     if not rows:
         return []
     return [Text(f"\n{title}", style="bold"), named_grid(rows)]
+
+
+def _output(path: Path, asked: str) -> list[RenderableType]:
+    """The end of what it printed; nothing where that is older than the trial, of another study of this name."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            if asked and os.fstat(file.fileno()).st_mtime + 1 < datetime.fromisoformat(asked).timestamp():
+                return []
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - OUTPUT_LINES * 1_000))
+            lines = without_colours(file.read().decode(errors="replace")).splitlines()
+    except OSError:
+        return []
+    title = f"\nthe end of what it printed ({path.name})" if size and len(lines) > OUTPUT_LINES else "\nwhat it printed"
+    return [Text(title, style="bold"), Text("\n".join(lines[-OUTPUT_LINES:]))] if lines else []
 
 
 def _told(event: Event) -> tuple[str, str]:
