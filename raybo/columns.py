@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from raybo.errors import MissingExtra
 from raybo.events import State, Trial
-from raybo.space import Categorical, Integer, Parameter, Space
+from raybo.space import Categorical, Integer, Parameter, Space, branches_of, choice_names
 
 if TYPE_CHECKING:
     import pandas
@@ -20,7 +20,8 @@ NUMBERS = {"number": "int64", "value": "float64", "seconds": "float64", "attempt
 def columns_of(trials: Sequence[Trial], space: Space, context: Space | None) -> dict[str, list[Any]]:
     """Number, state, value, seconds, attempt and reason of each trial, its parameters, and its contexts.
 
-    A parameter whose name is taken has `config.` before it, a context `context.`. What is not known is None.
+    A parameter whose name is taken has `config.` before it, a context `context.`. What is not known, or not open in a
+    trial's configuration, is None; a choice that holds parameters is told by its name.
     """
     table: dict[str, list[Any]] = {
         "number": [trial.number for trial in trials],
@@ -86,5 +87,10 @@ def _parameters(
             while name in names:  # a parameter may be called like another column
                 name = f"{prefix}.{name}"
             names.add(name)
-            found.append((name, parameter, [row[i] for row in rows]))
+            values = [row[i] for row in rows]
+            if isinstance(parameter, Categorical) and branches_of(parameter):
+                told = Categorical(choice_names(parameter.choices))
+                values = [v if v is None else told.choices[parameter.position(v, name)] for v in values]
+                parameter = told
+            found.append((name, parameter, values))
     return found

@@ -21,7 +21,8 @@ OSC = "\x1b]0;owned\x07"
 CLEAR = "\x1b[2J"
 NASTY = f"a{CLEAR}{OSC}\x9b1m\x08\x7f\u202eb"
 SHOWN = r"a\x1b[2J\x1b]0;owned\x9b1m\x7f\u202eb"  # rich itself leaves out \x07 and \x08
-OURS = re.compile(r"\x1b\[(\d+(;\d+)*)?m|\x1b\[\?25[lh]|\x1b\[\d*[AKG]|\r")  # colours, and how a live display moves
+# colours, how a live display moves, and the screen that it takes and gives back
+OURS = re.compile(r"\x1b\[(\d+(;\d+)*)?m|\x1b\[\?25[lh]|\x1b\[\?1049[lh]|\x1b\[\d*[AHKG]|\r")
 
 
 def commands_in(text):

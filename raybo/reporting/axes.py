@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
-from raybo.events import Trial
+from raybo.events import State, Trial
 from raybo.reporting.tables import shown
-from raybo.space import Array, Categorical, Parameter
+from raybo.space import Array, Categorical, Parameter, choice_names
 from raybo.study import Study
 
 MOST_LEVELS = 60  # values of a stepped parameter that a curve shows; more are drawn like a continuum
@@ -50,7 +51,7 @@ class Axis:
         """The categories' names, shortened; empty for numbers."""
         if not isinstance(self.parameter, Categorical):
             return []
-        texts = [shown(choice) for choice in self.parameter.choices]
+        texts = [shown(choice) for choice in choice_names(self.parameter.choices)]
         return [text if len(text) <= NAME_CHARACTERS else text[: NAME_CHARACTERS - 3] + "..." for text in texts]
 
     @property
@@ -95,8 +96,25 @@ def axes_of(study: Study) -> list[Axis]:
 
 
 def places_of(study: Study, trials: Sequence[Trial]) -> Array:  # (n, d)
-    """Where the configurations of trials stand on each parameter's axis."""
-    # a parameter that is not open in a configuration stands where the model has it, in the middle of its axis
-    X = study.space.encode([trial.config for trial in trials])
-    columns = [axis.places(list(axis.parameter.decode(X[:, axis.index]))) for axis in axes_of(study)]
-    return np.stack(columns, axis=1) if len(trials) else np.empty((0, study.space.d))
+    """Where the configurations of trials stand on each parameter's axis; NaN where the parameter is not open."""
+    rows = [study.space.pack(trial.config) for trial in trials]
+    places = np.full((len(rows), study.space.d), np.nan)
+    for axis in axes_of(study):
+        for n, row in enumerate(rows):
+            value = row[axis.index]  # of a category its position, which is its place
+            if value is not None:
+                places[n, axis.index] = value
+    return places
+
+
+def centre(study: Study, *axes: Axis) -> Trial | None:
+    """The best finished trial in whose configuration these parameters are open; None where there is none."""
+    done = [trial for trial in study.trials if trial.state is State.FINISHED]
+    if done:
+        is_open = ~np.isnan(places_of(study, [study.best])[0])
+        if all(is_open[axis.index] for axis in axes):
+            return study.best
+    places = places_of(study, done)[:, [axis.index for axis in axes]]
+    having = [trial for trial, at in zip(done, places, strict=True) if not np.isnan(at).any()]
+    order = study.goal.best_first([cast(float, trial.value) for trial in having])
+    return having[order[0]] if having else None

@@ -8,6 +8,7 @@ next. Contexts are not in the model: what they do to a value is noise to it, and
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,14 +34,12 @@ class Emulator:
         outputs: from maximised values to those units.
         goal: the study's, from values back to the user's sign.
         history: the study's, in the cube.
-        best: (d,), the best finished trial's point.
     """
 
     gp: GP
     outputs: Outputs
     goal: Goal
     history: History
-    best: Array
 
     @classmethod
     def of(cls, study: Study) -> Emulator | None:
@@ -56,7 +55,7 @@ class Emulator:
             gp = GP.of(observations, model, fit_map(observations, model))
         except NumericalError:
             return None
-        return cls(gp, outputs, study.goal, history, history.records[study.best.number].x)
+        return cls(gp, outputs, study.goal, history)
 
     def band(self, X: Array) -> tuple[Array, Array, Array]:  # (m, d) -> (m,), (m,), (m,)
         """Median of f at the rows of X, and the ends of the band that holds it four times in five; user's units."""
@@ -64,6 +63,14 @@ class Emulator:
         half = BAND_SDS * np.sqrt(var)
         middle, one, other = (self.goal.value_of(self.outputs.invert(z)) for z in (mean, mean - half, mean + half))
         return middle, np.minimum(one, other), np.maximum(one, other)
+
+    def around(self, number: int, u: Mapping[int, Array]) -> Array:  # (m, d)
+        """Points like that of a trial but for the given coordinates (m,) of some axes, as they would be run."""
+        rows = len(next(iter(u.values())))
+        X = np.repeat(self.history.records[number].x[None, :], rows, axis=0)
+        for axis, along in u.items():
+            X[:, axis] = along
+        return self.history.cube.snap(X)  # what another choice opens, or closes, goes with it
 
     @property
     def explained(self) -> float:

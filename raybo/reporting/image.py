@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import io
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from raybo.errors import MissingExtra
-from raybo.events import FAILURES, State
+from raybo.events import FAILURES, State, Trial
 from raybo.files import write_file
-from raybo.reporting.axes import Axis, axes_of, places_of
+from raybo.reporting.axes import Axis, axes_of, centre, places_of
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.importance import Importance, importance
+from raybo.reporting.model_figures import map_of
 from raybo.reporting.run_figures import value_range
 from raybo.reporting.theme import BLUE, GREY, LIGHT, ORANGE, RED, SCALE
 from raybo.study import Study
@@ -59,13 +61,14 @@ def write_image(study: Study, path: Path) -> None:
             plots = figure.subplots(2, 3)
             _best_so_far(study, plots[0, 0])
             _importance(study, found, plots[0, 1])
-            if study.space.d > 1:
-                _map(study, emulator, found, plots[0, 2])
+            axes = [axis for axis in (axes_of(study)[i] for i in found.order) if centre(study, axis) is not None]
+            if pair := next((pair for pair in combinations(axes, 2) if centre(study, *pair) is not None), None):
+                _map(study, emulator, *pair, plots[0, 2])
             else:
                 plots[0, 2].set_axis_off()
             for k, plot in enumerate(plots[1]):
-                if k < min(SHOWN, study.space.d):
-                    _slice(study, emulator, axes_of(study)[found.order[k]], plot, first=k == 0)
+                if k < min(SHOWN, len(axes)):
+                    _slice(study, emulator, axes[k], plot, first=k == 0)
                 else:
                     plot.set_axis_off()
         drawn = io.BytesIO()
@@ -110,8 +113,7 @@ def _importance(study: Study, found: Importance, plot: Axes) -> None:
 
 def _slice(study: Study, emulator: Emulator, axis: Axis, plot: Axes, *, first: bool) -> None:
     u, at = axis.grid(CURVE)
-    X = np.repeat(emulator.best[None, :], len(u), axis=0)
-    X[:, axis.index] = u
+    X = emulator.around(cast(Trial, centre(study, axis)).number, {axis.index: u})
     middle, below, above = emulator.band(X)
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     values = np.array([trial.value for trial in done], dtype=np.float64)
@@ -132,14 +134,10 @@ def _slice(study: Study, emulator: Emulator, axis: Axis, plot: Axes, *, first: b
         plot.legend(**LEGEND)
 
 
-def _map(study: Study, emulator: Emulator, found: Importance, plot: Axes) -> None:
+def _map(study: Study, emulator: Emulator, a: Axis, b: Axis, plot: Axes) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    a, b = (axes_of(study)[i] for i in found.order[:2])
-    (u, x), (v, y) = a.grid(MAP), b.grid(MAP)
-    X = np.repeat(emulator.best[None, :], len(u) * len(v), axis=0)
-    X[:, a.index], X[:, b.index] = np.tile(u, len(v)), np.repeat(v, len(u))
-    z = emulator.band(X)[0].reshape(len(v), len(u))
+    x, y, z = map_of(study, emulator, a, b, MAP)
     scale: Any = LinearSegmentedColormap.from_list("raybo", SCALE)
     colours = scale if study.goal.larger_is_better else scale.reversed()
     if a.is_stepped or b.is_stepped:

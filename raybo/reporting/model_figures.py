@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from raybo.events import FAILURES, State
-from raybo.reporting.axes import Axis, axes_of, places_of
+from raybo.events import FAILURES, State, Trial
+from raybo.reporting.axes import Axis, axes_of, centre, places_of
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.panel import Panel
 from raybo.reporting.run_figures import hover, value_range
@@ -24,7 +24,7 @@ CURVE, MAP = 101, 41  # coordinates along a slice, and along each side of a cont
 def slices(study: Study, emulator: Emulator, order: list[int]) -> Panel:
     """The surrogate along each parameter through the best trial."""
     go = plotly()
-    axes = [axes_of(study)[i] for i in order[:SLICES]]
+    axes = [axis for axis in (axes_of(study)[i] for i in order) if centre(study, axis) is not None][:SLICES]
     columns = min(COLUMNS, len(axes))
     rows = math.ceil(len(axes) / columns)
     fig = grid_of(
@@ -44,8 +44,8 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> Panel:
     for k, axis in enumerate(axes):
         where = {"row": k // columns + 1, "col": k % columns + 1}
         u, at = axis.grid(CURVE)
-        X = np.repeat(emulator.best[None, :], len(u), axis=0)
-        X[:, axis.index] = u
+        through = cast(Trial, centre(study, axis))
+        X = emulator.around(through.number, {axis.index: u})
         first = k == 0
         for trace in _along(axis, at, emulator.band(X), first):
             fig.add_trace(trace, **where)
@@ -83,6 +83,7 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> Panel:
     for row in range(1, rows + 1):
         fig.update_yaxes(title=escaped(study.description.metric), row=row, col=1)
     more = "" if len(axes) == study.space.d else f" The {len(axes)} that matter most of {study.space.d} are shown."
+    more += _elsewhere(study)
     caption = (
         "The surrogate along one parameter with all others as in the best trial: its median, and a band that holds "
         f"the objective four times in five; blue marks are all trials, wherever else they lie.{more}"
@@ -95,8 +96,12 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
     if study.space.d < 2:
         return None
     go = plotly()
-    chosen = [axes_of(study)[i] for i in order[:PAIRED]]
-    pairs = list(combinations(chosen, 2))
+    axes = [axes_of(study)[i] for i in order[: 2 * PAIRED]]
+    together = [pair for pair in combinations(axes, 2) if centre(study, *pair) is not None]
+    chosen = [axis for axis in axes if any(axis in pair for pair in together)][:PAIRED]
+    pairs = [(a, b) for a, b in together if a in chosen and b in chosen]
+    if not pairs:
+        return None
     columns = min(COLUMNS, len(pairs))
     rows = math.ceil(len(pairs) / columns)
     fig = grid_of(rows, columns, height=70 + 330 * rows, horizontal_spacing=0.1, vertical_spacing=min(0.3, 0.3 / rows))
@@ -104,9 +109,10 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
     failed = [trial for trial in study.trials if trial.state in FAILURES]
     places, lost = places_of(study, done), places_of(study, failed)
     best = next(i for i, trial in enumerate(done) if trial.number == study.best.number)
-    maps = [_map(emulator, a, b) for a, b in pairs]
-    low = min(float(z.min()) for _, _, z in maps)
-    high = max(float(z.max()) for _, _, z in maps)
+    maps = [map_of(study, emulator, a, b, MAP) for a, b in pairs]
+    low = min(float(np.nanmin(z)) for _, _, z in maps)
+    high = max(float(np.nanmax(z)) for _, _, z in maps)
+    told: set[str] = set()  # in the legend
     for k, ((a, b), (x, y, z)) in enumerate(zip(pairs, maps, strict=True)):
         where = {"row": k // columns + 1, "col": k % columns + 1}
         colours = {
@@ -127,7 +133,9 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
         marks = [("trial", places, "circle", "rgba(43,48,54,0.55)", 4.5, done), ("failed", lost, "x", RED, 6, failed)]
         marks.append(("best", places[[best]], "star", ORANGE, 15, [done[best]]))
         for name, at, symbol, colour, size, trials in marks:
-            if len(at):
+            is_named = name not in told
+            if not np.isnan(at[:, [a.index, b.index]]).any(axis=1).all():
+                told.add(name)
                 fig.add_trace(
                     go.Scatter(
                         x=_spread(a, at[:, a.index]) if name != "best" else at[:, a.index],
@@ -135,7 +143,7 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
                         mode="markers",
                         name=name,
                         legendgroup=name,
-                        showlegend=k == 0,
+                        showlegend=is_named,
                         marker={
                             "color": colour,
                             "symbol": symbol,
@@ -150,6 +158,7 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
         fig.update_xaxes(axis_layout(a), title_standoff=6, showgrid=False, **where)
         fig.update_yaxes(axis_layout(b), title_standoff=4, showgrid=False, **where)
     more = "" if len(chosen) == study.space.d else f" Pairs of the {len(chosen)} parameters that matter most."
+    more += _elsewhere(study)
     caption = (
         "The surrogate's median over two parameters with all others as in the best trial (the star), darker is "
         f"better; dots are all trials, wherever else they lie.{more}"
@@ -195,11 +204,24 @@ def _along(axis: Axis, at: Array, band: tuple[Array, Array, Array], is_first: bo
     return [filled, line]
 
 
-def _map(emulator: Emulator, a: Axis, b: Axis) -> tuple[Array, Array, Array]:  # (p,), (q,), (q, p)
-    (u, x), (v, y) = a.grid(MAP), b.grid(MAP)
-    X = np.repeat(emulator.best[None, :], len(u) * len(v), axis=0)
-    X[:, a.index], X[:, b.index] = np.tile(u, len(v)), np.repeat(v, len(u))
-    return x, y, emulator.band(X)[0].reshape(len(v), len(u))
+def map_of(
+    study: Study, emulator: Emulator, a: Axis, b: Axis, most: int
+) -> tuple[Array, Array, Array]:  # (p,), (q,), (q, p)
+    """The model's median over two parameters, and where it stands; NaN where one of them is not open."""
+    (u, x), (v, y) = a.grid(most), b.grid(most)
+    through = cast(Trial, centre(study, a, b))
+    X = emulator.around(through.number, {a.index: np.tile(u, len(v)), b.index: np.repeat(v, len(u))})
+    z = emulator.band(X)[0].reshape(len(v), len(u))
+    rows = study.space.rows(X)  # where one of them is the choice that opens the other
+    is_open = np.array([row[a.index] is not None and row[b.index] is not None for row in rows])
+    return x, y, np.where(is_open.reshape(z.shape), z, np.nan)
+
+
+def _elsewhere(study: Study) -> str:
+    """What is said where the best trial has not every parameter."""
+    if len(study.space.open_values(study.best.config)) == study.space.d:
+        return ""
+    return " A parameter that the best trial does not have is shown through the best of those that have it."
 
 
 def _spread(axis: Axis, at: Array) -> Array:

@@ -98,6 +98,8 @@ def parallel(study: Study, order: list[int]) -> Panel | None:
         "Each line is a finished trial, darker is better; drag along an axis to keep only the lines that pass there, "
         "click it to undo."
     )
+    if np.isnan(places).any():
+        caption += " Where a trial does not have a parameter, its line passes at none."
     return Panel("parallel", "All parameters at once", caption, fig)
 
 
@@ -110,19 +112,20 @@ def _trust(emulator: Emulator) -> str:
 
 def _dimension(axis: Axis, at: Array) -> dict[str, object]:
     low, high = axis.range
+    places = at
+    ticks: dict[float, str] = {}
     if axis.is_categorical:
         names = [text if len(text) <= BRIEF else text[: BRIEF - 2] + ".." for text in axis.labels]
-        ticks = {"tickvals": list(range(len(names))), "ticktext": escaped_all(names)}
-        return {"label": escaped(axis.name), "values": at, "range": [low, high], **ticks}
-    if not axis.is_log:
-        return {"label": escaped(axis.name), "values": at, "range": [low, high]}
-    ends = math.log10(low), math.log10(high)
-    whole = list(range(math.ceil(ends[0] - 1e-9), math.floor(ends[1] + 1e-9) + 1))
-    tickvals: list[float] = [float(t) for t in whole] if len(whole) > 1 else [*np.linspace(*ends, 4)]
-    return {
-        "label": escaped(axis.name),
-        "values": np.log10(at),
-        "range": list(ends),
-        "tickvals": tickvals,
-        "ticktext": [f"{10.0**t:.3g}" for t in tickvals],
-    }
+        ticks = {float(k): name for k, name in enumerate(escaped_all(names))}
+    elif axis.is_log:
+        places, low, high = np.log10(at), math.log10(low), math.log10(high)
+        whole = list(range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1))
+        ticks = {float(t): f"{10.0**t:.3g}" for t in (whole if len(whole) > 1 else np.linspace(low, high, 4))}
+    else:
+        ticks = {float(t): f"{t:.3g}" for t in np.linspace(low, high, 5)} if np.isnan(at).any() else {}
+    if np.isnan(at).any():  # a line has to pass somewhere: below the axis where the parameter is not open
+        low -= 1.0 if axis.is_categorical else 0.15 * (high - low)
+        ticks = {low + 0.5 if axis.is_categorical else low: "none", **ticks}
+        places = np.where(np.isnan(at), next(iter(ticks)), places)
+    told = {"tickvals": list(ticks), "ticktext": list(ticks.values())} if ticks else {}
+    return {"label": escaped(axis.name), "values": places, "range": [low, high], **told}

@@ -21,7 +21,7 @@ from raybo.reporting.theme import (
     mark_size,
     plotly,
 )
-from raybo.reporting.timeline import Span, busy_share, spans
+from raybo.reporting.timeline import Span, busy_share, pauses_of, spans
 from raybo.space import Array
 from raybo.study import Study
 
@@ -128,8 +128,11 @@ def timeline(study: Study) -> Panel | None:
     order = [names[lane] for lane in lanes]
     fig.update_yaxes(categoryorder="array", categoryarray=order[::-1], automargin=True, showgrid=False)
     fig.update_xaxes(title=f"{word} since the study began")
-    share = f"they were busy {100.0 * busy_share(found):.0f} % of the time"
-    caption = f"A row a worker, a bar a trial, white where it was idle; {share} between the first trial and the last."
+    share = f"they were busy {100.0 * busy_share(study, found):.0f} % of the time"
+    away = (
+        "while the study ran; its pauses do not count" if pauses_of(study) else "between the first trial and the last"
+    )
+    caption = f"A row for each worker, a bar for each trial, white where it was idle; {share} {away}."
     return Panel("timeline", "What the workers did", caption, fig)
 
 

@@ -10,6 +10,7 @@ from typing import cast
 
 from raybo.events import FAILURES, State
 from raybo.reporting.tables import shown
+from raybo.reporting.timeline import pauses_of
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
 
@@ -34,7 +35,7 @@ def facts(study: Study) -> str:
         ("failed" if failed else "", "failed", str(failed)),
     ]
     if done and "expected" in study.best.details:
-        told.append(("", "expected of it over contexts", shown(study.best.details["expected"])))
+        told.append(("", "its expected value over contexts", shown(study.best.details["expected"])))
     if running := study.count(State.PENDING):
         told.append(("", "running when this was made", str(running)))
     if stopped := study.count(State.STOPPED):
@@ -42,7 +43,10 @@ def facts(study: Study) -> str:
     seconds = sum(trial.seconds or 0.0 for trial in study.trials)
     told.append(("", "in trials", _duration(seconds)))
     if elapsed := _elapsed(study):
-        told.append(("", "from begin to end", _duration(elapsed)))
+        paused = sum(end - begin for begin, end in pauses_of(study))
+        told.append(
+            ("", "while it ran, without pauses" if paused else "from beginning to end", _duration(elapsed - paused))
+        )
     cards = "".join(
         f'<div class="fact {kind}"><b>{html.escape(value)}</b><span>{html.escape(name)}</span></div>'
         for kind, name, value in told
@@ -90,7 +94,7 @@ def failures(study: Study) -> str:
     examples = {trial.reason[:REASON_CHARACTERS]: str(trial.number) for trial in reversed(failed)}
     rows = [(str(count), reason, examples[reason]) for reason, count in counted.most_common(REASONS)]
     rest = len(counted) - len(rows)
-    more = f"<p class=what>and {rest} reasons more</p>" if rest else ""
+    more = f"<p class=what>and {rest} more reasons</p>" if rest else ""
     head = ("trials", "why they failed", "the first")
     return f"<section><h2>Failures</h2>{_table(head, rows)}{more}</section>"
 

@@ -10,6 +10,7 @@ from raybo.events import Event, Kind, Origin, State
 from raybo.study import Study
 
 CLOCK_SECONDS = 2e-3  # beginnings are told in milliseconds
+LEAST_PAUSE = 30.0  # seconds that a command may take to begin, or a trial to be lost
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,37 @@ def spans(study: Study) -> list[Span]:
     return _in_lanes((begin - start, end - start, number, host, state) for begin, end, number, host, state in found)
 
 
-def busy_share(found: list[Span]) -> float:
-    """Which part of the workers' time trials filled, from the first beginning to the last end."""
+def busy_share(study: Study, found: list[Span]) -> float:
+    """Which part of the workers' time trials filled, from the first beginning to the last end, while the study ran."""
     if not found:
         return 0.0
     lanes = len({(span.host, span.lane) for span in found})
-    elapsed = max(span.end for span in found) - min(span.begin for span in found)
-    return sum(span.end - span.begin for span in found) / (lanes * elapsed) if elapsed > 0.0 else 1.0
+    first, last = min(span.begin for span in found), max(span.end for span in found)
+    pauses = [(max(begin, first), min(end, last)) for begin, end in pauses_of(study)]
+    away = sum(max(0.0, end - begin) for begin, end in pauses)
+    elapsed = last - first - away
+    # what was in flight when a command was killed says nothing of the pause that followed
+    filled = sum(s.end - s.begin - sum(max(0.0, min(s.end, b) - max(s.begin, a)) for a, b in pauses) for s in found)
+    return min(1.0, filled / (lanes * elapsed)) if elapsed > 0.0 else 1.0
+
+
+def pauses_of(study: Study) -> list[tuple[float, float]]:
+    """When no command ran the study, in seconds since it began.
+
+    It is a time in which nothing was written and no trial ran to its end, longer than anything in it has taken.
+    """
+    timed = [event for event in study.events if event.at]
+    if not timed:
+        return []
+    start = until = _seconds(timed[0].at)
+    least = 2.0 * max([LEAST_PAUSE, *(max(t.seconds or 0.0, t.suggest_seconds) for t in study.trials)])
+    active = [_ran(event, at := _seconds(event.at), at) for event in timed]
+    found = []
+    for begin, end in sorted(active):
+        if begin - until > least:
+            found.append((until - start, begin - start))
+        until = max(until, end)
+    return found
 
 
 def _ran(event: Event, asked: float, ended: float) -> tuple[float, float]:

@@ -53,7 +53,7 @@ def context_space(declared: Space | Mapping[str, Any] | None, space: Space) -> S
     for path, name in zip(context.parameters, context.names, strict=True):
         if len(path) > 1 or name not in context.template:
             raise SpaceError(f"context {name}: a context is a flat dict of names; it cannot be nested")
-        if name in space.template:
+        if name in space.template or name in space.names:
             raise SpaceError(f"context {name}: the space has a parameter of that name; give it another one")
     return context
 

@@ -7,11 +7,12 @@ choice's position, or None for what is not open.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from raybo.error_text import shown
 from raybo.errors import SpaceError
+from raybo.space.branches import branches_of
 from raybo.space.objects import equal, object_from_json, object_to_json
 from raybo.space.parameters import Categorical, Float, Integer, Parameter
 from raybo.space.paths import Path, label
@@ -63,13 +64,6 @@ def leaves(template: Any, path: Path = ()) -> Iterator[tuple[Path, Parameter]]:
 def holds_parameters(template: Any) -> bool:
     """Whether there are any; else it is a constant."""
     return any(True for _ in leaves(template))
-
-
-def branches_of(parameter: Parameter) -> list[tuple[int, Any]]:
-    """The choices, with their positions, that hold parameters of their own."""
-    if not isinstance(parameter, Categorical) or not isinstance(parameter.choices, Sequence):
-        return []
-    return [(k, choice) for k, choice in enumerate(parameter.choices) if holds_parameters(choice)]
 
 
 def conditions(parameters: Mapping[Path, Parameter]) -> list[tuple[int, int] | None]:

@@ -151,9 +151,10 @@ def browser():
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_the_page_opens_in_a_browser_without_errors_or_requests(browser, tmp_path):
+@pytest.mark.parametrize("width", [1200, 390])
+def test_the_page_opens_in_a_browser_without_errors_or_requests(browser, tmp_path, width):
     write_report(run("random", 30), tmp_path / "report.html")
-    with contextlib.closing(browser.new_page(viewport={"width": 1200, "height": 900})) as tab:
+    with contextlib.closing(browser.new_page(viewport={"width": width, "height": 900})) as tab:
         said, asked = [], []
         tab.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
         tab.on("pageerror", lambda error: said.append(str(error)))
@@ -172,10 +173,23 @@ def test_the_page_opens_in_a_browser_without_errors_or_requests(browser, tmp_pat
         assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
         overlapping = tab.evaluate(OVERLAPS)
         assert overlapping == [], json.dumps(overlapping)
+        assert tab.evaluate(COVERED) == []
         wide = tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wide == 0
 
 
+COVERED = """
+[...document.querySelectorAll('figure')].flatMap(figure => {
+  const bar = figure.querySelector('.modebar');
+  if (!bar) return [];
+  const p = bar.getBoundingClientRect();
+  return [...figure.querySelectorAll('.legendtext, .legendpoints, .trace, .xtitle, .ytitle, .axis-title')].filter(one => {
+    const q = one.getBoundingClientRect();
+    return q.width > 0 && Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1
+      && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 1;
+  }).map(one => [figure.id, one.textContent]);
+})
+"""
 OVERLAPS = """
 [...document.querySelectorAll('figure')].flatMap(figure => {
   const texts = [...figure.querySelectorAll('.xtick text, .ytick text, .xtitle, .ytitle, .legendtext')]
@@ -219,7 +233,76 @@ def test_times_of_trials_that_met_a_loss_are_those_of_the_journal():
         (2, 6.0, 11.0, "", 1, State.PENDING),
         (1, 8.0, 10.0, "a", 0, State.FINISHED),
     ]
-    assert busy_share(found) == pytest.approx((4 + 6 + 5 + 2) / (3 * 10))
+    assert busy_share(Study(description, events), found) == pytest.approx((4 + 6 + 5 + 2) / (3 * 10))
+
+
+def test_a_pause_between_two_commands_is_no_idleness():
+    from datetime import datetime, timedelta
+
+    from raybo.reporting.timeline import busy_share, pauses_of, spans
+
+    study = run("random", 30, failing=0.0)
+    events = list(study.events)
+
+    def later(at, seconds):
+        return (datetime.fromisoformat(at) + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+
+    whole = busy_share(study, spans(study))
+    assert pauses_of(study) == []
+    assert whole > 0.7
+    # the command was killed after an event: what then was in flight is run again when the next command comes
+    half = len(events) // 2
+    moved = []
+    for i, event in enumerate(events):
+        data, pause = dict(event.data), 1_800.0 if i >= half else 0.0
+        if "started" in data:
+            data["started"] = later(data["started"], pause)
+        moved.append(Event(event.kind, event.trial, data, event.number, later(event.at, pause)))
+    paused = Study(study.description, moved)
+    ((begin, end),) = pauses_of(paused)
+    assert end - begin == pytest.approx(1_800, abs=5)
+    assert busy_share(paused, spans(paused)) == pytest.approx(whole, abs=0.15)
+    timeline = next(panel for panel in panels(paused) if panel.key == "timeline")
+    assert "its pauses do not count" in timeline.caption
+    assert "without pauses" in page(paused, [])
+
+
+MODELS = raybo.Categorical([{"kind": "svm", "C": raybo.Float(0, 1)}, {"kind": "knn", "k": raybo.Integer(1, 9)}])
+
+
+def test_what_is_not_open_has_no_place_and_the_best_no_star_there(tmp_path):
+    from raybo.reporting.axes import axes_of, centre, places_of
+
+    study = run("random", 40, space={"model": MODELS, "x": raybo.Float(0, 1)}, failing=0.0)
+    model, c, k, x = axes_of(study)
+    assert model.labels == ["svm", "knn"]
+    assert [axis.name for axis in (model, c, k, x)] == ["model", "model.svm.C", "model.knn.k", "x"]
+    for trial, places in zip(study.trials, places_of(study, study.trials), strict=True):
+        is_open = [trial.config["model"]["kind"] == kind for kind in ("svm", "knn")]
+        assert list(~np.isnan(places[1:3])) == is_open
+    best = study.best
+    closed, opened = (c, k) if best.config["model"]["kind"] == "knn" else (k, c)
+    assert centre(study, opened, x) is best
+    assert centre(study, closed).config["model"]["kind"] != best.config["model"]["kind"]
+    assert centre(study, c, k) is None
+    made = {panel.key: panel for panel in panels(study)}
+    starred = [t for t in made["contours"].figure.data if t.name == "best"]
+    titles = [a.title.text for a in made["contours"].figure.select_xaxes()]
+    assert len(titles) == 5  # not C beside k, which are never open together
+    assert starred
+    for trace in starred:
+        assert closed.name not in (axis_title(made["contours"], trace, "x"), axis_title(made["contours"], trace, "y"))
+    lines = {d.label: d for d in made["parallel"].figure.data[0].dimensions}
+    for axis in (c, k):
+        assert "none" in lines[axis.name].ticktext
+        assert np.isfinite(np.array(lines[axis.name].values)).all()
+    draw(study, tmp_path / "r.png")
+
+
+def axis_title(panel, trace, which):
+    """The title of the axis that a trace is drawn over."""
+    name = getattr(trace, f"{which}axis") or which
+    return getattr(panel.figure.layout, name.replace(which, f"{which}axis", 1)).title.text
 
 
 def test_trials_at_the_same_time_are_in_different_lanes():

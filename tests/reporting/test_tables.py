@@ -138,7 +138,8 @@ def test_a_parameter_that_is_not_open_in_a_configuration_is_not_shown():
         searcher.tell(searcher.ask(), 1.0)
     study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
     told = [dict(study.space.open_values(trial.config)) for trial in study.trials]
-    assert {tuple(row) for row in told} == {("model", "model.0.C", "z"), ("model", "model.1.k", "z")}
+    assert {tuple(row) for row in told} == {("model", "model.svm.C", "z"), ("model", "model.knn.k", "z")}
     assert {shown(row["model"]) for row in told} == {"kind=svm", "kind=knn"}
     frame = study.to_dataframe()
-    assert (frame["model.0.C"].notna() != frame["model.1.k"].notna()).all()
+    assert [*frame["model"]] == [row["model"]["kind"] for row in told]
+    assert (frame["model.svm.C"].notna() != frame["model.knn.k"].notna()).all()
