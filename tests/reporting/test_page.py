@@ -183,7 +183,8 @@ COVERED = """
   const bar = figure.querySelector('.modebar');
   if (!bar) return [];
   const p = bar.getBoundingClientRect();
-  return [...figure.querySelectorAll('.legendtext, .legendpoints, .trace, .xtitle, .ytitle, .axis-title')].filter(one => {
+  const drawn = '.legendtext, .legendpoints, .trace, .xtitle, .ytitle, .axis-title';
+  return [...figure.querySelectorAll(drawn)].filter(one => {
     const q = one.getBoundingClientRect();
     return q.width > 0 && Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1
       && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 1;
