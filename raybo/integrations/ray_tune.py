@@ -260,7 +260,8 @@ class RayboSearch(Searcher):
 
     def save(self, checkpoint_path: str) -> None:
         """Write the state as JSON; of what a subclass has of its own, what JSON can hold."""
-        own = {name: value for name, value in vars(self).items() if name not in OWN}
+        known = vars(RayboSearch())
+        own = {name: value for name, value in vars(self).items() if name not in known}
         replace(self._state, attributes=own).write(Path(checkpoint_path))
 
     def restore(self, checkpoint_path: str) -> None:
@@ -394,9 +395,6 @@ class RayboSearch(Searcher):
         if about not in self._noted:
             self._noted.add(about)
             logger.warning("raybo: %s", text)
-
-
-OWN = frozenset(vars(RayboSearch()))  # what is not a subclass's own
 
 
 def _space_of(given: Space | Mapping[str, Any]) -> Space:
