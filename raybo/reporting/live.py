@@ -49,7 +49,7 @@ class Display:
 
     def _is_news(self, status: Status) -> bool:
         shown, facts = self._last
-        now = (status.best, status.finished, status.failed)
+        now = status.facts
         done = status.finished + status.failed >= status.planned
         improved = not facts or now[0] != facts[0]
         if now == facts or not (improved or done or time.monotonic() - shown > LINE_SECONDS):
@@ -71,7 +71,7 @@ def _panel(status: Status) -> Group:
     for _ in range(4):
         facts.add_column(no_wrap=True)
     best = "none yet" if status.best is None else f"{status.best[1]:.6g} (trial {status.best[0]})"
-    suggestion = "" if status.suggest_seconds is None else f"{1_000 * status.suggest_seconds:.0f} ms a suggestion"
+    suggestion = "" if status.suggest_seconds is None else f"{1_000 * status.suggest_seconds:.0f} ms per suggestion"
     facts.add_row(
         Text.assemble(f"{status.best_is} {status.metric} ", (best, "bold green")),
         Text(f"{status.running} running"),
