@@ -22,6 +22,7 @@ from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 
+from raybo.error_text import shown
 from raybo.errors import TrialError
 from raybo.space import Array, Config, Reading, Row, Space, read_context
 
@@ -163,7 +164,7 @@ class Event:
         return {key: value for key, value in self.data.items() if key not in _ATTRIBUTES}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trial:
     """One evaluation, as its user sees it.
 
@@ -192,6 +193,14 @@ class Trial:
     seconds: float | None = None
     suggest_seconds: float = 0.0
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """One line: number, state, value or reason, configuration; without what a method or a journal notes."""
+        parts = [f"{self.number}, {self.state}"]
+        parts += [] if self.value is None else [f"value={self.value!r}"]
+        parts += [f"{self.config}"] + ([] if self.context is None else [f"context={self.context}"])
+        parts += [f"reason={shown(self.reason)}"] if self.reason else []
+        return f"Trial({', '.join(parts)})"
 
     @property
     def origin(self) -> Origin | None:
@@ -236,7 +245,9 @@ def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -
     if not isinstance(context, Mapping):
         raise TrialError(f"{who}: a context is a dict, got {context!r}")
     if unknown := [name for name in context if name not in declared.names]:
-        raise TrialError(f"{who}: {unknown[0]!r} is no declared context; there is {', '.join(declared.names)}")
+        raise TrialError(
+            f"{who}: {unknown[0]!r} is not a declared context; the study declares {', '.join(declared.names)}"
+        )
     reading = read_context(declared, context)
     if reading.values is None:
         raise TrialError(f"{who}: {reading.note or f'context {reading.missing[0]}: missing'}")

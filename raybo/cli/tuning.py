@@ -55,9 +55,9 @@ def tune(
     is kept in the journal: type the same command again to continue a study, whatever ended it.
     """
     from raybo.engine.driver import tune as run
+    from raybo.engine.progress import Display
     from raybo.integrations.export import Recorder
     from raybo.objectives import load_objective
-    from raybo.reporting.live import Display
 
     objective = load_objective(target)
     path = storage or default_storage(target)
@@ -87,7 +87,7 @@ def tune(
                 enqueue=() if enqueue is None else read_list(enqueue),
                 detach=detach,
                 fresh_workers=fresh_workers,
-                watch=_each_of([*([] if quiet else [display]), *recorders]),
+                watch=_each_of([*([] if quiet else [display]), *recorders]) or False,
                 **chosen,
             )
     except KeyboardInterrupt:

@@ -27,7 +27,7 @@ class StudyLost(RayError):
 
 
 def run_to_end(
-    ray: Any, make: Callable[[], Any], restarts: int, after: int, watch: Callable[[Status], None] | None
+    ray: Any, make: Callable[[], Any], restarts: int, after: int, watch: Callable[[Status], object] | None
 ) -> None:
     """Run a study of this process's own to its end, and show its status meanwhile; Ctrl-C stops it.
 
@@ -75,7 +75,7 @@ def leave(ray: Any, actor: Any) -> None:
     _wait(ray, actor, outcome, _Show(ray, None, 0))
 
 
-def attach(name: str, address: str, watch: Callable[[Status], None] | None = None) -> Study | None:
+def attach(name: str, address: str, watch: Callable[[Status], object] | None = None) -> Study | None:
     """Follow a detached study to its end; Ctrl-C leaves it running.
 
     Args:
@@ -142,7 +142,7 @@ def _wait(ray: Any, actor: Any, outcome: Any, show: _Show) -> None:
 class _Show:
     """Passes the status on to who watches, and each thing that happened to a trial once."""
 
-    def __init__(self, ray: Any, watch: Callable[[Status], None] | None, after: int) -> None:
+    def __init__(self, ray: Any, watch: Callable[[Status], object] | None, after: int) -> None:
         self.ray, self.watch, self.after = ray, watch, after
 
     def __call__(self, actor: Any) -> None:
