@@ -267,7 +267,7 @@ def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> 
         leave(ray, ray.remote(StudyActor).options(**placed).remote(plan, sent, function))
     except ray.exceptions.ActorAlreadyExistsError:
         raise RayError(
-            f"a study named {name} is running there already; `raybo attach {name}` follows it, "
+            f"a study named {name} is already running on this cluster; `raybo attach {name}` follows it, "
             "another --storage begins another"
         ) from None
 
