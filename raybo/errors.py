@@ -34,7 +34,7 @@ class MethodError(RayboError):
 
 
 class TrialError(RayboError):
-    """A result for a trial that is unknown, already ended or not a finite number; or a question that no trial can answer."""
+    """A result for a trial that is unknown, already ended or not a finite number; or no such trial."""
 
 
 class JournalError(RayboError):

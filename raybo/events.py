@@ -83,7 +83,7 @@ class Data(TypedDict, total=False):
     seen: int  # number of the last event that the proposal was based on; with many workers, exactly what it knew
     suggest_seconds: float  # how long the proposal took
 
-    # any event of a trial whose context became known; in `asked`, where it was known beforehand and the proposal made for it
+    # any event of a trial whose context became known; in `asked`, where it was known beforehand and proposed for
     context: Row  # as its space packs it
     c: list[float]  # (dc,), the same in [0, 1]
     context_note: str  # what was wrong with it, or was moved

@@ -78,7 +78,7 @@ def read_context(context: Space, reported: Mapping[str, Any]) -> Reading:
 
 
 def read_text(context: Space | None, name: str, text: str) -> Any:
-    """A context's value as a command line tells it; the text itself where it is not one, for `read_context` to refuse."""
+    """A context's value as a command line tells it; or the text itself, for `read_context` to refuse."""
     parameter = None if context is None else context.parameters.get((name,))
     if isinstance(parameter, Categorical):
         return next((choice for choice in parameter.choices if str(choice) == text), text)

@@ -46,7 +46,7 @@ class LocalOptions(AroundCentre, Options):
         "best", "the first centre: best known result, or else a Sobol point; sobol; the cube's centre"
     )
     batch: int | None = option(
-        None, "points that explore, per iteration; none: one per axis, at most a tenth of the trials", at_least=1
+        None, "points that explore per iteration; none: one per axis, at most a tenth of the trials", at_least=1
     )
     delta: float = option(0.2, "how far from the centre these may lie on each axis, in sides of the cube", above=0)
     window: int | None = option(None, "newest results that the model sees; none: 5 per axis, at least 20", at_least=1)
