@@ -1,4 +1,4 @@
-"""A study's trials as columns: a row a trial, a column for each thing that is known of it."""
+"""A study's trials as columns: a row per trial, a column for each thing that is known of it."""
 
 from __future__ import annotations
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
+NEAR = 0.6  # likeness, from 0 to 1, of what is offered: below it, a guess is no help
+
 
 def first_line(error: BaseException) -> str:
     """What an error says in its first line; its kind where it says nothing, or fails even to say it."""
@@ -31,7 +33,13 @@ def shown(value: object) -> str:
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """The end of a message about an unknown name: the likely one, or all that there are."""
-    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    if matches:
-        return f"; did you mean {matches[0]!r}?"
+    if likely := near(name, known):
+        return f"; did you mean {likely!r}?"
     return f"; there are: {', '.join(known)}" if known else "; it has none"
+
+
+def near(name: str, known: Sequence[str]) -> str:
+    """The name that may have been meant; empty where none is near."""
+    spelled = {each.lower().replace("_", "-"): each for each in reversed(known)}
+    matches = difflib.get_close_matches(name.lower().replace("_", "-"), spelled, n=1, cutoff=NEAR)
+    return spelled[matches[0]] if matches else ""

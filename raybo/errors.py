@@ -4,7 +4,7 @@
     ├── SpaceError           a search space, or a configuration that does not fit it
     ├── ObjectiveError       an objective that cannot be found, loaded or called as asked
     ├── MethodError          an unknown method, option or argument, or a value out of range
-    ├── TrialError           a result for a trial that is unknown, already ended or not finite; no trial to answer with
+    ├── TrialError           a result for a trial that is unknown, already ended or not finite; or no such trial
     ├── JournalError         a journal that cannot be opened, read or continued
     │   └── JournalInUse     another process is writing it
     ├── RayError             the Ray to be used cannot be reached, or cannot run the trials
@@ -39,7 +39,7 @@ class MethodError(RayboError):
 
 
 class TrialError(RayboError):
-    """A result for a trial that is unknown, already ended or not a finite number; or no trial to answer with."""
+    """A result for a trial that is unknown, already ended or not a finite number; or no such trial."""
 
 
 class JournalError(RayboError):

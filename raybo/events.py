@@ -85,7 +85,7 @@ class Data(TypedDict, total=False):
     suggest_seconds: float  # how long the proposal took
     suggest_processor_seconds: float  # how much of a processor; not in journals of 0.1
 
-    # any event of a trial whose context became known; in `asked`, where it was known first and the proposal made for it
+    # any event of a trial whose context became known; in `asked`, where it was known beforehand and proposed for
     context: Row  # as its space packs it
     c: list[float]  # (dc,), the same in [0, 1]
     context_note: str  # what was wrong with it, or was moved
@@ -166,7 +166,7 @@ class Event:
         return {key: value for key, value in self.data.items() if key not in _ATTRIBUTES}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trial:
     """One evaluation, as its user sees it.
 
@@ -197,6 +197,14 @@ class Trial:
     suggest_seconds: float = 0.0
     suggest_processor_seconds: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """One line: number, state, value or reason, configuration; without what a method or a journal notes."""
+        parts = [f"{self.number}, {self.state}"]
+        parts += [] if self.value is None else [f"value={self.value!r}"]
+        parts += [f"{self.config}"] + ([] if self.context is None else [f"context={self.context}"])
+        parts += [f"reason={shown(self.reason)}"] if self.reason else []
+        return f"Trial({', '.join(parts)})"
 
     @property
     def origin(self) -> Origin | None:
@@ -241,7 +249,9 @@ def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -
     if not isinstance(context, Mapping):
         raise TrialError(f"{who}: a context is a dict, got {shown(context)}")
     if unknown := [name for name in context if name not in declared.names]:
-        raise TrialError(f"{who}: {shown(unknown[0])} is no declared context; there is {', '.join(declared.names)}")
+        raise TrialError(
+            f"{who}: {shown(unknown[0])} is not a declared context; the study declares {', '.join(declared.names)}"
+        )
     reading = read_context(declared, context)
     if reading.values is None:
         raise TrialError(f"{who}: {reading.note or f'context {reading.missing[0]}: missing'}")

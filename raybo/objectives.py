@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from raybo.error_text import in_words, nearest, shown
-from raybo.errors import ObjectiveError, RayboError
+from raybo.errors import ObjectiveError, RayboError, SpaceError
 from raybo.goal import Mode
 from raybo.space import Space, context_space
 from raybo.text_values import convert
@@ -68,12 +68,21 @@ class Objective:
     def space(self) -> Space:
         """The space under the present settings; SpaceError where it is none, ObjectiveError where it cannot be made."""
         declared = self._made(self.declared_space, "space")
-        return declared if isinstance(declared, Space) else Space(cast("Mapping[str, Any]", declared))
+        if isinstance(declared, Space):
+            return declared
+        try:
+            return Space(cast("Mapping[str, Any]", declared))
+        except SpaceError as error:
+            raise SpaceError(f"{_place_of(self.function)}{error}") from None
 
     @property
     def context(self) -> Space | None:
         """The space of its contexts; None where it declares none. Raises as `space`."""
-        context = context_space(self._made(self.declared_context, "context"), self.space)
+        space = self.space
+        try:
+            context = context_space(self._made(self.declared_context, "context"), space)
+        except SpaceError as error:
+            raise SpaceError(f"{_place_of(self.function)}{error}") from None
         if context is not None and self.metric in context.names:
             raise ObjectiveError(f"{self.name}: {self.metric!r} is its metric and a context too; rename one of them")
         return context
@@ -384,6 +393,16 @@ def _line_in(error: BaseException, path: Path) -> str:
             line = f":{trace.tb_lineno}"
         trace = trace.tb_next
     return line
+
+
+def _place_of(function: Callable[..., Any]) -> str:
+    """Where a function is declared, `FILE:LINE: `; empty where that is not known."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None or not Path(code.co_filename).is_file():
+        return ""
+    path = Path(code.co_filename)
+    here = Path.cwd()
+    return f"{path.relative_to(here) if path.is_relative_to(here) else path}:{code.co_firstlineno}: "
 
 
 def _keywords(function: Callable[..., Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from raybo import methods
 from raybo.error_text import in_words, shown
 from raybo.errors import MethodError, NumericalError, TrialError
-from raybo.events import Data, Event, Kind, Origin, Tags, Trial, planned, told_context
+from raybo.events import Data, Event, Kind, Origin, State, Tags, Trial, planned, told_context
 from raybo.goal import Mode
 from raybo.history import History, Proposal
 from raybo.ledger import Ledger
@@ -78,6 +78,7 @@ class Searcher:
         self.ledger = Ledger(self.space, mode, self.context)
         self.history = self.ledger.history
         self.trials = self.ledger.trials
+        self._name = method
         self._warned = False
         if trials is not None:
             self.plan(trials)
@@ -96,6 +97,8 @@ class Searcher:
         Raises:
             TrialError: the context is not one that is declared.
         """
+        if isinstance(context, (int, np.integer)):
+            raise TrialError(f"ask() proposes one trial at a time; call it {context} times, before telling any of them")
         event = self.apply(self.propose(self.history, context))
         return self.trials[cast(int, event.trial)]
 
@@ -156,6 +159,14 @@ class Searcher:
     def explain(self, trial: Trial) -> str:
         """In a few words, why this trial was proposed."""
         return explain(self.method, trial)
+
+    def __repr__(self) -> str:
+        """One line: method, space, how many trials there are, and the best of them."""
+        done = self.ledger.count(State.FINISHED)
+        text = f"Searcher({self._name}, {self.mode}, {self.space.d} parameters, seed={self.seed}): "
+        text += f"{len(self.trials)} trials, {done} finished"
+        best = self.ledger.incumbent
+        return text if best is None else f"{text}, best {best.value:.6g} (trial {best.number})"
 
     # ---- what a study engine needs beside ask and tell
 

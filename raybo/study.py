@@ -105,7 +105,7 @@ class Study:
         return place if place.is_dir() else None
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A row a trial: number, state, value, seconds, attempt, reason, and a typed column a parameter and a context.
+        """A row per trial: number, state, value, seconds, attempt, reason, and a typed column per parameter and context.
 
         A parameter whose name is taken has `config.` before it, a context `context.`.
 

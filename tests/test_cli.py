@@ -448,7 +448,9 @@ def test_the_best_configuration_is_printed_at_the_end(run, folder, engine):
 
 def test_a_study_without_a_result_is_a_failure_that_tells_why(run, folder, engine):
     engine.answer = study(FAILED, FAILED)
-    one_line(run("tune", "job.py"), 1, "none of 2 trials has finished; the last one: ValueError: no such rate", "show")
+    one_line(
+        run("tune", "job.py"), 1, "none of the 2 trials has finished; the last one: ValueError: no such rate", "show"
+    )
 
 
 def test_ctrl_c_ends_with_130_and_says_how_to_go_on(run, folder, engine):
@@ -740,7 +742,7 @@ def test_the_engine_quiets_what_ray_says_of_dying_workers(start, folder):
     command = start("tune", "job.py", "--trials", 2, "--workers", 2, "--method", "random", "--retries", 1)
     code, out, err = command.end()
     assert code == 1
-    assert err.startswith("Error: none of 2 trials has finished; the last one: its worker died")
+    assert err.startswith("Error: none of the 2 trials has finished; the last one: its worker died")
     assert err.count("\n") == 1
     assert all(line.startswith("trial ") or "/2 trials" in line for line in out.splitlines())
     assert out.count("starts again (attempt 2)") == 2

@@ -176,7 +176,7 @@ def test_a_told_context_is_kept_in_the_users_units_and_learnt_from_in_coordinate
         ({"load": math.nan}, "trial 0: context load: a finite number is needed, got nan"),
         ({"load": "5"}, "trial 0: context load: a number is needed, got '5'"),
         ({}, "trial 0: context load: missing"),
-        ({"load": 1, "other": 2}, "trial 0: 'other' is no declared context; there is load"),
+        ({"load": 1, "other": 2}, "trial 0: 'other' is not a declared context; the study declares load"),
         (5.0, "trial 0: a context is a dict, got 5.0"),
     ],
 )

@@ -11,9 +11,9 @@ import pytest
 import raybo
 from raybo import cli
 from raybo.engine.plan import Status
+from raybo.engine.progress import Display
+from raybo.engine.safe_console import SafeConsole
 from raybo.journal import Journal
-from raybo.reporting.live import Display
-from raybo.reporting.safe_console import SafeConsole
 from raybo.terminal_text import visible
 from tests.reporting.studies import failed_study
 

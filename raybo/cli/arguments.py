@@ -29,7 +29,7 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         "--workers",
         type=int,
         metavar="K",
-        help="Trials that run at a time.  [default: as many as there is room for]",
+        help="Trials that run at the same time.  [default: as many as there is room for]",
     ),
     click.option("--max-minutes", type=float, metavar="T", help="Stop the study after this time."),
     click.option(
@@ -53,13 +53,13 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         "known_from",
         type=Path,
         metavar="OTHER.db",
-        help="Begin with the results of another study that fit.",
+        help="Begin with the results of another study, where they fit the space.",
     ),
     click.option(
         "--enqueue",
         type=Path,
         metavar="FILE.json",
-        help="A list of configurations to run first; with values, as results.",
+        help="A list of configurations to run first; those with values enter as known results.",
     ),
     click.option(
         "--log",
@@ -104,7 +104,7 @@ def default_storage(target: str) -> Path:
 
 
 def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
-    """KEY=VALUE texts as a dict; UsageError where one is none."""
+    """KEY=VALUE texts as a dict; UsageError where a text is not one."""
     found = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -119,7 +119,7 @@ def read_list(path: Path) -> list[Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise click.UsageError(f"{path}: no list of configurations in JSON ({first_line(error)})") from None
+        raise click.UsageError(f"{path}: not a list of configurations in JSON ({first_line(error)})") from None
     if not isinstance(content, list):
         raise click.UsageError(f"{path}: a list of configurations is needed")
     return content

@@ -148,7 +148,7 @@ def attach(name: str, address: str) -> None:
         _follow(cluster, cluster.job(name).name, None)
         return
     from raybo.engine.follow import attach as run
-    from raybo.reporting.live import Display
+    from raybo.engine.progress import Display
 
     console = make_console()
     try:

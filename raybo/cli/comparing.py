@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 @click.argument("target", metavar="FILE[:NAME]")
 @click.option("--methods", "names", required=True, metavar="A,B,...", help="Methods; options as A:key=value:key=value.")
 @click.option("--repeats", default=10, show_default=True, metavar="R", help="Runs of each method, paired by seed.")
-@click.option("--trials", default=50, show_default=True, metavar="N", help="Trials a run.")
+@click.option("--trials", default=50, show_default=True, metavar="N", help="Trials per run.")
 @click.option("--seed", default=0, show_default=True, metavar="S", help="Seed of the first run; the next ones follow.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A keyword parameter of the objective.")
 @click.option("--optimum", type=float, metavar="V", help="The best possible value, where it is known: adds regret.")
 @click.option("--workers", type=int, metavar="K", help="Runs at a time.  [default: as many as there is room for]")
 @click.option("--address", metavar="auto|HOST:PORT", help="A running Ray cluster to join.")
 @click.option("--here", is_flag=True, help="One run after another in this process, without Ray.")
-@click.option("--out", type=Path, metavar="DIR", help="Where results go.  [default: compare-FILE, here]")
+@click.option("--out", type=Path, metavar="DIR", help="The directory for the results.  [default: compare-FILE, here]")
 def compare(
     target: str,
     names: str,
@@ -57,7 +57,7 @@ def compare(
     problem = Problem(study_name(target), target, trials, optimum=optimum, settings=pairs(settings, "--set"))
     experiment = Experiment(
         name="compare",
-        title=f"{target}, {trials} trials a run",
+        title=f"{target}, {trials} trials per run",
         problems=[problem],
         entries=entries,
         repeats=repeats,
@@ -75,7 +75,14 @@ def compare(
 @click.option("--workers", type=int, metavar="K", help="Runs at a time.  [default: as many as there is room for]")
 @click.option("--address", metavar="auto|HOST:PORT", help="A running Ray cluster to join.")
 @click.option("--here", is_flag=True, help="One run after another in this process, without Ray.")
-@click.option("--out", type=Path, default=Path("reproduction"), show_default=True, metavar="DIR", help="Where to.")
+@click.option(
+    "--out",
+    type=Path,
+    default=Path("reproduction"),
+    show_default=True,
+    metavar="DIR",
+    help="The directory for the results.",
+)
 def reproduce(
     names: tuple[str, ...],
     everything: bool,
@@ -86,10 +93,10 @@ def reproduce(
     here: bool,
     out: Path,
 ) -> None:
-    """Reproduce figures and tables of the papers, in a clone; without a NAME, list them.
+    """Reproduce figures and tables of the papers, in a clone of the repository; without a NAME, list them.
 
-    A NAME may end in * to mean all that begin so. Results go to DIR/NAME, all claims to DIR/claims.md. The same command
-    goes on where it stood; where the time is over, results are those of the runs that are complete.
+    A NAME may end in * to mean all that begin like that. Results go to DIR/NAME, all claims to DIR/claims.md. The same
+    command continues where it stood; when the time is over, results are those of the runs that are complete.
     """
     from raybo.experiments import Figure
     from raybo.experiments.papers import find_experiments

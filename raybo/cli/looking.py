@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 @click.argument("journal", type=Path, metavar="FILE.db")
 @click.option("--last", default=20, show_default=True, metavar="N", help="How many of the last trials to list.")
 @click.option("--all", "everything", is_flag=True, help="List every trial.")
-@click.option("--trial", type=int, metavar="N", help="Everything about one trial instead.")
+@click.option("--trial", type=int, metavar="N", help="Show everything about one trial instead.")
 @click.option("--watch", is_flag=True, help="Follow a study that is running, until it ends; Ctrl-C only stops looking.")
 @click.option("--replay", "again", is_flag=True, help="Propose every trial again from the journal alone, and compare.")
 @click.option(
-    "--context", multiple=True, metavar="NAME=VALUE", help="The best one where the context is this instead; repeatable."
+    "--context", multiple=True, metavar="NAME=VALUE", help="Show the best trial for this context instead; repeatable."
 )
 def show(
     journal: Path, last: int, everything: bool, trial: int | None, watch: bool, again: bool, context: tuple[str, ...]

@@ -59,16 +59,18 @@ def tune(
     is kept in the journal: type the same command again to continue a study, whatever ended it.
     """
     from raybo.engine.driver import tune as run
+    from raybo.engine.progress import Display
     from raybo.integrations.export import Recorder
     from raybo.objectives import load_objective
-    from raybo.reporting.live import Display
 
     objective = load_objective(target, is_module=module)
     path = storage or default_storage(target)
     console = make_console()
     chosen = pairs(options, "--option")
     if ours := next((key for key in chosen if key in inspect.signature(run).parameters), None):
-        raise click.UsageError(f"--option {ours}: it is no option of a method; see raybo methods, raybo tune --help")
+        raise click.UsageError(
+            f"--option {ours}: this is not an option of any method; see raybo methods and raybo tune --help"
+        )
     if logs and detach:
         raise click.UsageError("--log ends with this command, and a detached study does not; use raybo export --follow")
     recorders = [Recorder(path, form, where) for form, where in pairs(logs, "--log").items()]
@@ -93,7 +95,7 @@ def tune(
                 fresh_workers=fresh_workers,
                 retry_failed=retry_failed,
                 keep_going=keep_going,
-                watch=_each_of([*([] if quiet else [display]), *recorders]),
+                watch=_each_of([*([] if quiet else [display]), *recorders]) or False,
                 **chosen,
             )
     except KeyboardInterrupt:
@@ -109,7 +111,9 @@ def tune(
 @click.command()
 @click.argument("journal", type=Path, metavar="FILE.db")
 @click.argument("values", nargs=-1, required=True, metavar="NAME=VALUE ...")
-@click.option("--value", type=float, metavar="V", help="Its result, where it is known.  [default: it is run first]")
+@click.option(
+    "--value", type=float, metavar="V", help="Its result, if it is known.  [default: unknown, so it is run first]"
+)
 def enqueue(journal: Path, values: tuple[str, ...], value: float | None) -> None:
     """Add a configuration to a study that is not running: to be run first, or with its result.
 

@@ -30,7 +30,7 @@ IMAGINED = 4  # contexts drawn for a trial whose own is unknown
 
 
 def context_model() -> Model:
-    """Matern-5/2 with a length-scale an axis, constant mean; Gamma priors of the hyperparameters themselves.
+    """Matern-5/2 with a length-scale per axis, constant mean; Gamma priors of the hyperparameters themselves.
 
     Length-scale Gamma(3, 6), outputscale Gamma(2, 0.15), noise variance Gamma(1.1, 0.05) and at least 1e-4: the
     defaults of BoTorch before 0.12, of which the published comparison's models are made. There is no Jacobian in

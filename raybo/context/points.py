@@ -60,7 +60,7 @@ def box(contexts: Array, cube: Cube, m: int, rng: np.random.Generator) -> Array:
 
 
 def grid(cube: Cube, least: int) -> Array:  # (g, dc)
-    """A regular grid, end points included, with the smallest number k of points an axis for which k^dc >= least.
+    """A regular grid, end points included, with the smallest number k of points per axis for which k^dc >= least.
 
     A discrete axis has its own values instead, where these are fewer; a categorical one always has all of its values.
     """

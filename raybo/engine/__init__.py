@@ -5,9 +5,11 @@ In the user's process
     connection    the Ray that it runs on
     follow        shows a study while it lasts
     plan          what the two processes tell each other
+    progress      shows it while it runs
+    safe_console  a terminal that obeys raybo alone
 In the study's
     actor         what can be asked of a running study
-    loop          one coroutine a worker, from a proposal to its result
+    loop          one coroutine per worker, from a proposal to its result
     lifecycle     what follows what happens to a trial
     flight        a trial in Ray's hands
     proposals     made on the spot, in a thread, or ahead

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
 import math
 import os
@@ -12,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -20,13 +21,15 @@ from raybo import journal, methods, warm_start
 from raybo.engine.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.follow import NAMESPACE, leave, run_to_end
 from raybo.engine.plan import Plan
+from raybo.engine.progress import Watch, watching
 from raybo.engine.pulse import RayDied
 from raybo.engine.resources import workers_available
 from raybo.engine.scratch import private_directory
 from raybo.engine.task import LARGE_BYTES, pickled, stored
-from raybo.error_text import first_line, shown
+from raybo.error_text import first_line, near, shown
 from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.journal import Description, Journal
+from raybo.methods.options import ELSEWHERE
 from raybo.objectives import Objective, is_loaded_by_path, require_not_loading
 from raybo.searcher import Searcher
 from raybo.space import object_to_json
@@ -60,7 +63,7 @@ def tune(
     fresh_workers: bool = False,
     retry_failed: bool = False,
     keep_going: bool = False,
-    watch: Callable[[Status], None] | None = None,
+    watch: Callable[[Status], object] | Literal[False] | None = None,
     **options: Any,
 ) -> Study:
     """Tune an objective on Ray, and return the study when it has ended.
@@ -85,11 +88,12 @@ def tune(
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
             with what there is; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
         fresh_workers: run every trial in a new process, for jobs that leave something behind in theirs (a patched
-            module, a limit, memory); it costs a second or two a trial, and what a job caches is made anew.
+            module, a limit, memory); it costs a second or two per trial, and what a job caches is made anew.
         retry_failed: run the trials again that have failed so far, under their own numbers.
         keep_going: go on where the first trials of a study all fail alike; else that ends it after 5, or as many as run
             at a time.
-        watch: called with a `Status` several times a second; `print` shows a line.
+        watch: called with a `Status` several times a second; `print` prints a line whenever there is news. None shows
+            progress on a terminal and in a notebook, and nothing elsewhere; False never shows anything.
         options: the method's options.
     Raises:
         RayboError: an argument is wrong, the journal cannot be continued, or Ray cannot be used.
@@ -132,7 +136,8 @@ def tune(
             keep_going=bool(keep_going),
         )
         try:
-            _run(bound, planned, workers, events[-1].number if events else 0, address, watch)
+            with watching(False if detach and watch is None else watch) as seen:
+                _run(bound, planned, workers, events[-1].number if events else 0, address, seen)
         except RayError:
             if not journal.read(path)[1]:  # nothing was begun: leave nothing that the next command would have to match
                 path.unlink()
@@ -176,6 +181,10 @@ def describe(
         seed = earlier.seed if seed is None else seed
     if earlier is not None and same and not options:
         options = earlier.options
+    for option in options:
+        is_known = option in ELSEWHERE or option in (known for known, _, _ in methods.describe(name)[1])
+        if not is_known and (meant := near(option, list(inspect.signature(tune).parameters))):
+            raise MethodError(f"there is no option {option!r}; did you mean {meant!r}?")
     chosen = methods.make(name, **options)  # first, as an option may be called like an argument of the searcher
     values = {key: getattr(chosen, key) for key in sorted(options)}
     space, context = objective.space, objective.context
@@ -204,7 +213,7 @@ def _run(
     workers: int | None,
     after: int,
     address: str | None,
-    watch: Callable[[Status], None] | None,
+    watch: Watch | None,
 ) -> None:
     """Run a study; where a Ray of its own dies, on another one, which goes on from the journal.
 
@@ -239,7 +248,7 @@ def _run(
             after = len(journal.read(plan.path)[1])
 
 
-def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Callable[[Status], None] | None) -> None:
+def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> None:
     """Start the study's actor, and follow it to its end, or until it has begun where it is detached."""
     from raybo.engine.actor import StudyActor
 
@@ -270,7 +279,7 @@ def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Callable[[Status]
         leave(ray, ray.remote(StudyActor).options(**placed).remote(plan, sent, function))
     except ray.exceptions.ActorAlreadyExistsError:
         raise RayError(
-            f"a study named {name} is running there already; `raybo attach {name}` follows it, "
+            f"a study named {name} is already running on this cluster; `raybo attach {name}` follows it, "
             "another --storage begins another"
         ) from None
 

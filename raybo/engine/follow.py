@@ -27,7 +27,7 @@ class StudyLost(RayError):
 
 
 def run_to_end(
-    ray: Any, make: Callable[[], Any], restarts: int, after: int, watch: Callable[[Status], None] | None
+    ray: Any, make: Callable[[], Any], restarts: int, after: int, watch: Callable[[Status], object] | None
 ) -> None:
     """Run a study of this process's own to its end, and show its status meanwhile; Ctrl-C stops it.
 
@@ -75,7 +75,7 @@ def leave(ray: Any, actor: Any) -> None:
     _wait(ray, actor, outcome, _Show(ray, None, 0))
 
 
-def attach(name: str, address: str, watch: Callable[[Status], None] | None = None) -> Study | None:
+def attach(name: str, address: str, watch: Callable[[Status], object] | None = None) -> Study | None:
     """Follow a detached study to its end; Ctrl-C leaves it running.
 
     Args:
@@ -110,8 +110,8 @@ def _find(ray: Any, name: str) -> tuple[Any, Plan]:
         raise RayError(f"the study {name} does not answer; try again, or end it by stopping its process") from None
     except (ValueError, ray.exceptions.RayActorError):
         names = [a["name"] for a in ray.util.list_named_actors(all_namespaces=True) if a["namespace"] == NAMESPACE]
-        running = f"there are: {', '.join(sorted(names))}" if names else "none is"
-        raise RayError(f"no detached study named {name} is running there; {running}") from None
+        running = f"there are: {', '.join(sorted(names))}" if names else "no study is"
+        raise RayError(f"no detached study named {name} is running on this cluster; {running}") from None
 
 
 def _study(path: Path) -> Study | None:
@@ -142,7 +142,7 @@ def _wait(ray: Any, actor: Any, outcome: Any, show: _Show) -> None:
 class _Show:
     """Passes the status on to who watches, and each thing that happened to a trial once."""
 
-    def __init__(self, ray: Any, watch: Callable[[Status], None] | None, after: int) -> None:
+    def __init__(self, ray: Any, watch: Callable[[Status], object] | None, after: int) -> None:
         self.ray, self.watch, self.after, self.heard = ray, watch, after, 0
 
     def __call__(self, actor: Any) -> None:

@@ -20,7 +20,7 @@ import threading
 from functools import cache
 
 
-@cache  # once a worker: what is registered stays
+@cache  # once per worker: what is registered stays
 def part_with_forks() -> None:
     """Take Ray's out of whatever this process forks from now on; called before any of the user's code runs."""
     handler, held = signal.getsignal(signal.SIGTERM), threading.local()

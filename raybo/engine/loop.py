@@ -1,7 +1,7 @@
 """The loop of a study: performs what `lifecycle` and `workers` say, and turns whatever happens into an occurrence.
 
-One coroutine a worker: ask, commit, submit, await, commit, again. On a cluster another coroutine looks at the nodes: a
-trial whose node Ray counts as dead is given up. What was in flight when the last loop of this study was lost is
+One coroutine per worker: ask, commit, submit, await, commit, again. On a cluster another coroutine looks at the nodes:
+a trial whose node Ray counts as dead is given up. What was in flight when the last loop of this study was lost is
 submitted again first.
 """
 

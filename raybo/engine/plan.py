@@ -96,6 +96,11 @@ class Status:
         """What `best` is called: where a context is declared, the best is only estimated at the end."""
         return "best measured" if self.has_context else "best"
 
+    @property
+    def facts(self) -> tuple[object, ...]:
+        """What is news when it changes: not the time, nor how many trials run."""
+        return self.best, self.planned, self.finished, self.failed
+
     def __str__(self) -> str:
         best = "none yet" if self.best is None else f"{self.best[1]:.6g} (trial {self.best[0]})"
         suggestion = "" if self.suggest_seconds is None else f", suggestion {1_000 * self.suggest_seconds:.0f} ms"

@@ -221,7 +221,7 @@ def _memoised(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Ca
 
 @lru_cache(maxsize=1)
 def unpickled(function: bytes) -> Callable[..., Any]:
-    """The user's function from what its own driver sent over Ray; once a worker, so that what it caches stays."""
+    """The user's function from what its own driver sent over Ray; once per worker, so that what it caches stays."""
     from ray import cloudpickle
 
     loads: Any = cloudpickle.loads

@@ -44,7 +44,7 @@ def translated(address: str, remedy: str = "") -> Iterator[None]:
     except (RuntimeError, OSError, aiohttp.ClientError, AuthenticationError) as error:  # OSError: those of requests too
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         told = lines[-1] if lines else type(error).__name__  # the last line of a remote traceback says what
-        raise RayError(f"the cluster at {address} does not do as asked: {told}{remedy}") from error
+        raise RayError(f"the cluster at {address} refused or failed the request: {told}{remedy}") from error
 
 
 def _installed() -> Any:

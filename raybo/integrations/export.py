@@ -1,6 +1,6 @@
 """A study in the form that another program reads: once, or again and again while it runs.
 
-    csv           a row a trial
+    csv           a row per trial
     json          everything that is known of the study
     optuna        Optuna's journal file, which optuna-dashboard and its viewers open, also while it grows
     tensorboard   a directory of event files
@@ -103,7 +103,7 @@ class Recorder:
 
 
 def csv_exporter(destination: str, *, raw: bool = False) -> Exporter:
-    """A file with a row a trial: number, state, value, seconds, attempt, reason, its parameters and contexts.
+    """A file with a row per trial: number, state, value, seconds, attempt, reason, its parameters and contexts.
 
     Texts are as `as_cell` makes them, unless they are wanted raw.
     """

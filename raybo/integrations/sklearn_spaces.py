@@ -29,7 +29,7 @@ def space_of(param_space: Any) -> Space:
     """The space that a user of scikit-learn means.
 
     Raises:
-        SpaceError: it is none, or a distribution has no bounds; names the parameter.
+        SpaceError: it is not a space, or a distribution has no bounds; names the parameter.
     """
     if isinstance(param_space, Space):
         return param_space

@@ -13,6 +13,24 @@ from raybo.error_text import nearest
 from raybo.errors import MethodError
 from raybo.text_values import convert
 
+ELSEWHERE = {  # what other libraries call it: what raybo says instead
+    **dict.fromkeys(["n_trials", "max_evals", "num_samples", "n_iter", "n_calls"], "raybo's word is trials"),
+    **dict.fromkeys(["n_jobs", "max_concurrent_trials", "max_concurrent", "parallelism"], "raybo's word is workers"),
+    **dict.fromkeys(["sampler", "algo", "search_alg", "algorithm"], "raybo's word is method, a name such as 'ei'"),
+    **dict.fromkeys(["callbacks", "callback"], "raybo's word is watch, a function of a status"),
+    **dict.fromkeys(["random_state", "rstate"], "raybo's word is seed"),
+    **dict.fromkeys(["show_progress_bar", "show_progressbar", "verbose"], "raybo's word is watch; False shows nothing"),
+    "direction": "raybo's word is mode, 'max' or 'min', given to the objective or the searcher",
+    "directions": "raybo's word is mode, 'max' or 'min', given to the objective or the searcher",
+    "pruner": "raybo does not end trials early, but trial_seconds limits the time of each",
+    "timeout": "raybo's word is max_minutes, in minutes",
+    "time_budget_s": "raybo's word is max_minutes, in minutes",
+    "study_name": "a study is called like its journal; raybo's word is storage",
+    "load_if_exists": "a journal that exists is always continued; raybo's word for it is storage",
+    "points_to_evaluate": "raybo's word is enqueue, a list of configurations",
+    "param_space": "raybo's word is space, given to the objective",
+}
+
 
 @dataclass(frozen=True)
 class Range:
@@ -97,6 +115,8 @@ def read(method: str, cls: type, options: Mapping[str, Any]) -> dict[str, Any]:
     known = [field.name for field in dataclasses.fields(cls)]
     values = {}
     for name, value in options.items():
+        if name not in known and name in ELSEWHERE:
+            raise MethodError(f"there is no option {name!r}: {ELSEWHERE[name]}")
         if name not in known:
             raise MethodError(f"{method} has no option {name!r}{nearest(name, known)}")
         try:

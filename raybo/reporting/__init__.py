@@ -1,8 +1,8 @@
-"""What a study looks like: the live display, tables for a terminal, figures, and the report.
+"""What a study looks like: tables for a terminal, figures, and the report.
 
 On a terminal
-    live              the line of a study that this process runs
     watch             a study that another process runs, followed by its journal
+    fitted            tables in windows of any width
     tables            trials, the best of them, methods; how values are written everywhere
     trial_view        everything about one trial
 Figures

@@ -10,7 +10,7 @@ from raybo.files import write_file
 from raybo.reporting.figures import panels
 from raybo.reporting.panel import Panel
 from raybo.reporting.summary import asked_for, best_configuration, best_trials, facts, failures
-from raybo.reporting.theme import FONT, plotly
+from raybo.reporting.theme import FONT, TOOLBAR, plotly
 from raybo.study import Study
 
 # plotly's lines over all parameters are drawn by WebGL code that it compiles itself, hence unsafe-eval
@@ -39,7 +39,10 @@ table {{ border-collapse: collapse; width: 100%; font-size: 14px; }}
 th, td {{ text-align: left; padding: 4px 10px 4px 0; border-bottom: 1px solid #eceff2; vertical-align: top; }}
 th {{ color: #5a616a; font-weight: 500; }}
 td {{ overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }}
-.wide {{ overflow-x: auto; }}
+.wide, .drawn {{ overflow-x: auto; }}
+.drawn {{ padding-top: {TOOLBAR}px; }}
+.drawn .modebar-container {{ top: -{TOOLBAR}px !important; }}
+.many > div {{ min-width: 920px; }}
 .wide th, .wide td {{ white-space: nowrap; overflow-wrap: normal; }}
 .failed {{ color: #c23b30; }}
 footer {{ color: #7a8087; font-size: 13px; }}
@@ -104,9 +107,12 @@ def _figure(panel: Panel) -> str:
         div_id=f"figure-{panel.key}",
         config={"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
     )
+    # several plots side by side are scrolled where the window is narrow
+    is_many = sum(1 for _ in panel.figure.select_xaxes()) > 1 or panel.figure.data[0].type == "parcoords"
     return (
         f'<figure id="{panel.key}"><h2>{html.escape(panel.title)}</h2>'
-        f"<figcaption>{html.escape(panel.caption)}</figcaption>{drawn}</figure>"
+        f"<figcaption>{html.escape(panel.caption)}</figcaption>"
+        f'<div class="drawn{" many" if is_many else ""}">{drawn}</div></figure>'
     )
 
 

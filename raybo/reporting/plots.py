@@ -12,6 +12,7 @@ from raybo.reporting.importance import Importance, importance
 from raybo.reporting.panel import Panel
 from raybo.reporting.story_figures import stories
 from raybo.reporting.summary import summary
+from raybo.reporting.theme import TOOLBAR
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -49,12 +50,12 @@ class Plots:
 
     def slices(self) -> go.Figure:
         """The surrogate along each parameter through the best trial."""
-        return model_figures.slices(self._study, self._emulator, self._importance.order).figure
+        return _figure(model_figures.slices(self._study, self._emulator, self._importance.order), "")
 
     def contours(self) -> go.Figure:
         """Maps of the surrogate over pairs of the parameters that matter most."""
         made = model_figures.contours(self._study, self._emulator, self._importance.order)
-        return _figure(made, "the study has one parameter only")
+        return _figure(made, "there is one parameter only, or no two of them in one trial")
 
     def parallel(self) -> go.Figure:
         """Every finished trial as a line over all parameters."""
@@ -71,7 +72,7 @@ class Plots:
 
     def stories(self) -> dict[str, go.Figure]:
         """What the method itself has to tell (arms, bounds, contexts, paths), by name; empty for most methods."""
-        return {panel.key: panel.figure for panel in stories(self._study) if panel is not None}
+        return {panel.key: _figure(panel, "") for panel in stories(self._study) if panel is not None}
 
     @cached_property
     def _emulator(self) -> Emulator:
@@ -88,4 +89,5 @@ class Plots:
 def _figure(panel: Panel | None, otherwise: str) -> go.Figure:
     if panel is None:
         raise TrialError(f"there is nothing to draw: {otherwise}")
-    return panel.figure
+    fig = panel.figure  # with room for plotly's buttons, which a page puts above the figure
+    return fig.update_layout(height=fig.layout.height + TOOLBAR, margin_t=fig.layout.margin.t + TOOLBAR)

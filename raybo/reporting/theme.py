@@ -23,7 +23,7 @@ STATE_COLOURS = {
     State.PENDING: "#7fb069",
 }
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
-TOOLBAR = 30  # pixels above the legend, for plotly's buttons
+TOOLBAR = 30  # pixels that plotly's buttons take above a figure, where its legend is
 LIGHTEST = 1_000  # points of a trace above which marks are drawn smaller
 
 
@@ -51,14 +51,13 @@ def grid_of(rows: int, columns: int, *, height: int, **subplots: Any) -> go.Figu
 
 def dressed(fig: go.Figure, **layout: Any) -> go.Figure:
     """The same figure with raybo's colours, font and frame."""
-    layout["height"] = layout["height"] + TOOLBAR
     fig.update_layout(
         template="none",
         font={"family": FONT, "size": 13, "color": "#2b3036"},
         colorway=QUALITATIVE,
         paper_bgcolor="white",
         plot_bgcolor="white",
-        margin={"l": 70, "r": 24, "t": 34 + TOOLBAR, "b": 54},
+        margin={"l": 70, "r": 24, "t": 34, "b": 54},
         legend={"orientation": "h", "x": 1.0, "xanchor": "right", "y": 1.02, "yanchor": "bottom"},
         hoverlabel={"font": {"family": FONT, "size": 12}},
         **layout,

@@ -4,7 +4,7 @@
     a declared value                                  that                                            no
     a finite number beyond the declared bounds        the nearest bound                               yes
     a finite number between the declared steps        the nearest declared value                      yes
-    nothing under one of the declared names           missing: the trial has no context               once a study
+    nothing under one of the declared names           missing: the trial has no context               once per study
     NaN, infinite, not a number, an unknown category  rejected: the trial has no context              yes
 
 A context of several values is known as a whole or not at all. A trial without one counts as any other for its value;
@@ -45,7 +45,7 @@ def context_space(declared: Space | Mapping[str, Any] | None, space: Space) -> S
     """The space of the contexts declared beside a space.
 
     Raises:
-        SpaceError: it is none, it is nested, or it shares a name with the space.
+        SpaceError: it is not a space, it is nested, or it shares a name with the space.
     """
     if declared is None:
         return None
@@ -79,7 +79,7 @@ def read_context(context: Space, reported: Mapping[str, Any]) -> Reading:
 
 
 def read_text(context: Space | None, name: str, text: str) -> Any:
-    """A context's value as a command line tells it; the text itself where it is none, for `read_context` to refuse."""
+    """A context's value as a command line tells it; or the text itself, for `read_context` to refuse."""
     parameter = None if context is None else context.parameters.get((name,))
     if isinstance(parameter, Categorical):
         return next((choice for choice in parameter.choices if str(choice) == text), text)

@@ -49,9 +49,11 @@ class Float:
                 raise SpaceError(f"{name}: step must be a positive number, got step={shown(self.step)}")
             steps = (self.high - self.low) / self.step
             if not math.isfinite(steps) or abs(steps - round(steps)) > 1e-6 * max(1.0, steps):
+                last = float(f"{self.low + math.floor(steps) * self.step:.12g}") if math.isfinite(steps) else self.low
+                remedy = f"use high={last} or {float(f'{last + self.step:.12g}')}"
                 raise SpaceError(
                     f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
-                    f"step={self.step}"
+                    f"step={self.step}; {remedy}"
                 )
 
     @property

@@ -20,7 +20,7 @@ from raybo.space.tune import HalfOpen, is_domain
 
 
 def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], path: Path) -> dict[str, Any]:
-    """The template that a user's dict, or his pairs, declare; SpaceError where it is none."""
+    """The template that a user's dict, or his pairs, declare; SpaceError where they declare none."""
     try:
         pairs = [(n, v) for n, v in (parameters.items() if isinstance(parameters, Mapping) else parameters)]
     except (TypeError, ValueError):
@@ -135,7 +135,7 @@ def _choice_row(template: Categorical, value: Any, path: Path) -> list[float | i
             chosen = k
             break
     if chosen < 0:
-        raise SpaceError(f"{label(path)}: it fits none of the choices ({'; '.join(refusals[1:])})")
+        raise SpaceError(f"{label(path)}: {value!r} fits none of the choices ({'; '.join(refusals[1:])})")
     row: list[float | int | None] = [chosen]
     for k, branch in branches.items():
         row += rows[k] if k in rows else [None for _ in leaves(branch)]

@@ -1,4 +1,4 @@
-"""Stationary kernels with a length-scale an axis (ARD), as functions of the squared scaled distance.
+"""Stationary kernels with a length-scale per axis (ARD), as functions of the squared scaled distance.
 
     q(x, x') = sum_j D_j(x, x') / lengthscale_j^2        D_j = (x_j - x'_j)^2, or 1[x_j != x'_j] on a categorical axis
     k(x, x') = outputscale * profile(q)

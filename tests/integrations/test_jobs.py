@@ -465,7 +465,7 @@ def test_a_head_that_is_not_ready_is_waited_for_and_then_explained(cluster, proj
     with pytest.raises(RayError, match=r"takes no jobs: .* is another Ray running on that machine\? .* port 52365"):
         cluster.submit("job.py", [], directory=project)
     refusals[:] = [RuntimeError("Request failed with status code 500: otherwise")]
-    with pytest.raises(RayError, match=r"does not do as asked: .*otherwise"):
+    with pytest.raises(RayError, match=r"refused or failed the request: .*otherwise"):
         cluster.submit("job.py", [], directory=project)
 
 

@@ -107,7 +107,7 @@ def test_a_picture_shows_the_best_so_far_and_slices_along_what_matters_most(mode
     from matplotlib.figure import Figure
 
     drawn = []
-    monkeypatch.setattr(Figure, "savefig", lambda self, path, **_: drawn.append(self))
+    monkeypatch.setattr(Figure, "savefig", lambda self, *_, **__: drawn.append(self))
     study = run("sobol", 30, mode=mode)
     draw(study, tmp_path / "r.png")
     (figure,) = drawn
@@ -183,8 +183,8 @@ COVERED = """
   const bar = figure.querySelector('.modebar');
   if (!bar) return [];
   const p = bar.getBoundingClientRect();
-  const drawn = '.legendtext, .legendpoints, .trace, .xtitle, .ytitle, .axis-title';
-  return [...figure.querySelectorAll(drawn)].filter(one => {
+  const texts = '.legendtext, .legendpoints, .trace, .xtitle, .ytitle, .axis-title';
+  return [...figure.querySelectorAll(texts)].filter(one => {
     const q = one.getBoundingClientRect();
     return q.width > 0 && Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1
       && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 1;

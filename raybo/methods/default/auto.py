@@ -4,7 +4,7 @@ What it does, and why:
 - Ten Sobol points first (a quarter of a short study), whatever the dimension: a longer design is a study half over.
 - Values are clipped four robust standard deviations below their median and then made as normal as a power can make
   them, so that a steep wall or a penalty does not set the scale on which the good values are told apart.
-- A Gaussian process, Matern-5/2, with a length-scale an axis whose prior expects a third of the cube's side in every
+- A Gaussian process, Matern-5/2, with a length-scale per axis whose prior expects a third of the cube's side in every
   dimension: priors that grow with the dimension take most functions for smoother than they are.
 - Log expected improvement or an upper confidence bound of 1.5 standard deviations, drawn anew each time: they fail in
   different places, and many workers asking at once are spread by it.

@@ -43,7 +43,7 @@ class Ei(Options):
     nu: float = option(1.0, "multiplies the standard deviation; more explores more", above=0)
     points: int = option(1_000, "points of the random grid", at_least=1)
     initial: int | None = option(
-        None, "points of the Sobol design; none: 10 an axis, at most a quarter of the trials", at_least=1
+        None, "points of the Sobol design; none: 10 per axis, at most a quarter of the trials", at_least=1
     )
     kernel: KernelName = option("matern52", "matern52, matern32 or rbf")
     hyperparameters: Hyperparameters = option("map", HYPERPARAMETERS_MEAN)

@@ -3,7 +3,7 @@
 Kim et al. (2025), Algorithm 1 with the random grid of section 4. The paper's beta_t multiplies the standard deviation:
 kappa here. The experiments' is sqrt(log(t + 1)); with kappa=theory it is Theorem 3's or 7's, for the information gain
 of the points visited in place of the largest that any could have.
-Departures: the model is Matern-5/2 with a length-scale an axis on standardised values (`preset="paper"` restores the
+Departures: the model is Matern-5/2 with a length-scale per axis on standardised values (`preset="paper"` restores the
 published one, `preset="contexts"` takes that of Huang et al. (2024), for comparisons with their methods); pending
 trials are believed at their posterior mean; failed trials count as the worst value seen; the initial design is cut to a
 quarter of a short study.

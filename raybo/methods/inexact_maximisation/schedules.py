@@ -31,7 +31,7 @@ class RandomGridOptions(Options):
         "growing", "the grid grows with t, is fixed, or grows as t^number", at_least=0, at_most=LARGEST_POWER
     )
     initial: int | None = option(
-        None, "points of the Sobol design; none: 10 an axis, at most a quarter of the trials", at_least=1
+        None, "points of the Sobol design; none: 10 per axis, at most a quarter of the trials", at_least=1
     )
     kernel: KernelName = option("matern52", "of the standard model: matern52, matern32 or rbf")
     hyperparameters: Hyperparameters = option("map", HYPERPARAMETERS_MEAN)

@@ -53,7 +53,9 @@ class Gibo(LocalOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self._rates:
-            raise MethodError("learning_rate must be one number, or one an iteration, got none of them")
+            raise MethodError(
+                "learning_rate must be a number or a list with one number per iteration, got an empty list"
+            )
 
     @property
     def _rates(self) -> tuple[float, ...]:

@@ -6,7 +6,7 @@ moves. A proposal is one point, so the phase is in the tags:
     iteration    t, on every trial; the trials with the last one are the iteration's own
     role         "centre" or "explore"
     centre       x_t, on the first trial of the iteration; relaxed, while the trial's point is one that can be run
-    theta        hyperparameters, on the trial at which they were estimated: once an iteration, before it explores
+    theta        hyperparameters, on the trial at which they were estimated: once per iteration, before it explores
 
 Workers: the iteration moves when as many of its own trials have ended as it has points (or the quorum of these); a
 worker that asks before explores on, so that nobody waits for a straggler. Failed trials end too.

@@ -52,7 +52,7 @@ class LaMinUcb(LocalOptions):
     Fan, Wang, Ng, Hu (2024), "Minimizing UCB: a Better Local Search Strategy in Local Bayesian Optimization", NeurIPS.
     """
 
-    batch: int | None = option(4, "points that explore, an iteration", at_least=1)
+    batch: int | None = option(4, "points that explore per iteration", at_least=1)
     beta: float = option(
         3.0, "standard deviations of pessimism, in the move and in what is looked ahead to", at_least=0
     )

@@ -45,10 +45,10 @@ class LocalOptions(AroundCentre, RunOptions):
     """The options that gibo, mpd, min-ucb and la-min-ucb share."""
 
     batch: int | None = option(
-        None, "points that explore, an iteration; none: one an axis, at most a tenth of the trials", at_least=1
+        None, "points that explore per iteration; none: one per axis, at most a tenth of the trials", at_least=1
     )
     delta: float = option(0.2, "how far from the centre these may lie on each axis, in sides of the cube", above=0)
-    window: int | None = option(None, "newest results that the model sees; none: 5 an axis, at least 20", at_least=1)
+    window: int | None = option(None, "newest results that the model sees; none: 5 per axis, at least 20", at_least=1)
     quorum: float = option(
         1.0, "share of an iteration's trials that must have ended before it moves", above=0, at_most=1
     )
@@ -57,10 +57,10 @@ class LocalOptions(AroundCentre, RunOptions):
         0.01, "of a single value, which is not fitted; standardised values unless switched off", above=0
     )
     lengthscale: float | tuple[float, ...] | None = option(
-        None, "known length-scales, one or one an axis, in sides of the cube; none: fitted once an iteration", above=0
+        None, "known length-scales, one or one per axis, in sides of the cube; none: fitted once per iteration", above=0
     )
     outputscale: float | None = option(
-        None, "known prior variance of the values; none: fitted once an iteration", above=0
+        None, "known prior variance of the values; none: fitted once per iteration", above=0
     )
     lengthscale_low: float = option(0.05, "least length-scale of the fit, in sides of the cube", above=0)
     lengthscale_high: float = option(2.0, "largest length-scale of the fit, in sides of the cube", above=0)
@@ -70,7 +70,7 @@ class LocalOptions(AroundCentre, RunOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.lengthscale == ():
-            raise MethodError("lengthscale must be one number, or one an axis, got none of them")
+            raise MethodError("lengthscale must be a number or a list with one number per axis, got an empty list")
         if not self.lengthscale_high >= self.lengthscale_low:
             raise MethodError(f"lengthscale_high must not be below lengthscale_low, got {self.lengthscale_high}")
         self._model()  # refuses length-scales and variances that are not positive
@@ -106,7 +106,7 @@ class LocalOptions(AroundCentre, RunOptions):
             MethodError: there are not as many length-scales as axes.
         """
         if isinstance(self.lengthscale, tuple) and len(self.lengthscale) not in (1, d):
-            raise MethodError(f"lengthscale has {len(self.lengthscale)} values for {d} axes: give one, or one an axis")
+            raise MethodError(f"lengthscale has {len(self.lengthscale)} values for {d} axes: give one, or one per axis")
         return self._model()
 
     def _model(self) -> Model:

@@ -65,10 +65,10 @@ class Turbo(Options):
 
     batch: int = option(1, "results for which the region's counters move once: the paper's batch size", at_least=1)
     initial: int | None = option(
-        None, "points of a run's design; none: 2 an axis, at most a quarter of the trials", at_least=1
+        None, "points of a run's design; none: 2 per axis, at most a quarter of the trials", at_least=1
     )
     candidates: int | None = option(
-        None, "among which a draw is maximised; none: 100 an axis, at most 2,000", at_least=1, at_most=2_000
+        None, "among which a draw is maximised; none: 100 per axis, at most 2,000", at_least=1, at_most=2_000
     )
     restart: bool = option(True, "begin anew elsewhere once a run's design has seen no difference at all")
 

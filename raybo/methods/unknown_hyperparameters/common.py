@@ -42,7 +42,7 @@ class UnknownOptions(Options):
     kappa: float = option(KAPPA, "standard deviations added to the mean", at_least=0)
     prior: tuple[float, ...] = option(PRIOR, "shape and rate of every hyperparameter's Gamma prior", above=0)
     initial: int | None = option(
-        None, "uniform points at first; none: 3 an axis, at most a quarter of the trials", at_least=1
+        None, "uniform points at first; none: 3 per axis, at most a quarter of the trials", at_least=1
     )
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class AcquisitionOptions(UnknownOptions):
 
 
 def points_of_design(history: History, initial: int | None) -> int:
-    """n0: 3 an axis unless given, at most a quarter of a short study."""
+    """n0: 3 per axis unless given, at most a quarter of a short study."""
     return design.design_size(history, 3 * history.d, initial)
 
 

@@ -34,9 +34,9 @@ class WangDeFreitas(unknown.UnknownOptions):
     )
     kernel: KernelName = option("matern52", "matern52, matern32 or rbf; not for kappa")
     lower: float | tuple[float, ...] = option(
-        0.005, "least length-scale, or one an axis, in sides of the cube", above=0
+        0.005, "least length-scale, or one per axis, in sides of the cube", above=0
     )
-    upper: float | tuple[float, ...] = option(1.0, "largest length-scale at first, or one an axis", above=0)
+    upper: float | tuple[float, ...] = option(1.0, "largest length-scale at first, or one per axis", above=0)
     noise_variance: float = option(
         1e-4, "variance of the noise, taken as known, of the values as the model sees them", above=0
     )

@@ -1,10 +1,15 @@
-"""The live display of a running study: one line that moves on a terminal, plain lines elsewhere."""
+"""The progress of a running study: what moves on a terminal, a line that is updated in a notebook, else plain lines."""
 
 from __future__ import annotations
 
+import contextlib
+import html
+import os
+import sys
 import time
+from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -16,6 +21,8 @@ from raybo.terminal_text import without_colours
 
 if TYPE_CHECKING:
     from raybo.engine.plan import Status
+
+Watch: TypeAlias = Callable[["Status"], object]
 
 LINE_SECONDS = 5.0  # between plain lines, unless the best has improved
 
@@ -55,13 +62,84 @@ class Display:
 
     def _is_news(self, status: Status) -> bool:
         shown, facts = self._last
-        now = (status.best, status.finished, status.failed)
+        now = status.facts
         done = status.finished + status.failed >= status.planned
         improved = not facts or now[0] != facts[0]
         if now == facts or not (improved or done or time.monotonic() - shown > LINE_SECONDS):
             return False
         self._last = (time.monotonic(), now)
         return True
+
+
+@contextlib.contextmanager
+def watching(watch: Watch | Literal[False] | None) -> Iterator[Watch | None]:
+    """What watches a study whose user gave this: `print` shows only news, None what suits where a person is looking."""
+    if watch is False:
+        yield None
+    elif watch is print:
+        yield Lines(print)
+    elif watch is not None:
+        yield watch
+    elif _in_notebook():
+        yield NotebookLine()
+    elif sys.stdout is not None and sys.stdout.isatty() and "PYTEST_CURRENT_TEST" not in os.environ:
+        from raybo.engine.safe_console import SafeConsole
+
+        with Display(SafeConsole(highlight=False)) as display:
+            yield display
+    else:
+        yield None
+
+
+class Lines:
+    """Says a line whenever a status has news: another best, or a trial that has ended; and each thing to be noted."""
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        self._say = say
+        self._last: tuple[object, ...] | None = None
+
+    def __call__(self, status: Status) -> None:
+        """Say what is new."""
+        for note in status.notes:
+            self._say(note)
+        if status.facts != self._last:
+            self._last = status.facts
+            self._say(str(status))
+
+
+class NotebookLine:
+    """A status as one line under a notebook's cell, which is updated in place; what is to be noted stays above it."""
+
+    def __init__(self) -> None:
+        self._shown: Any = None
+        self._text = ""
+
+    def __call__(self, status: Status) -> None:
+        """Update the line."""
+        from IPython.display import display
+
+        for note in status.notes:
+            print(note)  # noqa: T201  # into the cell, as whatever a user prints
+        if str(status) == self._text:
+            return
+        self._text = str(status)
+        if self._shown is None:
+            self._shown = display(self, display_id=True)
+        else:
+            self._shown.update(self)
+
+    def __repr__(self) -> str:
+        """The line as plain text."""
+        return self._text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self._text)}</pre>"
+
+
+def _in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
 
 
 def _panel(status: Status) -> Group:
@@ -77,7 +155,7 @@ def _panel(status: Status) -> Group:
     for _ in range(4):
         facts.add_column(no_wrap=True)
     best = "none yet" if status.best is None else f"{status.best[1]:.6g} (trial {status.best[0]})"
-    suggestion = "" if status.suggest_seconds is None else f"{1_000 * status.suggest_seconds:.0f} ms a suggestion"
+    suggestion = "" if status.suggest_seconds is None else f"{1_000 * status.suggest_seconds:.0f} ms per suggestion"
     facts.add_row(
         Text.assemble(f"{status.best_is} {status.metric} ", (best, "bold green")),
         Text(f"{status.running} running"),

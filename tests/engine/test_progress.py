@@ -9,9 +9,9 @@ import io
 import pytest
 from rich.console import Console
 
+from raybo.engine import progress as live
 from raybo.engine.plan import Status
-from raybo.reporting import live
-from raybo.reporting.live import Display
+from raybo.engine.progress import Display
 
 STATUS = Status(
     metric="accuracy",
@@ -71,7 +71,7 @@ def test_what_happened_to_single_trials_is_told_as_it_was_written():
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_on_a_terminal_progress_best_running_failures_suggestion_and_time_are_shown(width):
     text = " ".join(shown(NEW, STATUS, terminal=True, width=width).split())
-    for fact in ("12/60", "1:15", "about 1:02:05 left", "0.987654", "4 running", "2 failed", "12 ms a suggestion"):
+    for fact in ("12/60", "1:15", "about 1:02:05 left", "0.987654", "4 running", "2 failed", "12 ms per suggestion"):
         assert fact in text or width < 120
     assert "12/60" in text
 
