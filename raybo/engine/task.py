@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copyreg
+import json
 import logging
 import math
 import socket
@@ -40,6 +41,9 @@ LARGE_BYTES = 10 * 2**20  # of a function with the data that it holds, from whic
 TRACEBACK_CHARACTERS = 4_000
 REASON_CHARACTERS = 250
 METRICS_KEPT = 50
+NAME_CHARACTERS = 200
+JSON_CHARACTERS = 10_000  # of a metric that is no scalar; longer ones are left out
+NESTED = 20  # levels of it
 NOTE_CHARACTERS = 300
 
 
@@ -165,6 +169,8 @@ def run_trial(
         if context is not None and isinstance(result, Mapping):
             met |= {name: result[name] for name in context.names if name in result}
             others = {name: other for name, other in others.items() if name not in context.names}
+        if left := _left_out(result, {metric, *others, *(() if context is None else context.names)}):
+            data["metrics_left"] = left
     except BaseException as error:  # noqa: BLE001  # SystemExit too: whatever the objective raises is its result
         told = _read_context(context, met) if met else Data()
         return Occurrence.RAISED, {**data, "seconds": _since(begun), **told, **_described(error)}
@@ -248,7 +254,10 @@ def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, 
         if metric not in result:
             keys = ", ".join(repr(key) for key in list(result)[:10]) or "nothing"
             return None, f"it returned no {metric!r} but {keys}", others
-        others = {str(k): _plain(v) for k, v in list(result.items())[:METRICS_KEPT] if k != metric and _is_plain(v)}
+        for key, other in result.items():
+            if key != metric and len(others) < METRICS_KEPT:
+                with contextlib.suppress(Exception):  # a user's object may raise at anything
+                    others[str(key)] = _kept(other)
         result = result[metric]
     elif result is None:
         return None, f"it returned None; return the number, or a dict with {metric!r}", others
@@ -286,6 +295,36 @@ def _described(error: BaseException) -> Data:
 
 def _since(begun: float) -> float:
     return round(time.perf_counter() - begun, 6)
+
+
+def _left_out(result: Any, known: set[str]) -> list[str]:
+    """What a trial returned that is not kept, by name."""
+    names = [str(name)[:NAME_CHARACTERS] for name in result] if isinstance(result, Mapping) else []
+    return [name for name in names if name not in known][:METRICS_KEPT]
+
+
+def _kept(value: Any) -> Any:
+    """What is kept of a further metric: plain values, and lists and dicts of them. Raises for others."""
+    if _is_plain(value):
+        return _plain(value)
+    kept = _as_json(value)
+    if len(json.dumps(kept)) > JSON_CHARACTERS:
+        raise ValueError("too long")
+    return kept
+
+
+def _as_json(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, np.ndarray) and value.size <= JSON_CHARACTERS:
+        value = value.tolist()
+    if _is_plain(value):
+        return _plain(value)
+    if depth == NESTED or len(value) > JSON_CHARACTERS:
+        raise ValueError("too much")
+    if isinstance(value, Mapping):
+        return {str(_plain(key)): _as_json(item, depth + 1) for key, item in value.items() if _is_plain(key)}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(item, depth + 1) for item in value]
+    raise TypeError("no JSON")
 
 
 def _is_plain(value: Any) -> bool:
