@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from raybo.reporting.plots import plots
     from raybo.running_trial import CurrentTrial, current_trial
     from raybo.searcher import Searcher
+    from raybo.shared_data import shared
     from raybo.space import Categorical, Float, Integer, Space
     from raybo.study import Study, load
 
@@ -35,6 +36,7 @@ _HOMES = {  # public names and where they live; loaded when first used, so that 
     **dict.fromkeys(["State", "Trial"], "raybo.events"),
     **dict.fromkeys(["CurrentTrial", "current_trial"], "raybo.running_trial"),
     "Searcher": "raybo.searcher",
+    "shared": "raybo.shared_data",
     "plots": "raybo.reporting.plots",
     **dict.fromkeys(["Study", "load"], "raybo.study"),
     "tune": "raybo.engine.driver",
@@ -81,6 +83,7 @@ __all__ = [
     "objective",
     "plots",
     "report_context",
+    "shared",
     "tune",
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +19,11 @@ NUMBERS = {"number": "int64", "value": "float64", "seconds": "float64", "attempt
 
 
 def columns_of(trials: Sequence[Trial], space: Space, context: Space | None) -> dict[str, list[Any]]:
-    """Number, state, value, seconds, attempt and reason of each trial, its parameters, and its contexts.
+    """Number, state, value, seconds, attempt and reason of each trial, its parameters, contexts and further metrics.
 
-    A parameter whose name is taken has `config.` before it, a context `context.`. What is not known, or not open in a
-    trial's configuration, is None; a choice that holds parameters is told by its name.
+    A parameter whose name is taken has `config.` before it, a context `context.`, a metric `metric.`. What is not known,
+    or not open in a trial's configuration, is None; a choice that holds parameters is told by its name, and a metric
+    that is a list or a dict is JSON.
     """
     table: dict[str, list[Any]] = {
         "number": [trial.number for trial in trials],
@@ -32,6 +34,8 @@ def columns_of(trials: Sequence[Trial], space: Space, context: Space | None) -> 
         "reason": [trial.reason for trial in trials],
     }
     for name, _, values in _parameters(trials, space, context, table):
+        table[name] = values
+    for name, values in _metrics(trials, table):
         table[name] = values
     return table
 
@@ -69,7 +73,25 @@ def to_dataframe(trials: Sequence[Trial], space: Space, context: Space | None) -
             frame[name] = pd.Series(pd.Categorical(values, categories=list(parameter.choices)))
         else:  # choices of any kind, None among them, which a column of categories cannot hold
             frame[name] = pd.Series(values, dtype=object)
+    for name, values in _metrics(trials, {name: [] for name in frame}):
+        is_number = all(value is None or type(value) in (int, float) for value in values)
+        frame[name] = pd.Series(values, dtype="float64" if is_number else object)
     return pd.DataFrame({name: frame[name] for name in table})
+
+
+def _metrics(trials: Sequence[Trial], taken: dict[str, list[Any]]) -> list[tuple[str, list[Any]]]:
+    """Names that are free, and values, of what else trials returned, in the order in which it was first returned."""
+    returned = [trial.details.get("metrics") or {} for trial in trials]
+    found: list[tuple[str, list[Any]]] = []
+    names = set(taken)
+    for metric in dict.fromkeys(name for metrics in returned for name in metrics):
+        name = metric
+        while name in names:
+            name = f"metric.{name}"
+        names.add(name)
+        values = [metrics.get(metric) for metrics in returned]
+        found.append((name, [json.dumps(value) if isinstance(value, (list, dict)) else value for value in values]))
+    return found
 
 
 def _parameters(

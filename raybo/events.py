@@ -101,6 +101,7 @@ class Data(TypedDict, total=False):
     started: str  # when it began, UTC in ISO 8601, by its machine's clock
     host: str  # where
     metrics: dict[str, Any]  # what else it returned
+    metrics_left: list[str]  # names of what else it returned that JSON cannot hold
     traceback: str
 
 

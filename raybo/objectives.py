@@ -19,6 +19,7 @@ from typing import Any, cast
 from raybo.error_text import in_words, nearest, shown
 from raybo.errors import ObjectiveError, RayboError, SpaceError
 from raybo.goal import Mode
+from raybo.shared_data import is_data
 from raybo.space import Space, context_space
 from raybo.text_values import convert
 
@@ -124,6 +125,9 @@ class Objective:
         for name, value in settings.items():
             if name not in parameters and not takes_any:
                 raise ObjectiveError(f"{self.name} has no parameter {name!r}{nearest(name, list(parameters))}")
+            if is_data(value):
+                values[name] = value
+                continue
             default = parameters.get(name)
             hint = hints.get(name, str if default is None else type(default))
             try:

@@ -105,9 +105,9 @@ class Study:
         return place if place.is_dir() else None
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A row per trial: number, state, value, seconds, attempt, reason, and a typed column per parameter and context.
+        """A row per trial: number, state, value, seconds, attempt, reason, then parameters, contexts, further metrics.
 
-        A parameter whose name is taken has `config.` before it, a context `context.`.
+        A parameter whose name is taken has `config.` before it, a context `context.`, a metric `metric.`.
 
         Raises:
             MissingExtra: pandas is not installed.

@@ -101,14 +101,23 @@ def test_it_is_loaded_from_a_journal(tmp_path, study):
 
 def test_a_row_a_trial_and_a_column_a_parameter(study):
     frame = study.to_dataframe()
-    assert list(frame.columns) == ["number", "state", "value", "seconds", "attempt", "reason", "lr", "m.n", "m.c"]
+    assert list(frame.columns) == ["number", "state", "value", "seconds", "attempt", "reason", "lr", "m.n", "m.c", "f1"]
     assert list(frame["number"]) == list(range(6))
     assert list(frame["m.n"]) == [3, 4, 5, 6, 7, 8]
     assert list(frame["lr"]) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
     assert frame["value"][0] == 0.75
     assert math.isnan(frame["value"][1])
     assert frame["reason"][1] == "ValueError: no"
+    assert frame["f1"][2] == 0.5
     assert len(Study(description(), []).to_dataframe()) == 0
+
+
+def test_further_metrics_never_take_the_place_of_another_column_and_lists_are_json():
+    asked = {"x": [0.5, 0.5, 0.5], "values": [0.1, 3, 0], "tags": {}, "seen": 0}
+    metrics = {"value": 3, "curve": [1, 2.5], "lr": "words"}
+    told = [Event(Kind.ASKED, 0, asked, 1), Event(Kind.TOLD, 0, {"value": 0.5, "metrics": metrics}, 2)]
+    row = Study(description(), told).to_dataframe().iloc[0]
+    assert (row["value"], row["metric.value"], row["curve"], row["metric.lr"]) == (0.5, 3, "[1, 2.5]", "words")
 
 
 def test_parameters_never_take_the_place_of_another_column():

@@ -7,12 +7,12 @@ everything from the journal.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import ray
 
 from raybo.engine.loop import StudyLoop
 from raybo.engine.plan import Plan, Status
+from raybo.engine.task import Parcel
 from raybo.events import Data
 from raybo.objectives import Objective
 
@@ -26,10 +26,10 @@ class StudyActor:
     Args:
         plan: what to run.
         objective: what is tuned, without its function.
-        function: the user's function as Ray pickles it, or a reference to that; only the workers unpickle it.
+        function: the user's function as it travels; only the workers unpickle it.
     """
 
-    def __init__(self, plan: Plan, objective: Objective, function: bytes | list[Any]) -> None:
+    def __init__(self, plan: Plan, objective: Objective, function: Parcel) -> None:
         self.plan = plan
         self.objective = objective
         self.function = function

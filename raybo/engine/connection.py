@@ -36,7 +36,7 @@ _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 
 @contextlib.contextmanager
-def ray_for_study(address: str | None, cpus: int | None) -> Iterator[Any]:
+def ray_for_study(address: str | None, cpus: int | None, data: int = 0) -> Iterator[Any]:
     """The module `ray`, connected; what was started here is shut down afterwards.
 
     Uses the Ray that this process is connected to; else the cluster at `address` (or in RAY_ADDRESS); else a local one
@@ -45,6 +45,7 @@ def ray_for_study(address: str | None, cpus: int | None) -> Iterator[Any]:
     Args:
         address: "auto", or HOST:PORT of a running cluster; None for none.
         cpus: processors of a local Ray; None for all.
+        data: bytes that the study shares, for which a local Ray has room beside the rest.
     Raises:
         RayError: nothing answers at the address, or it refuses.
     """
@@ -55,10 +56,10 @@ def ray_for_study(address: str | None, cpus: int | None) -> Iterator[Any]:
     with _environment(settings):
         import ray
 
-        yield from _connected(ray, address, joins, cpus)
+        yield from _connected(ray, address, joins, cpus, data)
 
 
-def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | None) -> Iterator[Any]:
+def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | None, data: int) -> Iterator[Any]:
     if ray.is_initialized():
         if address and address not in ("auto", ray.get_runtime_context().gcs_address):
             raise RayError(
@@ -79,7 +80,7 @@ def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | Non
         return
     with private_directory() as directory, _on_loopback():
         try:
-            _start(ray, cpus, directory / "ray")
+            _start(ray, cpus, directory / "ray", data)
             yield ray
         finally:
             ray.shutdown()
@@ -91,7 +92,7 @@ def starts_its_own(address: str | None) -> bool:
     return not (connected or address or os.environ.get("RAY_ADDRESS"))
 
 
-def _start(ray: Any, cpus: int | None, directory: Path) -> None:
+def _start(ray: Any, cpus: int | None, directory: Path, data: int) -> None:
     """Start a local Ray, reachable from this machine only."""
     try:
         make_token(ray)
@@ -102,7 +103,7 @@ def _start(ray: Any, cpus: int | None, directory: Path) -> None:
                 include_dashboard=False,
                 log_to_driver=False,
                 logging_level="error",
-                object_store_memory=OBJECT_STORE_BYTES,
+                object_store_memory=OBJECT_STORE_BYTES + data + data // 10,
                 _temp_dir=str(directory),  # which Ray opens to everybody
             )
     except RayError:

@@ -26,12 +26,13 @@ from raybo.engine.pulse import RayDied
 from raybo.engine.resources import workers_available
 from raybo.engine.scratch import private_directory
 from raybo.engine.task import LARGE_BYTES, pickled, stored
-from raybo.error_text import first_line, near, shown
+from raybo.error_text import first_line, in_words, near, shown
 from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.journal import Description, Journal
 from raybo.methods.options import ELSEWHERE
 from raybo.objectives import Objective, is_loaded_by_path, require_not_loading
 from raybo.searcher import Searcher
+from raybo.shared_data import Shared, fingerprint, is_data, sending, shared_by, size_of, token_of
 from raybo.space import object_to_json
 from raybo.study import Study
 
@@ -204,7 +205,7 @@ def describe(
 
 
 def _named(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value
+    return fingerprint(value) if is_data(value) else str(value) if isinstance(value, Path) else value
 
 
 def _run(
@@ -222,10 +223,11 @@ def _run(
         after: number of the last event that is old news.
     """
     cpus = None if workers is None else max(os.cpu_count() or 1, int(-(-workers * objective.num_cpus // 1)))
+    size = _shared_bytes(objective)
     left = RAYS if starts_its_own(address) else 1
     while True:
         try:
-            with ray_for_study(address, cpus) as ray:
+            with ray_for_study(address, cpus, size) as ray:
                 room = workers_available(ray.nodes(), objective)
                 plan = planned(
                     workers=min(int(workers or room), planned.keywords["trials"]),
@@ -248,20 +250,38 @@ def _run(
             after = len(journal.read(plan.path)[1])
 
 
+def _shared_bytes(objective: Objective) -> int:
+    """About how many bytes a study shares; what makes its data is called here. ObjectiveError where that fails."""
+    given = [value for value in objective.settings.values() if is_data(value)]
+    try:
+        return sum(
+            size_of(each.value if isinstance(each, Shared) else each)
+            for each in [*shared_by(objective.function).values(), *given]
+        )
+    except Exception as error:  # whatever a user's function raises
+        raise ObjectiveError(f"{objective.name}: its shared data cannot be made: {in_words(error)}") from error
+
+
 def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> None:
     """Start the study's actor, and follow it to its end, or until it has begun where it is detached."""
     from raybo.engine.actor import StudyActor
 
-    sent, pickle = _sent(ray, objective)
-    size = f"{len(pickle) / 2**20:.0f} MiB of data"
+    sent, pickle, data, named = _sent(ray, objective)
+    held = len(pickle) + sum(size_of(each.value) for each in data.values())
+    size = f"{held / 2**20:.0f} MiB of data"
     try:
-        function = stored(ray, pickle)
+        function = stored(ray, pickle, data, named)
     except (ray.exceptions.RayError, MemoryError, OSError) as error:
         raise ObjectiveError(
             f"{objective.name}: it holds {size}, for which Ray has no room ({first_line(error)}); load the data inside "
             "the function"
         ) from error
-    if plan.detached and isinstance(function, list):  # the object would go with this process
+    if plan.detached and data:
+        raise ObjectiveError(
+            f"{objective.name}: it shares data, which would go with this command, and a detached study stays; load the "
+            "data inside the function, or run the study without detaching it"
+        )
+    if plan.detached and function.objects:  # the object would go with this process
         raise ObjectiveError(
             f"{objective.name}: it holds {size}, and a detached study may hold {LARGE_BYTES / 2**20:.0f}; load the "
             "data inside the function, or run the study without detaching it"
@@ -284,21 +304,36 @@ def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> 
         ) from None
 
 
-def _sent(ray: Any, objective: Objective) -> tuple[Objective, bytes]:
-    """What goes to the study of an objective, and of its function to the workers; ObjectiveError where it cannot."""
+def _sent(
+    ray: Any, objective: Objective
+) -> tuple[Objective, bytes, dict[str, Shared[Any]], dict[tuple[str, str], str]]:
+    """What goes to the study of an objective, and of its function to the workers: that, its data, and their names.
+
+    Raises:
+        ObjectiveError: something of it cannot be sent.
+    """
     module = sys.modules.get(objective.function.__module__)
     if module is not None and not _importable(module):
         ray.cloudpickle.register_pickle_by_value(module)  # for good: another study may be using it just now
-    sent = replace(objective, function=_no_function)
+    settings = objective.settings
+    given = {k: v if isinstance(v, Shared) else Shared(v) for k, v in settings.items() if is_data(v)}
+    plain = {name: value for name, value in settings.items() if name not in given}
+    sent = replace(objective, function=_no_function, settings=plain)
     try:
-        function = pickled(objective.function)
+        with sending() as data:
+            function = pickled(objective.function, given)
         ray.cloudpickle.dumps(sent)
     except Exception as error:  # whatever a user's object raises when it is pickled
         raise ObjectiveError(
             f"{objective.name}: it cannot be sent to the workers: {first_line(error)}; "
             "make such things inside the function"
         ) from error
-    return sent, function
+    named = {
+        place: token_of(each, data)
+        for place, each in shared_by(objective.function).items()
+        if _importable(sys.modules[place[0]])
+    }
+    return sent, function, data, named
 
 
 def _no_function(config: Mapping[str, Any]) -> None:

@@ -55,6 +55,7 @@ class EventLog:
         self._unwritten: list[Event] = []
         self._notes: deque[tuple[int, str]] = deque(maxlen=NOTES)
         self._misses_context = False  # whether a trial came without a declared context
+        self._leaves_metrics = False  # whether a trial returned something that is not kept
         self._ended_before = 0  # trials, when the driver began
         for event in self.journal.events:
             self.searcher.apply(event)
@@ -172,5 +173,8 @@ class EventLog:
         if event.kind is Kind.TOLD and "context_missing" in event.data and not self._misses_context:
             self._misses_context = True
             self._notes.append((event.number, f"{who}: {NO_CONTEXT}"))
+        if (left := event.data.get("metrics_left")) and not self._leaves_metrics:
+            self._leaves_metrics = True
+            self._notes.append((event.number, f"{who}: of what it returned, {', '.join(left)} cannot be kept as JSON"))
         if event.kind is Kind.RETRIED:
             self._notes.append((event.number, f"{who} starts again (attempt {event.data['attempt']}): {reason}"))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import ray
 
 from raybo.engine.flight import Flight
-from raybo.engine.task import Home, trial_task
+from raybo.engine.task import Home, Parcel, trial_task
 from raybo.objectives import Objective
 from raybo.searcher import trial_seed
 from raybo.space import Config
@@ -19,7 +18,7 @@ class Launcher:
 
     Args:
         objective: what is tuned, without its function.
-        function: the user's function as Ray pickles it, or a reference to that; only the workers unpickle it.
+        function: the user's function as it travels; only the workers unpickle it.
         name: the study's, no other's on this Ray.
         journal: the study's, beside which its trials have their directories.
         seed: the study's.
@@ -30,7 +29,7 @@ class Launcher:
     def __init__(
         self,
         objective: Objective,
-        function: bytes | list[Any],
+        function: Parcel,
         *,
         name: str,
         journal: Path,

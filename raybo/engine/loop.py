@@ -28,6 +28,7 @@ from raybo.engine.plan import Plan, Status
 from raybo.engine.printed import Printed
 from raybo.engine.proposals import Proposals
 from raybo.engine.resources import workers_available
+from raybo.engine.task import Parcel
 from raybo.engine.workers import Ahead, Situation, Turn, ahead, in_flight, turn
 from raybo.errors import RayError, TrialError
 from raybo.events import LOST, Data, Event, Kind, Origin, State
@@ -42,12 +43,12 @@ class StudyLoop:
     Args:
         plan: what to run.
         objective: what is tuned, without its function.
-        function: the user's function as Ray pickles it, or a reference to that; only the workers unpickle it.
+        function: the user's function as it travels; only the workers unpickle it.
     Raises:
         JournalError: the journal cannot be opened.
     """
 
-    def __init__(self, plan: Plan, objective: Objective, function: bytes | list[Any]) -> None:
+    def __init__(self, plan: Plan, objective: Objective, function: Parcel) -> None:
         self.plan = plan
         self.objective = objective
         self.pace = Pace(plan.workers, plan.takes_all_room)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copyreg
+import json
 import logging
 import math
 import socket
@@ -33,6 +34,7 @@ from raybo.events import Data, context_data
 from raybo.journal.beside import trial_directory
 from raybo.objectives import Objective, directories_of, reports_to
 from raybo.running_trial import CurrentTrial, running
+from raybo.shared_data import Shared, receive
 from raybo.space import Config, Reading, Space, read_context
 from raybo.threads import limit_threads
 
@@ -40,6 +42,9 @@ LARGE_BYTES = 10 * 2**20  # of a function with the data that it holds, from whic
 TRACEBACK_CHARACTERS = 4_000
 REASON_CHARACTERS = 250
 METRICS_KEPT = 50
+NAME_CHARACTERS = 200
+JSON_CHARACTERS = 10_000  # of a metric that is no scalar; longer ones are left out
+NESTED = 20  # levels of it
 NOTE_CHARACTERS = 300
 
 
@@ -48,16 +53,33 @@ class TrialTask:
 
     Args:
         function: Ray's remote function.
-        stored: its last argument.
+        objects: its last argument.
     """
 
-    def __init__(self, function: Any, stored: list[Any]) -> None:
+    def __init__(self, function: Any, objects: list[Any]) -> None:
         self._function = function
-        self._stored = stored
+        self._objects = objects
 
     def remote(self, config: Config, number: int, attempt: int, seed: int) -> Any:
         """Submit a trial; as the method of a remote function."""
-        return self._function.remote(config, number, attempt, seed, self._stored)
+        return self._function.remote(config, number, attempt, seed, self._objects)
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """The user's function as it travels to the workers.
+
+    Attributes:
+        function: as `pickled` makes it; empty where that is large, and the first of the objects.
+        objects: references to what lies in Ray's object store for as long as these exist.
+        tokens: which shared data the others of the objects are, in their order.
+        named: module, name and token of those that a worker finds by name.
+    """
+
+    function: bytes
+    objects: list[Any]
+    tokens: list[str]
+    named: list[tuple[str, str, str]]
 
 
 @dataclass(frozen=True)
@@ -77,12 +99,12 @@ class Home:
     listens: bool
 
 
-def trial_task(objective: Objective, function: bytes | list[Any], home: Home, fresh_workers: bool = False) -> TrialTask:
+def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: bool = False) -> TrialTask:
     """The remote function of a trial.
 
     Args:
         objective: what is tuned; its own function is not used.
-        function: as `pickled` makes it, or `stored`.
+        parcel: its function.
         home: the study.
         fresh_workers: run every trial in a new process.
     """
@@ -91,12 +113,12 @@ def trial_task(objective: Objective, function: bytes | list[Any], home: Home, fr
     # what does not change is in a closure, which Ray sends to a worker once
     settings, metric, context = dict(objective.settings), objective.metric, objective.context
     threads = max(1, int(objective.num_cpus))
-    inline = function if isinstance(function, bytes) else b""
+    inline, tokens, named = parcel.function, parcel.tokens, parcel.named
 
     actor, journal = home.actor, home.journal
 
     def trial(
-        config: Config, number: int, attempt: int, seed: int, stored: list[Any]
+        config: Config, number: int, attempt: int, seed: int, objects: list[Any]
     ) -> tuple[Occurrence, Data, list[Piece]]:
         part_with_forks()
         send = None
@@ -107,20 +129,32 @@ def trial_task(objective: Objective, function: bytes | list[Any], home: Home, fr
         speak = partial(actor.printed.remote, number, attempt)
         current = CurrentTrial(number, attempt, seed, config, trial_directory(journal, number))
         with caught(logs_directory(ray), (home.name, number, attempt), speak, rest), running(current):
-            job = _unpickled_from_store(stored[0]) if stored else unpickled(inline)
+            if tokens:
+                references = objects[len(objects) - len(tokens) :]
+                receive({t: partial(ray.get, r) for t, r in zip(tokens, references, strict=True)}, named)
+            job = unpickled(inline) if inline else _unpickled_from_store(objects[0])
             return *run_trial(job, config, settings, metric, threads, context, send), rest
 
     calls = {"max_calls": 1} if fresh_workers else {}
     remote = cast(Any, ray).remote(max_retries=0, **calls, **resources_of(objective))(trial)
-    return TrialTask(remote, [] if isinstance(function, bytes) else function)
+    return TrialTask(remote, parcel.objects)
 
 
-def stored(ray: Any, function: bytes) -> bytes | list[Any]:
-    """What `pickled` made; where it is large, a list with its reference in Ray's object store, which lives as long.
+def stored(ray: Any, function: bytes, data: Mapping[str, Shared[Any]], named: Mapping[tuple[str, str], str]) -> Parcel:
+    """What `pickled` made and the data that it shares, those put into Ray's object store; the function too if large.
 
     Ray refuses definitions of remote functions from 95 MiB, and keeps smaller ones for good.
+
+    Args:
+        function: pickled.
+        data: what is shared, by token.
+        named: the tokens of those that a worker finds by module and name.
     """
-    return function if len(function) < LARGE_BYTES else [ray.put(function)]
+    is_large = len(function) >= LARGE_BYTES
+    objects = [ray.put(function)] if is_large else []
+    objects += [ray.put(each.value) for each in data.values()]
+    found = [(module, name, token) for (module, name), token in named.items()]
+    return Parcel(b"" if is_large else function, objects, list(data), found)
 
 
 def run_trial(
@@ -165,6 +199,8 @@ def run_trial(
         if context is not None and isinstance(result, Mapping):
             met |= {name: result[name] for name in context.names if name in result}
             others = {name: other for name, other in others.items() if name not in context.names}
+        if left := _left_out(result, {metric, *others, *(() if context is None else context.names)}):
+            data["metrics_left"] = left
     except BaseException as error:  # noqa: BLE001  # SystemExit too: whatever the objective raises is its result
         told = _read_context(context, met) if met else Data()
         return Occurrence.RAISED, {**data, "seconds": _since(begun), **told, **_described(error)}
@@ -176,8 +212,8 @@ def run_trial(
     return Occurrence.RETURNED, {**data, "value": value}
 
 
-def pickled(function: Callable[..., Any]) -> bytes:
-    """The user's function for Ray to send, with the memoised functions that it calls.
+def pickled(function: Callable[..., Any], data: Mapping[str, Shared[Any]] | None = None) -> bytes:
+    """The user's function for Ray to send, with the memoised functions that it calls, and data as further parameters.
 
     Those are pickled by name otherwise, which a worker cannot find where the file was loaded by its path. The directory
     of that file goes along, as what lies beside it is imported by name.
@@ -189,9 +225,23 @@ def pickled(function: Callable[..., Any]) -> bytes:
     dumps: Any = cloudpickle.dumps
     copyreg.pickle(memoised, reduce)
     try:
-        return cast(bytes, dumps((_directories_of(function), _logging(), dumps(function))))
+        return cast(
+            bytes,
+            dumps((_directories_of(function), _logging(), dumps(_WithData(function, data) if data else function))),
+        )
     finally:
         copyreg.dispatch_table.pop(memoised, None)
+
+
+@dataclass(frozen=True)
+class _WithData:
+    """A function some of whose parameters are shared data."""
+
+    function: Callable[..., Any]
+    data: Mapping[str, Shared[Any]]
+
+    def __call__(self, config: Mapping[str, Any], **settings: Any) -> Any:
+        return self.function(config, **settings, **{name: each.value for name, each in self.data.items()})
 
 
 def _directories_of(function: Callable[..., Any]) -> list[str]:
@@ -248,7 +298,10 @@ def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, 
         if metric not in result:
             keys = ", ".join(repr(key) for key in list(result)[:10]) or "nothing"
             return None, f"it returned no {metric!r} but {keys}", others
-        others = {str(k): _plain(v) for k, v in list(result.items())[:METRICS_KEPT] if k != metric and _is_plain(v)}
+        for key, other in result.items():
+            if key != metric and len(others) < METRICS_KEPT:
+                with contextlib.suppress(Exception):  # a user's object may raise at anything
+                    others[str(key)] = _kept(other)
         result = result[metric]
     elif result is None:
         return None, f"it returned None; return the number, or a dict with {metric!r}", others
@@ -276,9 +329,10 @@ def _read_context(context: Space | None, met: Mapping[str, Any]) -> Data:
 
 def _described(error: BaseException) -> Data:
     reason = in_words(error)[:REASON_CHARACTERS]
-    # the first frame is this file's; the user's job begins below it
     with contextlib.suppress(Exception):  # an exception may fail even to print itself
-        frames = error.__traceback__.tb_next if error.__traceback__ is not None else None
+        frames = error.__traceback__
+        while frames is not None and frames.tb_frame.f_code.co_filename == __file__:  # the user's job begins below
+            frames = frames.tb_next
         lines = traceback.format_exception(type(error), error, frames)
         return {"reason": reason, "traceback": "".join(lines)[-TRACEBACK_CHARACTERS:]}
     return {"reason": reason}
@@ -286,6 +340,36 @@ def _described(error: BaseException) -> Data:
 
 def _since(begun: float) -> float:
     return round(time.perf_counter() - begun, 6)
+
+
+def _left_out(result: Any, known: set[str]) -> list[str]:
+    """What a trial returned that is not kept, by name."""
+    names = [str(name)[:NAME_CHARACTERS] for name in result] if isinstance(result, Mapping) else []
+    return [name for name in names if name not in known][:METRICS_KEPT]
+
+
+def _kept(value: Any) -> Any:
+    """What is kept of a further metric: plain values, and lists and dicts of them. Raises for others."""
+    if _is_plain(value):
+        return _plain(value)
+    kept = _as_json(value)
+    if len(json.dumps(kept)) > JSON_CHARACTERS:
+        raise ValueError("too long")
+    return kept
+
+
+def _as_json(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, np.ndarray) and value.size <= JSON_CHARACTERS:
+        value = value.tolist()
+    if _is_plain(value):
+        return _plain(value)
+    if depth == NESTED or len(value) > JSON_CHARACTERS:
+        raise ValueError("too much")
+    if isinstance(value, Mapping):
+        return {str(_plain(key)): _as_json(item, depth + 1) for key, item in value.items() if _is_plain(key)}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(item, depth + 1) for item in value]
+    raise TypeError("no JSON")
 
 
 def _is_plain(value: Any) -> bool:

@@ -103,7 +103,7 @@ class Recorder:
 
 
 def csv_exporter(destination: str, *, raw: bool = False) -> Exporter:
-    """A file with a row per trial: number, state, value, seconds, attempt, reason, its parameters and contexts.
+    """A file with a row per trial: number, state, value, seconds, attempt, reason, parameters, contexts, metrics.
 
     Texts are as `as_cell` makes them, unless they are wanted raw.
     """

@@ -184,9 +184,13 @@ def _is_duration(value: Any) -> bool:
 
 
 def _are_metrics(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        item is None or isinstance(item, (str, bool)) or _is_finite(item) for item in value.values()
-    )
+    return isinstance(value, dict) and all(map(_is_metric, value.values()))
+
+
+def _is_metric(value: Any) -> bool:
+    if isinstance(value, (list, dict)):
+        return all(map(_is_metric, value.values() if isinstance(value, dict) else value))
+    return value is None or isinstance(value, (str, bool)) or _is_finite(value)
 
 
 def _are_texts(value: Any) -> bool:
@@ -211,6 +215,7 @@ ANY: Mapping[str, Callable[[Any], bool]] = {  # what each key holds, in whatever
     "attempt": lambda value: _is_count(value) and value > 0,
     "losses": _is_count,
     "metrics": _are_metrics,
+    "metrics_left": _are_texts,
     "reason": _is_text,
     "kind": _is_text,
     "traceback": _is_text,

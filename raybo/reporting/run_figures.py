@@ -9,7 +9,7 @@ import numpy as np
 
 from raybo.events import FAILURES, Origin, State, Trial
 from raybo.reporting.panel import Panel
-from raybo.reporting.tables import config_line
+from raybo.reporting.tables import config_line, shown
 from raybo.reporting.theme import (
     BLUE,
     GREY,
@@ -192,7 +192,9 @@ def hover(study: Study, trial: Trial) -> str:
     """What is told of a trial under the pointer."""
     result = f"{trial.value:.6g}" if trial.value is not None else f"{trial.state} {trial.reason}".strip()
     text = escaped(config_line(study, trial)[:HOVER_CHARACTERS]).replace(", ", "<br>")
-    return f"<b>trial {trial.number}</b>: {escaped(result[:HOVER_CHARACTERS])}<br>{text}"
+    others = ", ".join(f"{name} {shown(value)}" for name, value in (trial.details.get("metrics") or {}).items())
+    more = f"<br>{escaped(others[:HOVER_CHARACTERS])}" if others else ""
+    return f"<b>trial {trial.number}</b>: {escaped(result[:HOVER_CHARACTERS])}<br>{text}{more}"
 
 
 def _lane_name(lane: tuple[str, int], lanes: Sequence[tuple[str, int]]) -> str:

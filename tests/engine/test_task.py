@@ -32,8 +32,8 @@ def run(function, config=None, settings=None, metric="loss", threads=1):
     occurrence, data = run_trial(function, config or {"x": 1}, settings or {}, metric, threads)
     assert json.loads(json.dumps(data)) == data  # what the journal will make of it
     assert pickle.loads(pickle.dumps(data)) == data  # noqa: S301
-    assert all(type(value) in PLAIN for value in data.values() if not isinstance(value, dict))
-    assert all(type(value) in PLAIN for value in data.get("metrics", {}).values())
+    assert all(type(value) in PLAIN for value in data.values() if not isinstance(value, (dict, list)))
+    assert all(type(value) in (*PLAIN, list, dict) for value in data.get("metrics", {}).values())
     assert data["seconds"] >= 0
     assert data["host"]
     assert ("value" in data) == (occurrence is Occurrence.RETURNED)
@@ -127,10 +127,12 @@ def test_a_result_beyond_every_float_is_a_failure_of_the_trial():
     assert occurrence is not Occurrence.RETURNED
 
 
-def test_other_metrics_are_kept_as_far_as_they_are_plain():
+def test_other_metrics_are_kept_as_far_as_json_can_hold_them():
     class Text(str):
         pass
 
+    endless = []
+    endless.append(endless)
     others = {
         "f": np.float32(0.5),
         "i": np.int64(3),
@@ -146,7 +148,13 @@ def test_other_metrics_are_kept_as_far_as_they_are_plain():
         "huge": 10**5_000,  # no JSON
         "text": "x" * 10**6,
         "list": [1],
-        "array": np.zeros(3),
+        "array": np.zeros((2, 1)),
+        "scalar": np.array(2.5),
+        "nested": {"a": (1, np.float32(2)), 3: [math.inf]},
+        "set": {1},
+        "within": [object()],
+        "endless": endless,
+        "long list": [0] * 10**6,
         "delta": np.timedelta64(5, "s"),
         "surrogate": "\ud800",
     }
@@ -169,7 +177,11 @@ def test_other_metrics_are_kept_as_far_as_they_are_plain():
         "(1, 2)": 3,
     }
     assert len(metrics["text"]) == 1_000
-    assert not {"list", "array", "delta", "loss"} & set(metrics)
+    assert (metrics["list"], metrics["array"], metrics["scalar"]) == ([1], [[0.0], [0.0]], 2.5)
+    assert metrics["nested"] == {"a": [1, 2.0], "3": ["inf"]}
+    assert set(data["metrics_left"]) == {"delta", "set", "within", "endless", "long list"}
+    assert not set(data["metrics_left"]) & set(metrics)
+    assert "loss" not in metrics
     many = {f"m{i}": i for i in range(1_000)}
     assert len(run(lambda config: {"loss": 1, **many})[1]["metrics"]) <= METRICS_KEPT
 

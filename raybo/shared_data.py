@@ -1,0 +1,195 @@
+"""Large data that every trial reads: put into Ray's object store once a study, and read there without copies."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from types import ModuleType
+from typing import Any, Generic, TypeVar, cast
+from uuid import uuid4
+
+import numpy as np
+
+T = TypeVar("T")
+
+SIZE_OF_OTHERS = 1_000  # bytes, of what does not say how large it is
+
+
+class Shared(Generic[T]):
+    """Data of one process that trials in others read. Made by `raybo.shared`."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+        self._token = ""  # by which a worker finds it in Ray's store; empty where the data are its own
+        self._made: list[T] = []
+
+    @property
+    def value(self) -> T:
+        """The data. In a trial arrays are read-only: copy what is to be changed."""
+        if not self._made:
+            if self._token:
+                self._made.append(_fetch[self._token]())
+            else:
+                self._made.append(self._source() if callable(self._source) else self._source)
+        return self._made[0]
+
+    @property
+    def summary(self) -> str:
+        """What a journal says of it: the function that makes it, or what the data look like, with their fingerprint."""
+        return f"made by {_name(self._source)}" if callable(self._source) else fingerprint(self._source)
+
+    def _bind(self, token: str) -> None:
+        if self._token != token:
+            self._token, self._made = token, []
+
+    def __repr__(self) -> str:
+        return f"raybo.shared({_name(self._source) if callable(self._source) else type(self._source).__name__})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if _sending is None:
+            return Shared, (self._source,)
+        return _received, (token_of(self, _sending),)
+
+
+def shared(source: Callable[[], T] | T) -> Shared[T]:
+    """Data for all trials, at the level of a module: `data = raybo.shared(load)`, and in the objective `data.value`.
+
+    When a study begins, its driver makes the data and puts them into Ray's object store; trials read them there. Arrays
+    are not copied, and cannot be written to. Outside a study `value` is the data themselves.
+
+    Args:
+        source: a function that makes the data, called once; or the data.
+    """
+    return Shared(source)
+
+
+# ---- in the driver
+
+_sending: dict[str, Shared[Any]] | None = None  # by token, while a study is being sent
+
+
+@contextmanager
+def sending() -> Iterator[dict[str, Shared[Any]]]:
+    """Pickled meanwhile, shared data are tokens; what they stand for is added to the dict."""
+    global _sending
+    before, _sending = _sending, {}
+    try:
+        yield _sending
+    finally:
+        _sending = before
+
+
+def shared_by(function: Any) -> dict[tuple[str, str], Shared[Any]]:
+    """Shared data in the module of a function and in those that it has imported, by module and name there."""
+    home = sys.modules.get(getattr(function, "__module__", None) or "")
+    modules = [] if home is None else [home, *(v for v in vars(home).values() if isinstance(v, ModuleType))]
+    return {
+        (module.__name__, name): value
+        for module in modules
+        for name, value in list(vars(module).items())
+        if isinstance(value, Shared)
+    }
+
+
+def token_of(data: Shared[Any], sent: dict[str, Shared[Any]]) -> str:
+    """The token of shared data among those that are sent; a new one where it has none yet."""
+    for token, other in sent.items():
+        if other is data:
+            return token
+    token = uuid4().hex
+    sent[token] = data
+    return token
+
+
+def is_data(value: Any) -> bool:
+    """Whether a setting is data rather than a word or a number: an array, a table, or something that holds one."""
+    if isinstance(value, (list, tuple)):
+        return any(map(is_data, value))
+    if isinstance(value, Mapping):
+        return any(map(is_data, value.values()))
+    if isinstance(value, np.generic):
+        return False
+    return isinstance(value, Shared) or any(hasattr(value, name) for name in ("__array__", "__dataframe__", "toarray"))
+
+
+def size_of(value: Any) -> int:
+    """About how many bytes data take."""
+    if isinstance(value, (list, tuple)):
+        return sum(map(size_of, value))
+    if isinstance(value, Mapping):
+        return sum(map(size_of, value.values()))
+    if hasattr(value, "memory_usage"):  # of pandas, where nbytes leaves the index out
+        with suppress(Exception):
+            return int(np.sum(value.memory_usage(deep=True)))
+    parts = [value, *(getattr(value, name, None) for name in ("data", "indices", "indptr"))]  # of sparse matrices
+    return SIZE_OF_OTHERS + max(
+        int(getattr(value, "nbytes", 0)), sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
+    )
+
+
+def fingerprint(value: Any) -> str:
+    """Kind, shape and a hash of data, by which a study that is continued tells whether they are others.
+
+    What cannot be hashed at little cost (objects in arrays, whatever is neither array nor table) is told by its shape.
+    """
+    if isinstance(value, Shared):
+        return value.summary
+    if isinstance(value, (list, tuple)):
+        return f"{type(value).__name__} of " + ", ".join(fingerprint(item) for item in value)
+    if isinstance(value, Mapping):
+        return "dict of " + ", ".join(f"{key}: {fingerprint(item)}" for key, item in value.items())
+    words = [type(value).__name__]
+    if (shape := getattr(value, "shape", None)) is not None:
+        words.append(" x ".join(map(str, shape)) if isinstance(shape, tuple) else str(shape))
+    content: Any = None
+    with suppress(Exception):  # another library's object
+        content = _content(value)
+    if content is not None and content.dtype != object:
+        words.append(f"of {content.dtype}")
+        data = np.ascontiguousarray(content).view(np.uint8).reshape(-1)
+        words.append(hashlib.blake2b(cast(Any, data), digest_size=8).hexdigest())
+    elif not is_data(value):
+        return repr(value)[:100]
+    return " ".join(words)
+
+
+def _content(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value
+    if type(value).__module__.partition(".")[0] == "pandas":
+        import pandas as pd
+
+        return np.asarray(pd.util.hash_pandas_object(value))
+    return value.data if isinstance(getattr(value, "data", None), np.ndarray) else np.asarray(value)
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__qualname__", type(function).__name__))
+
+
+# ---- in a worker
+
+_fetch: dict[str, Callable[[], Any]] = {}  # by token
+
+
+def receive(fetch: Mapping[str, Callable[[], Any]], named: Sequence[tuple[str, str, str]]) -> None:
+    """Let this process find the shared data of a study.
+
+    Args:
+        fetch: gets each, by its token.
+        named: module, name and token of those that are pickled by name.
+    """
+    _fetch.clear()
+    _fetch.update(fetch)
+    for module, name, token in named:
+        with suppress(Exception):  # a module that only the driver can import is of no use here
+            getattr(importlib.import_module(module), name)._bind(token)
+
+
+def _received(token: str) -> Shared[Any]:
+    data: Shared[Any] = Shared(None)
+    data._bind(token)
+    return data
