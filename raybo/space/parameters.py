@@ -48,7 +48,8 @@ class Float:
             if not (_is_number(self.step) and self.step > 0):
                 raise SpaceError(f"{name}: step must be a positive number, got step={shown(self.step)}")
             steps = (self.high - self.low) / self.step
-            if not math.isfinite(steps) or abs(steps - round(steps)) > 1e-6 * max(1.0, steps):
+            is_whole = math.isfinite(steps) and abs(steps - round(steps)) <= 1e-6 * max(1.0, steps)
+            if not is_whole or (self.low < self.high and round(steps) < 1):
                 raise SpaceError(
                     f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
                     f"step={self.step}"
