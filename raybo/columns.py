@@ -21,9 +21,9 @@ NUMBERS = {"number": "int64", "value": "float64", "seconds": "float64", "attempt
 def columns_of(trials: Sequence[Trial], space: Space, context: Space | None) -> dict[str, list[Any]]:
     """Number, state, value, seconds, attempt and reason of each trial, its parameters, contexts and further metrics.
 
-    A parameter whose name is taken has `config.` before it, a context `context.`, a metric `metric.`. What is not known,
-    or not open in a trial's configuration, is None; a choice that holds parameters is told by its name, and a metric
-    that is a list or a dict is JSON.
+    A parameter whose name is taken has `config.` before it, a context `context.`, a metric `metric.`. What is not
+    known, or not open in a trial's configuration, is None; a choice that holds parameters is told by its name, and a
+    metric that is a list or a dict is JSON.
     """
     table: dict[str, list[Any]] = {
         "number": [trial.number for trial in trials],

@@ -64,7 +64,7 @@ class Searcher:
         context: Space | Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        if mode not in ("max", "min"):
+        if not (isinstance(mode, str) and mode in ("max", "min")):
             raise MethodError(f"mode must be 'max' or 'min', got {shown(mode)}")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
             raise MethodError(f"seed must be a whole number from 0, got {shown(seed)}")

@@ -11,12 +11,12 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from raybo.error_text import shown
 from raybo.errors import JournalError, SpaceError
 from raybo.events import Data, Event, Kind, Origin, State, told_context
-from raybo.journal import Description, Journal, require_exists
+from raybo.journal import Journal, require_exists
 from raybo.searcher import Searcher, finite
 from raybo.space import Categorical, Config, Parameter, Row, Space, choice_names
 from raybo.study import Study, load, searcher_of
@@ -144,7 +144,8 @@ def enqueue_text(path: Path | str, texts: Mapping[str, str], value: float | None
 def _enqueue(path: Path | str, config_in: Callable[[Space], Mapping[str, Any]], value: float | None) -> None:
     require_exists(path)
     with contextlib.closing(Journal(path)) as opened:
-        description = cast(Description, opened.description)
+        if (description := opened.description) is None:
+            raise JournalError(f"{path}: there is no study in it yet; `raybo tune ... --storage {path}` begins one")
         study = Study(description, opened.events)
         known = known_of([(config_in(study.space), value)], study.space)
         opened.begin(description)

@@ -162,3 +162,73 @@ def test_tags_that_no_method_wrote():
     trial.tags["kappa"] = "x"
     with pytest.raises(TrialError, match="its tags are not what its method writes"):
         searcher.explain(trial)
+
+
+# ---- messages about whatever a user's values are
+
+
+class Unshowable:
+    """Neither shown nor compared nor converted."""
+
+    __hash__ = object.__hash__
+
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+    def __eq__(self, other):
+        raise RuntimeError("no comparison")
+
+    def __float__(self):
+        raise RuntimeError("no number")
+
+
+def test_what_cannot_be_shown_is_refused_all_the_same():
+    bad = Unshowable()
+    uses = [
+        lambda: raybo.Space({"x": bad}),
+        lambda: raybo.Space(bad),
+        lambda: raybo.Space([(bad, raybo.Float(0, 1))]),
+        lambda: raybo.Space({"x": raybo.Float(bad, 1)}),
+        lambda: raybo.Space({"x": raybo.Float(0, 1, step=bad)}),
+        lambda: raybo.Space({"x": raybo.Integer(bad, 1)}),
+        lambda: raybo.Space({"x": raybo.Categorical(bad)}),
+        lambda: raybo.Space({"x": raybo.Categorical([bad, bad])}),
+        lambda: raybo.Space({"x": raybo.Float(0, 1)}).pack(bad),
+        lambda: raybo.Space({"x": raybo.Float(0, 1)}).pack({"x": bad}),
+        lambda: raybo.Space({"x": raybo.Integer(0, 1)}).pack({"x": bad}),
+        lambda: raybo.Space({"x": raybo.Categorical([bad, 1])}).pack({"x": Unshowable()}),
+        lambda: raybo.Space.from_tune(bad),
+        lambda: raybo.Searcher(SPACE, "random", mode=bad),
+        lambda: raybo.Searcher(SPACE, "random", seed=bad),
+    ]
+    for use in uses:
+        with pytest.raises(RayboError, match="Unshowable"):
+            use()
+    searcher = raybo.Searcher(SPACE, "random", seed=0)
+    with pytest.raises(TrialError, match="a finite number is needed, got <Unshowable>"):
+        searcher.tell(searcher.ask(), bad)
+
+
+def test_a_message_is_one_line_that_no_terminal_obeys():
+    with pytest.raises(RayboError) as told:
+        raybo.Space({"two\nlines \x1b[2J": raybo.Float(1, 0)})
+    assert str(told.value).startswith("two lines \\x1b[2J: low must be below high")
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [raybo.Integer(-(10**300), int(1.7e308)), raybo.Integer(-(10**400), 10**400), raybo.Float(400, 600, step=1e300)],
+)
+def test_ranges_that_no_float_spans(parameter):
+    with pytest.raises(raybo.SpaceError, match=r"too wide for a 64-bit|must be a whole number|whole number of steps"):
+        raybo.Space({"x": parameter})
+
+
+def test_an_empty_file_holds_no_study_yet(tmp_path):
+    path = tmp_path / "empty.db"
+    path.touch()
+    for arguments in (["show", str(path)], ["enqueue", str(path), "x=0.5"]):
+        told = CliRunner().invoke(cli, arguments)
+        assert isinstance(told.exception, RayboError)
+        assert "there is no study in it yet" in str(told.exception)
+    assert [each.name for each in tmp_path.iterdir()] == ["empty.db"]

@@ -141,6 +141,8 @@ def _require_journal(path: Path) -> None:
     require_regular(path)
     if _has_log(path):
         return  # the file alone need not make sense: half of a log may be folded into it, half of a journal written
+    if not exists(path):
+        raise JournalError(f"{path}: there is no study in it yet; `raybo tune ... --storage {path}` begins one")
     # not by reading its first bytes: a process that closes a file by hand loses the locks that SQLite holds on it, and
     # the next reader to leave would take the log away from under the writer
     with errors_in_a_line(path), closing(_connect(path, "mode=ro&immutable=1")) as connection:

@@ -48,7 +48,8 @@ class Float:
             if not (_is_number(self.step) and self.step > 0):
                 raise SpaceError(f"{name}: step must be a positive number, got step={shown(self.step)}")
             steps = (self.high - self.low) / self.step
-            if not math.isfinite(steps) or abs(steps - round(steps)) > 1e-6 * max(1.0, steps):
+            is_whole = math.isfinite(steps) and abs(steps - round(steps)) <= 1e-6 * max(1.0, steps)
+            if not is_whole or (self.low < self.high and round(steps) < 1):
                 last = float(f"{self.low + math.floor(steps) * self.step:.12g}") if math.isfinite(steps) else self.low
                 remedy = f"use high={last} or {float(f'{last + self.step:.12g}')}"
                 raise SpaceError(

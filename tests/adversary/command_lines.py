@@ -185,7 +185,7 @@ def _cluster(rng: Random) -> list[str]:
     return [
         rng.choice(["job.py", "missing.py", values.text(rng)]),
         "--address",
-        rng.choice(["http://127.0.0.1:1", "x", ""]),
+        rng.choice(["http://127.0.0.1:1", "x", "http://"]),  # never somebody's
     ]
 
 

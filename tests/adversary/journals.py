@@ -41,6 +41,8 @@ READERS = (
     ["export", "study.db", "--to", "json", "-o", "out.json"],
     ["enqueue", "study.db", "lr=0.1", "layers=2", "optimiser=sgd"],
     ["show", "study.db", "--replay"],
+    ["export", "study.db", "--to", "optuna", "-o", "out.log"],
+    ["plot", "study.db", "-o", "out.html"],
 )
 
 
@@ -162,6 +164,9 @@ def attack_forgery(rng: Random, directory: Path) -> Case:
 
 def _forge(path: Path, rng: Random) -> str:
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        if rng.random() < 0.8:  # without checksums, as in an older journal; else they tell of it before all else
+            connection.execute("UPDATE event SET checksum = NULL")
+            connection.execute("UPDATE study SET closed_at = NULL")
         if rng.random() < 0.25:
             (text,) = connection.execute("SELECT description FROM study").fetchone()
             forged, what = _altered(json.loads(text), rng)
