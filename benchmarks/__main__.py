@@ -33,6 +33,8 @@ NAMES = (
     "context",
     "shifting_segments",
     "local",
+    "local_defaults",
+    "conditional",
     "tune_fronts",
     "submit",
     "search_cv",

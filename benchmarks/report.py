@@ -16,7 +16,7 @@ import raybo
 from benchmarks.figures import Figure, Figures, command, missing
 from raybo.events import Event, Kind
 from raybo.journal import Description
-from raybo.report import draw
+from raybo.reporting import draw
 from raybo.searcher import Searcher
 from raybo.study import Study
 

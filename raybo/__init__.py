@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     )
     from raybo.events import State, Trial
     from raybo.objectives import Objective, objective, report_context
-    from raybo.report.plots import plots
+    from raybo.reporting.plots import plots
+    from raybo.running_trial import CurrentTrial, current_trial
     from raybo.searcher import Searcher
     from raybo.space import Categorical, Float, Integer, Space
     from raybo.study import Study, load
@@ -32,8 +33,9 @@ _HOMES = {  # public names and where they live; loaded when first used, so that 
     **dict.fromkeys(["Categorical", "Float", "Integer", "Space"], "raybo.space"),
     **dict.fromkeys(["Objective", "objective", "report_context"], "raybo.objectives"),
     **dict.fromkeys(["State", "Trial"], "raybo.events"),
+    **dict.fromkeys(["CurrentTrial", "current_trial"], "raybo.running_trial"),
     "Searcher": "raybo.searcher",
-    "plots": "raybo.report.plots",
+    "plots": "raybo.reporting.plots",
     **dict.fromkeys(["Study", "load"], "raybo.study"),
     "tune": "raybo.engine.driver",
     **dict.fromkeys(
@@ -55,6 +57,7 @@ _HOMES = {  # public names and where they live; loaded when first used, so that 
 
 __all__ = [
     "Categorical",
+    "CurrentTrial",
     "Float",
     "Integer",
     "JournalError",
@@ -73,6 +76,7 @@ __all__ = [
     "Study",
     "Trial",
     "TrialError",
+    "current_trial",
     "load",
     "objective",
     "plots",

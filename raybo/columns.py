@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from raybo.errors import MissingExtra
 from raybo.events import State, Trial
-from raybo.space import Categorical, Integer, Parameter, Space
+from raybo.space import Categorical, Integer, Parameter, Space, branches_of, choice_names
 
 if TYPE_CHECKING:
     import pandas
 
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how spreadsheets tell them, or skip to what tells them
 FACTS = ("number", "state", "value", "seconds", "attempt", "reason")
 NUMBERS = {"number": "int64", "value": "float64", "seconds": "float64", "attempt": "int64"}
 
@@ -19,7 +20,8 @@ NUMBERS = {"number": "int64", "value": "float64", "seconds": "float64", "attempt
 def columns_of(trials: Sequence[Trial], space: Space, context: Space | None) -> dict[str, list[Any]]:
     """Number, state, value, seconds, attempt and reason of each trial, its parameters, and its contexts.
 
-    A parameter whose name is taken has `config.` before it, a context `context.`. What is not known is None.
+    A parameter whose name is taken has `config.` before it, a context `context.`. What is not known, or not open in a
+    trial's configuration, is None; a choice that holds parameters is told by its name.
     """
     table: dict[str, list[Any]] = {
         "number": [trial.number for trial in trials],
@@ -32,6 +34,17 @@ def columns_of(trials: Sequence[Trial], space: Space, context: Space | None) -> 
     for name, _, values in _parameters(trials, space, context, table):
         table[name] = values
     return table
+
+
+def as_cell(value: Any) -> Any:
+    """A value for a CSV file: an apostrophe before a text that a spreadsheet would take for a formula."""
+    text = value if value is None or isinstance(value, (bool, int, float)) else str(value)
+    return f"'{text}" if isinstance(text, str) and text.startswith(FORMULAS) else value
+
+
+def from_cell(cell: str) -> str:
+    """The text that `as_cell` made the cell of."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULAS) else cell
 
 
 def to_dataframe(trials: Sequence[Trial], space: Space, context: Space | None) -> pandas.DataFrame:
@@ -74,5 +87,10 @@ def _parameters(
             while name in names:  # a parameter may be called like another column
                 name = f"{prefix}.{name}"
             names.add(name)
-            found.append((name, parameter, [row[i] for row in rows]))
+            values = [row[i] for row in rows]
+            if isinstance(parameter, Categorical) and branches_of(parameter):
+                told = Categorical(choice_names(parameter.choices))
+                values = [v if v is None else told.choices[parameter.position(v, name)] for v in values]
+                parameter = told
+            found.append((name, parameter, values))
     return found

@@ -16,9 +16,14 @@ A *trial's* failure is data and never one of these.
 
 from __future__ import annotations
 
+from raybo.terminal_text import one_line
+
 
 class RayboError(Exception):
-    """Any wrong use of raybo; the message names the culprit and the remedy in one line."""
+    """Any wrong use of raybo; the message names the culprit and the remedy in one line, whatever they are called."""
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class SpaceError(RayboError):

@@ -4,7 +4,8 @@
     planned   how many trials the study means to run
     asked     a point was proposed                                          pending
     met       the trial says which context it observed, and goes on         pending
-    retried   the trial's worker was lost and the trial starts again        pending
+    retried   the trial starts again: its worker was lost, or it had        pending
+              failed and the user wants it run again
     told      the trial ended with a finite value                           finished
     failed    the trial ended without one, or was lost for the last time    failed, or lost
     stopped   the user ended the trial                                      stopped
@@ -22,6 +23,7 @@ from typing import Any, TypeAlias, TypedDict
 
 import numpy as np
 
+from raybo.error_text import shown
 from raybo.errors import TrialError
 from raybo.space import Array, Config, Reading, Row, Space, read_context
 
@@ -81,6 +83,7 @@ class Data(TypedDict, total=False):
     tags: Tags  # what the method said and must remember
     seen: int  # number of the last event that the proposal was based on; with many workers, exactly what it knew
     suggest_seconds: float  # how long the proposal took
+    suggest_processor_seconds: float  # how much of a processor; not in journals of 0.1
 
     # any event of a trial whose context became known; in `asked`, where it was known first and the proposal made for it
     context: Row  # as its space packs it
@@ -174,10 +177,11 @@ class Trial:
         value: the result in the user's sign; None unless finished.
         context: the context that it met; None where none is declared or none is known.
         tags: what the method said of the proposal.
-        attempt: from 1; grows when a lost worker makes it start again.
+        attempt: from 1; grows when it starts again, after the loss of its worker or because the user wants it.
         reason: why it failed or was stopped; empty otherwise.
         seconds: how long it ran; None where unknown.
         suggest_seconds: how long the proposal took.
+        suggest_processor_seconds: how much of a processor it took; None in a journal of 0.1.
         details: what else is known of its end: other metrics, host, traceback.
     """
 
@@ -191,6 +195,7 @@ class Trial:
     reason: str = ""
     seconds: float | None = None
     suggest_seconds: float = 0.0
+    suggest_processor_seconds: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -234,9 +239,9 @@ def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -
     if declared is None:
         raise TrialError(f"{who}: a context was given, but none is declared; give context= beside the space")
     if not isinstance(context, Mapping):
-        raise TrialError(f"{who}: a context is a dict, got {context!r}")
+        raise TrialError(f"{who}: a context is a dict, got {shown(context)}")
     if unknown := [name for name in context if name not in declared.names]:
-        raise TrialError(f"{who}: {unknown[0]!r} is no declared context; there is {', '.join(declared.names)}")
+        raise TrialError(f"{who}: {shown(unknown[0])} is no declared context; there is {', '.join(declared.names)}")
     reading = read_context(declared, context)
     if reading.values is None:
         raise TrialError(f"{who}: {reading.note or f'context {reading.missing[0]}: missing'}")

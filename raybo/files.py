@@ -33,6 +33,10 @@ def write_file(path: Path | str, content: str | bytes) -> None:
             sys.stdout.flush()
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
+        elif (descriptor := _descriptor(path)) is not None:
+            sys.stdout.flush()  # so that what was said comes first
+            with open(os.dup(descriptor), "wb") as file:  # not opened again: that would begin at a file's beginning
+                file.write(data)
         elif is_stream(path):
             with open(os.open(path, os.O_WRONLY | os.O_NOCTTY), "wb") as file:
                 file.write(data)
@@ -45,14 +49,29 @@ def write_file(path: Path | str, content: str | bytes) -> None:
 
 
 def is_stream(path: Path | str) -> bool:
-    """Whether it is standard output, or something that is no file and no directory: what is written there is gone."""
-    if str(path) == STANDARD_OUTPUT:
+    """Whether it is standard output, or something that is no file and no directory: what is written there is gone.
+
+    So are the names of what this process has open, `/dev/stdout` say, wherever that goes.
+    """
+    if str(path) == STANDARD_OUTPUT or _descriptor(path) is not None:
         return True
     try:
         mode = os.stat(path).st_mode
     except OSError:
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _descriptor(path: Path | str) -> int | None:
+    """The file descriptor of this process that the path names, as `/dev/stdout` does; None for other paths."""
+    path = Path(os.path.abspath(path))
+    for _ in range(40):  # links, of which some systems follow no more
+        if os.path.realpath(path.parent) in (f"/proc/{os.getpid()}/fd", "/dev/fd") and path.name.isdecimal():
+            return int(path.name)
+        if not path.is_symlink():
+            return None
+        path = path.parent / os.readlink(path)
+    return None
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -102,7 +102,7 @@ class History:
                 raise TrialError(f"trial {event.trial}: trials are numbered in order, the next one is {len(self)}")
             self.records.append(Record(event.x, dict(event.data["tags"]), State.PENDING, c=event.c))
         else:
-            number = self.require_pending(event.trial)
+            number = self.require_pending(event.trial, or_failed=event.kind is Kind.RETRIED)
             record, value = self.records[number], event.value
             self.records[number] = replace(
                 record,
@@ -112,12 +112,12 @@ class History:
             )
         self.last_event = event.number or self.last_event + 1
 
-    def require_pending(self, trial: int | None) -> int:
-        """The trial's number; TrialError where it is unknown or has already ended."""
+    def require_pending(self, trial: int | None, *, or_failed: bool = False) -> int:
+        """The trial's number; TrialError where it is unknown or has already ended, unless it may have failed."""
         is_number = isinstance(trial, (int, np.integer)) and not isinstance(trial, bool)
         if not is_number or trial is None or not 0 <= trial < len(self.records):
             raise TrialError(f"trial {trial}: no such trial, {len(self)} have been asked for")
-        if self.records[trial].state is not State.PENDING:
+        if self.records[trial].state not in ((State.PENDING, *FAILURES) if or_failed else (State.PENDING,)):
             raise TrialError(f"trial {trial}: it is {self.records[trial].state} already; a trial ends once")
         return int(trial)
 

@@ -129,6 +129,7 @@ def _asked(event: Event, space: Space, context: Space | None) -> Trial:
         context=event.context_in(context),
         tags=dict(event.data["tags"]),
         suggest_seconds=float(event.data.get("suggest_seconds", 0.0)),
+        suggest_processor_seconds=event.data.get("suggest_processor_seconds"),
     )
 
 
@@ -144,6 +145,6 @@ def _followed(trial: Trial, event: Event, context: Space | None) -> Trial:
     if event.kind is Kind.CONTEXT_OBSERVED:
         return trial
     trial = replace(trial, reason=str(data.get("reason", "")))  # that it was retried is no fault of its end
-    if not event.is_end:
-        return trial
+    if not event.is_end:  # a failed one that runs again has no end any more
+        return replace(trial, seconds=None, details={})
     return replace(trial, value=event.value, seconds=data.get("seconds"), details=event.details)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import math
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -87,6 +89,16 @@ class Objective:
         except Exception as error:
             raise ObjectiveError(f"{self.name}: its {what} cannot be made: {in_words(error)}") from error
 
+    def require_settings(self) -> None:
+        """ObjectiveError where the function would be called without a parameter that has no default."""
+        for parameter in list(inspect.signature(self.function).parameters.values())[1:]:
+            is_variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+            if not is_variable and parameter.default is parameter.empty and parameter.name not in self.settings:
+                raise ObjectiveError(
+                    f"{self.name} needs its parameter {parameter.name!r}; give --set {parameter.name}=..., in Python "
+                    f"settings={{{parameter.name!r}: ...}}, or a default"
+                )
+
     def with_settings(self, /, **settings: Any) -> Objective:
         """The same objective with some of its keyword parameters fixed; text is read as the parameter's type.
 
@@ -154,14 +166,7 @@ def objective(
         raise ObjectiveError(f"trial_seconds must be above 0, got {shown(trial_seconds)}")
 
     def decorate(function: Callable[..., Any]) -> Objective:
-        if not callable(function):
-            raise ObjectiveError(f"an objective must be a function, got {shown(function)}")
-        try:
-            takes = len(inspect.signature(function).parameters)
-        except (TypeError, ValueError):  # a builtin, whose parameters nobody can tell
-            takes = 0
-        if not takes:
-            raise ObjectiveError(f"an objective must be a function of a configuration, got {shown(function)}")
+        _check_function(function)
         return Objective(
             function=function,
             declared_space=space,
@@ -176,6 +181,25 @@ def objective(
         )
 
     return decorate
+
+
+def _check_function(function: Any) -> None:
+    """ObjectiveError where it cannot be called with a configuration, or what that returns is no result."""
+    if inspect.isclass(function) or not callable(function):
+        what = f"the class {function.__name__}" if inspect.isclass(function) else shown(function)
+        raise ObjectiveError(f"an objective must be a function, got {what}")
+    called = function if inspect.isroutine(function) or isinstance(function, partial) else type(function).__call__
+    name = getattr(function, "__name__", type(function).__name__)
+    if inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called):
+        raise ObjectiveError(f"{name} is async; make it a plain function, which calls asyncio.run(...) inside")
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # a builtin, whose parameters nobody can tell
+        parameters = []
+    if not parameters or parameters[0].kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD):
+        raise ObjectiveError(
+            f"an objective must be a function of a configuration, got {shown(function)}; its first parameter is that"
+        )
 
 
 def _check_resources(resources: Mapping[str, float]) -> None:
@@ -217,22 +241,35 @@ def reports_to(report: Callable[[Mapping[str, Any]], None]) -> Iterator[None]:
         _report.reset(token)
 
 
-def load_objective(target: str) -> Objective:
-    """The objective of FILE or FILE:NAME. The file's directory is importable while it is loaded, as for a script.
+def load_objective(target: str, *, is_module: bool = False) -> Objective:
+    """The objective of FILE, FILE:NAME or package.module:NAME.
 
+    A file's directory is importable while it is loaded, as for a script, and so is its package where it lies in one; of
+    modules, those are found that `python -m` would find.
+
+    Args:
+        target: where it is.
+        is_module: whether that is a module, even where there is a file of that name.
     Raises:
-        ObjectiveError: the file is missing or does not import, or holds no such objective, none, or several.
+        ObjectiveError: the file or module is missing or does not import, or holds no such objective, none, or several.
     """
     text, _, name = target.partition(":")
-    path = Path(text)
-    if not path.is_file():
-        raise ObjectiveError(f"{text}: no such file; give the Python file that holds the objective")
-    module = _load_module(path)
+    if not is_module and Path(text).is_file():
+        module = _load_module(Path(text))
+    elif is_module or _is_module_name(text):
+        module = _import(text)
+    else:
+        beside = [str(path) for path in Path(text).parent.glob("*.py")]
+        likely = nearest(str(Path(text)), beside) if beside else ""
+        likely = likely if "did you mean" in likely else ""
+        raise ObjectiveError(f"{text}: no such file{likely}; give the Python file that holds the objective")
     found = {key: value for key, value in vars(module).items() if isinstance(value, Objective)}
     if name:
-        if name not in found:
-            raise ObjectiveError(f"{text} has no objective {name!r}{nearest(name, list(found))}")
-        return found[name]
+        if name in found:
+            return found[name]
+        if callable(vars(module).get(name)):
+            raise ObjectiveError(f"{text}: {name} is no objective; decorate it with @raybo.objective(...)")
+        raise ObjectiveError(f"{text} has no objective {name!r}{nearest(name, list(found))}")
     if not found:
         raise ObjectiveError(f"{text} holds no objective; decorate the function to tune with @raybo.objective(...)")
     if len(found) > 1:
@@ -241,27 +278,100 @@ def load_objective(target: str) -> Objective:
 
 
 def study_name(target: str) -> str:
-    """What the study of an objective FILE or FILE:NAME is called when nobody says."""
-    file, _, name = target.partition(":")
-    return f"{Path(file).stem}-{name}" if name else Path(file).stem
+    """What the study of an objective FILE, FILE:NAME or package.module:NAME is called when nobody says."""
+    text, _, name = target.partition(":")
+    is_module = not Path(text).is_file() and _is_module_name(text)
+    stem = text.rpartition(".")[2] if is_module else Path(text).stem
+    return f"{stem}-{name}" if name else stem
+
+
+def is_loaded_by_path(module: Any) -> bool:
+    """Whether no worker can import the module by its name."""
+    return bool(module.__name__.rpartition(".")[2].startswith(LOADED_BY_PATH))
+
+
+def directories_of(module: Any) -> list[Path]:
+    """Where a worker finds what a module of the user imports by name: its package's place, and for a file its own."""
+    if getattr(module, "__file__", None) is None:
+        return []
+    directory = Path(module.__file__).resolve().parent
+    above = module.__name__.count(".") + (Path(module.__file__).name == "__init__.py")
+    root = [directory, *directory.parents][above]
+    return list(dict.fromkeys([directory, root] if is_loaded_by_path(module) else [root]))
+
+
+def _is_module_name(text: str) -> bool:
+    return not text.endswith(".py") and all(part.isidentifier() for part in text.split("."))
+
+
+_loading: list[str] = []  # what is being loaded just now
+
+
+def require_not_loading() -> None:
+    """ObjectiveError where an objective's file is only being loaded, and would run a study of its own."""
+    if _loading:
+        raise ObjectiveError(
+            f"{_loading[-1]} runs a study of its own while it is loaded; put that under "
+            '`if __name__ == "__main__":`, or run the file with python'
+        )
+
+
+@contextmanager
+def _is_loading(what: str) -> Iterator[None]:
+    _loading.append(what)
+    try:
+        yield
+    finally:
+        _loading.pop()
+
+
+def _import(text: str) -> Any:
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # as `python -m`
+    try:
+        with _is_loading(text):
+            return importlib.import_module(text)
+    except ObjectiveError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever the user's module raises is told as the module's fault
+        if isinstance(error, ModuleNotFoundError) and error.name and f"{text}.".startswith(f"{error.name}."):
+            raise ObjectiveError(f"{text}: there is no module {error.name!r} here, and no such file") from None
+        raise ObjectiveError(f"{text}: does not import: {in_words(error)}") from error
+
+
+def _package_of(directory: Path) -> tuple[str, Path]:
+    """The dotted name of the package that a directory is, empty where it is none; and what holds the package."""
+    names = []
+    while (directory / "__init__.py").is_file() and directory.name.isidentifier():
+        names.append(directory.name)
+        directory = directory.parent
+    return ".".join(reversed(names)), directory
 
 
 def _load_module(path: Path) -> Any:
+    directory = path.resolve().parent
+    package, root = _package_of(directory)
     # a name of its own, so that a user's random.py or ray.py never takes the place of the real one
-    name = f"{LOADED_BY_PATH}{path.stem}"
+    name = f"{package}.{LOADED_BY_PATH}{path.stem}".removeprefix(".")
     spec = importlib.util.spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
         raise ObjectiveError(f"{path}: not a Python file; its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    directory = str(path.resolve().parent)
-    if directory not in sys.path:
-        sys.path.append(directory)
+    for place in (str(directory), str(root)):
+        if place not in sys.path:
+            sys.path.append(place)
     try:
-        spec.loader.exec_module(module)
+        with _is_loading(str(path)):
+            spec.loader.exec_module(module)
+    except ObjectiveError as error:
+        if str(error).startswith(f"{path} runs a study"):
+            raise
+        raise ObjectiveError(f"{path}{_line_in(error, path)}: does not import: {in_words(error)}") from error
     except (Exception, SystemExit) as error:  # whatever the user's file raises is told as the file's fault
-        line = _line_in(error, path)
-        raise ObjectiveError(f"{path}{line}: does not import: {in_words(error)}") from error
+        said = in_words(error)
+        remedy = "; is it in a package? then give that an __init__.py" if "no known parent package" in said else ""
+        raise ObjectiveError(f"{path}{_line_in(error, path)}: does not import: {said}{remedy}") from error
     return module
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from raybo import methods
-from raybo.error_text import in_words
+from raybo.error_text import in_words, shown
 from raybo.errors import MethodError, NumericalError, TrialError
 from raybo.events import Data, Event, Kind, Origin, Tags, Trial, planned, told_context
 from raybo.goal import Mode
@@ -30,6 +30,12 @@ class Stream(IntEnum):
 
     PROPOSAL = 0
     FALLBACK = 1
+    TRIAL = 2  # of the job's own, as `current_trial().seed`
+
+
+def trial_seed(study: int, number: int) -> int:
+    """The seed that a trial is given for its own random numbers, below 2**32: the same at every attempt."""
+    return int(np.random.SeedSequence(study, spawn_key=(number, Stream.TRIAL)).generate_state(1)[0])
 
 
 class Searcher:
@@ -59,9 +65,9 @@ class Searcher:
         **options: Any,
     ) -> None:
         if mode not in ("max", "min"):
-            raise MethodError(f"mode must be 'max' or 'min', got {mode!r}")
+            raise MethodError(f"mode must be 'max' or 'min', got {shown(mode)}")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
-            raise MethodError(f"seed must be a whole number from 0, got {seed!r}")
+            raise MethodError(f"seed must be a whole number from 0, got {shown(seed)}")
         self.space = space if isinstance(space, Space) else Space(space)
         self.context = context_space(context, self.space)
         self.method = methods.make(method, **options)
@@ -79,7 +85,7 @@ class Searcher:
     def plan(self, trials: int) -> Event:
         """Say how many trials the study means to run, in all."""
         if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1:
-            raise MethodError(f"trials must be a whole number from 1, got {trials!r}")
+            raise MethodError(f"trials must be a whole number from 1, got {shown(trials)}")
         return self.apply(planned(trials))
 
     def ask(self, context: Mapping[str, Any] | None = None) -> Trial:
@@ -164,16 +170,16 @@ class Searcher:
         known_first = self._read(context, number)
         if known_first:
             history = history.with_next_context(np.array(known_first["c"]))
-        started = time.perf_counter()
+        started, processor = time.perf_counter(), time.thread_time()
         with limit_threads(1):
             try:
                 proposal = self.method.propose(history, self._stream(number, Stream.PROPOSAL))
             except NumericalError as error:  # the study goes on, and the tags say why this point
                 rng = self._stream(number, Stream.FALLBACK)
                 proposal = Proposal(rng.random(history.d), tags={"fallback": str(error)})
-        seconds = round(time.perf_counter() - started, 6)
+        spent = time.perf_counter() - started, time.thread_time() - processor
         x = self.space.snap(proposal.x[None, :])
-        return self._asked(history, x, self.space.rows(x)[0], proposal.tags, seconds, known_first)
+        return self._asked(history, x, self.space.rows(x)[0], proposal.tags, spent, known_first)
 
     def known(
         self, config: Mapping[str, Any], origin: Origin = Origin.ADDED, source: Mapping[str, Any] | None = None
@@ -189,19 +195,22 @@ class Searcher:
         """
         row = self.space.pack(config)
         x = self.space.snap(self.space.points([row]))
-        return self._asked(self.history, x, row, {"origin": origin, **(source or {})}, 0.0, {})
+        return self._asked(self.history, x, row, {"origin": origin, **(source or {})}, (0.0, 0.0), {})
 
     def apply(self, event: Event) -> Event:
         """Take in an event, new or from a journal; returns it with its number."""
         return self.ledger.apply(event)
 
-    def _asked(self, history: History, x: Array, row: Row, tags: Tags, seconds: float, known_first: Data) -> Event:
+    def _asked(
+        self, history: History, x: Array, row: Row, tags: Tags, spent: tuple[float, float], known_first: Data
+    ) -> Event:
         data: Data = {
             "x": x[0].tolist(),
             "values": row,
             "tags": json.loads(json.dumps(tags)),  # what a journal would give back, from the first moment
             "seen": history.last_event,
-            "suggest_seconds": seconds,
+            "suggest_seconds": round(spent[0], 6),
+            "suggest_processor_seconds": round(spent[1], 6),
             **known_first,
         }
         return Event(Kind.ASKED, len(history), data)
@@ -238,14 +247,19 @@ def explain(method: methods.Method, trial: Trial) -> str:
         ) from error
 
 
-def finite(value: object, number: int) -> float:
-    """The value as a float; TrialError where it is not a finite number."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TrialError(f"trial {number}: a number is needed, got {value!r}; use fail() for a trial without one")
+def finite(value: Any, number: int) -> float:
+    """The value, whatever can be made a float, as one; TrialError where it is not a finite number."""
     try:
-        is_finite = math.isfinite(value)
-    except OverflowError:  # an integer beyond every float
-        is_finite = False
-    if not is_finite:
-        raise TrialError(f"trial {number}: a finite number is needed, got {value!r}; use fail() for such a trial")
-    return float(value)
+        plain = value.item() if isinstance(value, np.generic) or getattr(value, "ndim", None) == 0 else value
+        if isinstance(plain, bool) or getattr(value, "ndim", None) or not hasattr(plain, "__float__"):
+            raise TrialError(
+                f"trial {number}: a number is needed, got {shown(value)}; use fail() for a trial without one"
+            )
+        converted = float(plain)
+    except TrialError:
+        raise
+    except Exception:  # noqa: BLE001  # an integer beyond every float, an array of objects, a Decimal that signals
+        converted = math.nan
+    if not math.isfinite(converted):
+        raise TrialError(f"trial {number}: a finite number is needed, got {shown(value)}; use fail() for such a trial")
+    return converted

@@ -11,6 +11,7 @@ from raybo import journal, methods
 from raybo.columns import to_dataframe
 from raybo.events import Event, State, Trial
 from raybo.goal import Mode
+from raybo.journal.beside import trial_directory
 from raybo.ledger import Ledger
 from raybo.searcher import Searcher, explain
 from raybo.space import Space
@@ -92,6 +93,16 @@ class Study:
     def count(self, *states: State) -> int:
         """How many trials are in any of the given states."""
         return self._ledger.count(*states)
+
+    def directory(self, trial: Trial | int) -> Path | None:
+        """Where a trial's own files are, those that it wrote to `raybo.current_trial().directory` and what it printed.
+
+        None where there are none: it left nothing, or on another machine, or the study was not kept.
+        """
+        if self.path is None:
+            return None
+        place = trial_directory(self.path, trial if isinstance(trial, int) else trial.number)
+        return place if place.is_dir() else None
 
     def to_dataframe(self) -> pandas.DataFrame:
         """A row a trial: number, state, value, seconds, attempt, reason, and a typed column a parameter and a context.

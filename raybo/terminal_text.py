@@ -6,6 +6,13 @@ import re
 
 _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
+_COLOURS = re.compile("\x1b\\[[0-9;]*m")
+
+
+def without_colours(text: str) -> str:
+    """Text without what colours it on a terminal; other commands stay in it."""
+    return _COLOURS.sub("", text)
+
 
 def visible(text: str) -> str:
     """Text with all that would command a terminal rather than appear on it written as Python writes it, `\\x1b`.
@@ -14,3 +21,8 @@ def visible(text: str) -> str:
     has (a lone surrogate).
     """
     return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def one_line(text: str) -> str:
+    """The same as one line."""
+    return visible(" ".join(line.strip() for line in text.split("\n") if line.strip()))

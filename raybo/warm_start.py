@@ -18,7 +18,7 @@ from raybo.errors import JournalError, SpaceError
 from raybo.events import Data, Event, Kind, Origin, State, told_context
 from raybo.journal import Description, Journal, require_exists
 from raybo.searcher import Searcher, finite
-from raybo.space import Categorical, Config, Space
+from raybo.space import Categorical, Config, Parameter, Row, Space, choice_names
 from raybo.study import Study, load, searcher_of
 
 
@@ -155,27 +155,34 @@ def read_config(space: Space, texts: Mapping[str, str]) -> Config:
     """A configuration from text, by the parameters' names as tables show them.
 
     Raises:
-        SpaceError: a parameter is missing, unknown, or its text cannot be read.
+        SpaceError: a parameter is missing, unknown or not open, or its text cannot be read.
     """
     for name in texts:
         if name not in space.names:
             raise SpaceError(f"{name}: not a parameter of the space, which has {', '.join(space.names)}")
-    row: list[float | int] = []
-    for name, parameter in zip(space.names, space.parameters.values(), strict=True):
-        if name not in texts:
+    row: Row = []
+    for name, parameter, condition in zip(space.names, space.parameters.values(), space.cube.conditions, strict=True):
+        if condition is not None and row[condition[0]] != condition[1]:  # a choice comes before what it opens
+            if name in texts:
+                raise SpaceError(f"{name}: the configuration chooses something else, where this has no meaning")
+            row.append(None)
+        elif name not in texts:
             raise SpaceError(f"{name}: missing from the configuration")
-        text = texts[name]
-        if isinstance(parameter, Categorical):
-            names = [str(choice) for choice in parameter.choices]
-            if text not in names:
-                raise SpaceError(f"{name}: {text!r} is not one of {', '.join(names)}")
-            row.append(names.index(text))
-            continue
-        try:
-            row.append(parameter.accept(float(text), name))
-        except ValueError:
-            raise SpaceError(f"{name}: a number is needed, got {text!r}") from None
+        else:
+            row.append(_read(parameter, name, texts[name]))
     return space.unpack(row)
+
+
+def _read(parameter: Parameter, name: str, text: str) -> float | int:
+    if isinstance(parameter, Categorical):
+        names = [str(choice) for choice in choice_names(parameter.choices)]
+        if text not in names:
+            raise SpaceError(f"{name}: {text!r} is not one of {', '.join(names)}")
+        return names.index(text)
+    try:
+        return parameter.accept(float(text), name)
+    except ValueError:
+        raise SpaceError(f"{name}: a number is needed, got {text!r}") from None
 
 
 def count_added(events: Sequence[Event]) -> int:

@@ -39,7 +39,7 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 
 def reduced(
-    graph: Graph, upwards: frozenset[tuple[str, str]] = frozenset({("study", "report")})
+    graph: Graph, upwards: frozenset[tuple[str, str]] = frozenset({("study", "reporting")})
 ) -> set[tuple[str, str]]:
     """The imports that do not follow from others; those upwards, which happen late in functions, are left out."""
     graph = {here: {there for there in known if (here, there) not in upwards} for here, known in graph.items()}

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 import raybo
+import raybo.experiments.summary
 from raybo import cli, experiments, methods
 from raybo.cli.arguments import default_storage
 from raybo.engine import driver
@@ -260,7 +261,7 @@ SPOILT = {
     "truncated": "it is damaged (",
     "shorn": "it is damaged (",
     "text": "it is not a journal of raybo (not an SQLite file); give another file",
-    "newer": "a newer raybo wrote it (schema 99, this one reads 1); upgrade raybo",
+    "newer": "a newer raybo wrote it (schema 99, this one reads 2); upgrade raybo",
     "foreign": "it is an SQLite file of another program; give another file",
     "directory": "it is a directory; give a file",
 }
@@ -402,7 +403,7 @@ def test_every_option_reaches_the_engine(run, folder, engine):
     options = "--trials 7 --method gp-ucb --seed 3 --storage s.db --workers 2 --address auto --max-minutes 1.5 --quiet"
     more = "--trial-seconds 9 --retries 1 --set sleep=1 --set offset=a=b --option solver=cg --option points-per-round=5"
     Path("known.json").write_text('[{"x": 0.5, "n": 2}]')
-    more += " --from other.db --enqueue known.json"
+    more += " --from other.db --enqueue known.json --fresh-workers"
     code, out, err = run("tune", "job.py", *options.split(), *more.split())
     assert (code, err) == (0, ""), (out, err)
     assert engine.objective.name == "job"
@@ -420,6 +421,7 @@ def test_every_option_reaches_the_engine(run, folder, engine):
         "known_from": Path("other.db"),
         "enqueue": [{"x": 0.5, "n": 2}],
         "detach": False,
+        "fresh_workers": True,
         "watch": None,
         "solver": "cg",
         "points_per_round": "5",
@@ -492,10 +494,12 @@ def compared(monkeypatch):
 
     def compare(experiment, directory, **named):
         given.append((experiment, directory, {name: value for name, value in named.items() if name != "watch"}))
-        return {}, [Verdict(Claim("b is better", "final_value", "b", "a"), "job", 1.0, 2.0, 0.01, 0.99, 5)]
+        claim = Claim("b is better", "final_value", "b", "a")
+        return [], [Verdict(claim, "job", 2.0, 1.0, (1.0, 0.5, 1.5), 0.005, 0.01, 6)]
 
     monkeypatch.setattr(experiments, "compare", compare)
-    monkeypatch.setattr(experiments, "table", lambda experiment, studies: (["problem"], [["job"]]))
+    monkeypatch.setattr(experiments.summary, "write_summary", lambda known, out: out)
+    monkeypatch.setattr(experiments, "table", lambda experiment, rows: (["problem"], [["job"]]))
     return given
 
 
@@ -512,8 +516,11 @@ def test_every_option_of_compare_reaches_the_comparison(run, folder, compared):
         ("gp-ucb:solver=cg:grid=fixed", "gp-ucb", {"solver": "cg", "grid": "fixed"}),
     ]
     assert (experiment.repeats, experiment.first_seed, experiment.curve) == (3, 4, "simple_regret")
-    assert (directory, named) == (Path("there"), {"root": None, "workers": 2, "address": "auto"})
-    assert "job: b is better: holds (p = 0.010, 5 pairs)" in out
+    assert (directory, named) == (
+        Path("there"),
+        {"root": None, "workers": 2, "address": "auto", "here": False, "until": None},
+    )
+    assert "job: b is better: holds (p = 0.010, 6 pairs)" in out
 
 
 def test_what_is_reproduced_is_the_experiment_with_the_repeats_asked_for(run, monkeypatch, compared):
@@ -522,7 +529,7 @@ def test_what_is_reproduced_is_the_experiment_with_the_repeats_asked_for(run, mo
     assert run("reproduce", "inexact-fig[34]", "--repeats", "2", "--workers", "1", "--out", "there")[0] == 0
     assert run("reproduce", "auto-default")[0] == 0
     told = [(experiment.name, experiment.repeats, directory, named) for experiment, directory, named in compared]
-    here = {"root": root, "address": None}
+    here = {"root": root, "address": None, "here": False, "until": None}
     assert told == [
         ("inexact-fig3", 2, Path("there/inexact-fig3"), {**here, "workers": 1}),
         ("inexact-fig4", 2, Path("there/inexact-fig4"), {**here, "workers": 1}),

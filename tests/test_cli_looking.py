@@ -13,9 +13,9 @@ import pytest
 import raybo
 from raybo import cli
 from raybo.journal import Journal
-from raybo.report import watch
+from raybo.reporting import watch
 from raybo.study import load
-from tests.report.studies import run as study_of
+from tests.reporting.studies import run as study_of
 
 
 @pytest.fixture

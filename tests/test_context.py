@@ -20,7 +20,7 @@ from raybo.errors import JournalError, MethodError, ObjectiveError, SpaceError, 
 from raybo.events import Event, Kind, State
 from raybo.history import History
 from raybo.journal import Description, Journal
-from raybo.report.tables import best_view, study_view
+from raybo.reporting.tables import best_view, study_view
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space, context_space, read_context, read_text
 from raybo.study import Study

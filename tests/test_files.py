@@ -12,12 +12,13 @@ import threading
 import pytest
 
 import raybo
+from raybo.columns import as_cell
 from raybo.errors import MethodError, RayboError
 from raybo.files import is_stream, write_file
-from raybo.integrations.export import as_cell, exporter
+from raybo.integrations.export import exporter
 from raybo.journal import Journal
-from raybo.report import draw
-from tests.report.studies import failed_study, run
+from raybo.reporting import draw
+from tests.reporting.studies import failed_study, run
 
 FORMS = ("csv", "json", "optuna")
 
@@ -117,6 +118,18 @@ def test_an_export_to_standard_output_is_all_that_is_there(study, journal, tmp_p
     assert done.stderr == f"Wrote 4 trials to {where}\n".encode()
     exporter(form, str(tmp_path / "file"))(raybo.load(journal))
     assert done.stdout == (tmp_path / "file").read_bytes()
+
+
+@pytest.mark.parametrize("where", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+def test_an_export_is_appended_where_standard_output_is(journal, tmp_path, where):
+    """`raybo export -o /dev/stdout >> all.csv`, which neither replaces the file nor begins it anew."""
+    (tmp_path / "all.csv").write_text("before\n")
+    with open(tmp_path / "all.csv", "ab") as file:
+        arguments = [sys.executable, "-m", "raybo.cli", "export", str(journal), "--to", "csv", "-o", where]
+        done = subprocess.run(arguments, stdout=file, stderr=subprocess.PIPE, check=True)
+    exporter("csv", str(tmp_path / "one.csv"))(raybo.load(journal))
+    assert (tmp_path / "all.csv").read_text() == "before\n" + (tmp_path / "one.csv").read_text()
+    assert done.stderr == f"Wrote 4 trials to {where}\n".encode()
 
 
 def test_a_page_goes_to_standard_output_too(journal):

@@ -519,6 +519,12 @@ def test_a_directory_is_no_journal(path):
     refused(path, "it is a directory; give a file")
 
 
+@pytest.mark.timeout(20)
+def test_a_pipe_is_no_journal_and_is_not_waited_for(path):
+    os.mkfifo(path)
+    refused(path, "it is no regular file; give a file")
+
+
 def test_the_database_of_another_program_is_no_journal(path):
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE event (number)")

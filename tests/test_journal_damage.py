@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import random
@@ -233,18 +234,17 @@ def used(path):
 
     from raybo.integrations.export import exporter
     from raybo.replay import replay
-    from raybo.report.tables import study_view
-    from raybo.report.trial_view import trial_view
+    from raybo.reporting.tables import study_view
+    from raybo.reporting.trial_view import trial_view
 
     study = load(path)
-    console = Console(width=140, file=open(os.devnull, "w", encoding="utf-8"))
+    console = Console(width=140, file=io.StringIO())
     console.print(study_view(study, 20))
     for number in range(min(3, len(study.trials))):
         console.print(trial_view(study, number))
     for form in ("csv", "json"):
         exporter(form, str(path.with_suffix(f".{form}")))(study)
     list(replay(study))
-    console.file.close()
 
 
 @pytest.mark.parametrize("schema", [1, 2])
@@ -282,6 +282,14 @@ def test_json_that_no_parser_likes_is_refused(path, text):
         forge(path, content, 2)
         with pytest.raises(JournalError, match="it is damaged"):
             read(path)
+
+
+def test_an_object_that_is_described_by_no_text_is_refused(path):
+    write(path, 1)
+    said = json.dumps(asdict(DESCRIPTION)).replace('"a"', '{"repr": {"b": 1}}')
+    forge(path, (said, []), 2)
+    with pytest.raises(JournalError, match="describes no object"):
+        read(path)
 
 
 # ---- text

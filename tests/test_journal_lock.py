@@ -17,12 +17,13 @@ import pytest
 from raybo.errors import JournalError, JournalInUse
 from raybo.events import Event, Kind
 from raybo.journal import Description, Journal, in_use, lock, read
+from raybo.space import Float, Space
 
 DESCRIPTION = Description(
     objective="job",
     metric="loss",
     mode="min",
-    space={"x": {"type": "float", "low": 0.0, "high": 1.0, "log": False, "step": None}},
+    space=Space({"x": Float(0, 1)}).to_json(),
     method="random",
     seed=0,
 )
@@ -85,7 +86,7 @@ def test_two_links_to_a_journal_are_one_journal(path, tmp_path):
         go(writer)
     assert not in_use(tmp_path / "c.db")
     with contextlib.closing(Journal(tmp_path / "c.db", DESCRIPTION)) as journal:
-        assert [event.number for event in journal.events()] == [1, 2]
+        assert [event.number for event in journal.events] == [1, 2]
     assert os.listdir(path.parent) == ["real.db"]
 
 

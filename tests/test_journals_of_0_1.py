@@ -17,7 +17,7 @@ from rich.console import Console
 from raybo.events import Event, Kind, State
 from raybo.journal import Journal, read
 from raybo.replay import replay
-from raybo.report.tables import study_view
+from raybo.reporting.tables import study_view
 from raybo.study import load, searcher_of
 
 KEPT = {  # name: events, finished trials, best value

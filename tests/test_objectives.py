@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import math
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import raybo
+from raybo.engine.task import pickled
 from raybo.errors import ObjectiveError, SpaceError
-from raybo.objectives import load_objective
+from raybo.objectives import load_objective, study_name
 
 SPACE = {"x": raybo.Float(0, 1)}
 GOOD = """
@@ -242,3 +244,119 @@ def test_what_is_no_python_file_is_refused(write, tmp_path):
         load_objective(str(tmp_path))
     with pytest.raises(ObjectiveError, match=r"its name must end in \.py"):
         load_objective(write(GOOD, "job.txt"))
+
+
+# ---- packages
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package with an objective that imports from its neighbours, importable from here only."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("shop", "shop.jobs"):
+        (tmp_path / name.replace(".", "/")).mkdir()
+        (tmp_path / name.replace(".", "/") / "__init__.py").touch()
+    (tmp_path / "shop" / "data.py").write_text("OFFSET = 3.0\n")
+    relative = "from ..data import OFFSET\n" + GOOD.replace('config["x"]', 'OFFSET + config["x"]')
+    (tmp_path / "shop" / "jobs" / "first.py").write_text(relative)
+    yield tmp_path
+    for name in [name for name in sys.modules if name.partition(".")[0] == "shop"]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize("target", ["shop/jobs/first.py", "shop.jobs.first", "shop.jobs.first:job"])
+def test_relative_imports_work_in_files_and_modules(package, target):
+    assert load_objective(target)({"x": 0.5}) == {"loss": 5.5}
+    assert study_name(target) == ("first-job" if ":" in target else "first")
+
+
+@pytest.mark.parametrize("target", ["shop/jobs/first.py", "shop.jobs.first"])
+def test_workers_find_the_package(package, target, tmp_path):
+    (package / "sent").write_bytes(pickled(load_objective(target).function))
+    code = (
+        "import sys; from raybo.engine.task import unpickled; "
+        f"print(unpickled(open({str(package / 'sent')!r}, 'rb').read())({{'x': 0.5}}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/", check=False)
+    assert "5.5" in done.stdout, done.stderr
+
+
+def test_a_module_is_wanted_even_where_there_is_such_a_file(package):
+    (package / "shop.jobs.first").write_text("no Python")
+    assert load_objective("shop.jobs.first", is_module=True).name == "job"
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("shop.jobs.furst", "there is no module 'shop.jobs.furst' here"),
+        ("shp.jobs.first:job", "there is no module 'shp' here"),
+        ("shop.broken", r"does not import: ModuleNotFoundError: No module named 'nothing_like_it'"),
+        ("shop.jobs.first:jbo", "has no objective 'jbo'; did you mean 'job'"),
+        ("shop.plain:plain", "plain is no objective; decorate it"),
+        ("shop/data.pi", "no such file"),
+        ("shop/jobs/furst.py", "did you mean 'shop/jobs/first.py'"),
+    ],
+)
+def test_a_module_that_cannot_be_had_is_named(package, target, told):
+    (package / "shop" / "broken.py").write_text("import nothing_like_it\n")
+    (package / "shop" / "plain.py").write_text("def plain(config): return 1.0\n")
+    with pytest.raises(ObjectiveError, match=told):
+        load_objective(target)
+
+
+def test_a_file_that_runs_a_study_while_it_is_loaded_is_told_so(write):
+    path = write(GOOD + "\nraybo.tune(job, trials=3)\n")
+    with pytest.raises(ObjectiveError, match=r"runs a study of its own while it is loaded.*__main__"):
+        load_objective(path)
+    assert load_objective(write(GOOD + '\nif __name__ == "__main__":\n    raybo.tune(job)\n', "guarded.py"))
+
+
+# ---- functions that no trial could call
+
+
+async def asynchronous(config):
+    return 1.0
+
+
+async def asynchronously_generating(config):
+    yield 1.0
+
+
+class Job:
+    async def __call__(self, config):
+        return 1.0
+
+
+class Plain:
+    def __init__(self, config):
+        self.config = config
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (asynchronous, "asynchronous is async"),
+        (asynchronously_generating, "is async"),
+        (functools.partial(asynchronous), "is async"),
+        (Job(), "Job is async"),
+        (Plain, "got the class Plain"),
+        (lambda: 1.0, "function of a configuration"),
+        (lambda *, folds=5: 1.0, "function of a configuration"),
+        (lambda **settings: 1.0, "function of a configuration"),
+    ],
+)
+def test_what_no_trial_could_run_is_refused_at_once(function, told):
+    with pytest.raises(ObjectiveError, match=told):
+        raybo.objective(space={"x": raybo.Float(0, 1)})(function)
+
+
+def test_a_parameter_that_nobody_gives_is_missed_before_any_trial():
+    @raybo.objective(space={"x": raybo.Float(0, 1)})
+    def job(config, folds, *more, seed=0, **others):
+        return 1.0
+
+    with pytest.raises(ObjectiveError, match=r"job needs its parameter 'folds'; give --set folds="):
+        raybo.tune(job, trials=1)
+    job.with_settings(folds="3").require_settings()

@@ -52,7 +52,7 @@ LIGHT = {
     "import raybo; raybo.Searcher({'x': raybo.Float(0, 1)}, 'random').ask()": {"ray", "sqlite3", "rich"},
     "import raybo; raybo.load": {"ray", "rich", "pandas"},
     "import raybo.cli": {"ray", "scipy", "sqlite3", "pandas"},
-    "import raybo.report.tables": {"ray"},
+    "import raybo.reporting.tables": {"ray"},
     "import raybo.engine.lifecycle": {"ray", "sqlite3"},
 }
 

@@ -29,7 +29,7 @@ from raybo.cli import cli, main
 from raybo.events import Kind
 from raybo.experiments.papers import find_experiments
 from raybo.journal.schema import TABLES
-from raybo.report.tables import shown
+from raybo.reporting.tables import shown
 from tests.imports import reduced, rooms
 
 ROOT = Path(__file__).parents[1]
@@ -173,11 +173,12 @@ def shortened(name, rest):
     return [*kept, *(word for pair in cut.items() for word in pair)]
 
 
-LONG = [pytest.mark.slow, pytest.mark.timeout(900)]  # it tunes a real job, with 60 trials
+LONG = [pytest.mark.slow, pytest.mark.timeout(900)]
+LONG_PAGES = {"README.md", "docs/coming-from.md"}  # of 60 trials of a real job; of a Tuner with ASHA and checkpoints
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("page", [pytest.param(name, marks=LONG if name == "README.md" else ()) for name in PAGES])
+@pytest.mark.parametrize("page", [pytest.param(name, marks=LONG if name in LONG_PAGES else ()) for name in PAGES])
 def test_a_page_is_run_as_it_stands(page, folder, monkeypatch, ray_session):
     namespace = read_page(PAGES[page], folder, monkeypatch)
     if page == "README.md":

@@ -18,7 +18,7 @@ CONTEXT = {"demand": raybo.Float(0, 1)}
 
 
 def recorded(method: str) -> Study:
-    """A study with three trials in flight, one that failed, and one that the user named."""
+    """A study with three trials in flight, and one that failed, was run again meanwhile, and finished."""
     context = CONTEXT if methods.needs_context(method) else None
     searcher = raybo.Searcher(SPACE, method, seed=3, trials=14, context=context)
     events: list[Event] = []
@@ -29,10 +29,15 @@ def recorded(method: str) -> Study:
     for i in range(11):
         told = {} if context is None else {"context": {"demand": (7 * i % 10) / 10}}
         if i == 2:
-            searcher.fail(trials.pop(0), "diverged", **told)
+            failed = trials.pop(0)
+            searcher.fail(failed, "diverged", **told)
         else:
             trial = trials.pop(0)
             searcher.tell(trial, trial.config["x"] + 0.1 * trial.config["n"], **told)
+        if i == 5:
+            searcher.apply(Event(Kind.RETRIED, failed.number, {"reason": "wanted again", "attempt": 2}))
+        if i == 8:
+            searcher.tell(failed.number, 0.7, **told)
         trials.append(searcher.ask())
     description = Description(
         "job", "value", "max", SPACE.to_json(), method, 3,

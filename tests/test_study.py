@@ -24,7 +24,7 @@ def description(mode="max", space=SPACE):
 
 def events():
     def asked(number, values):
-        return Event(Kind.ASKED, number, {"x": [0.5] * 3, "values": values, "tags": {"t": number}})
+        return Event(Kind.ASKED, number, {"x": [0.5] * 3, "values": values, "tags": {"t": number}, "seen": 0})
 
     listed = [
         Event(Kind.PLANNED, None, {"trials": 9}),

@@ -12,16 +12,17 @@ import raybo
 from raybo import cli
 from raybo.engine.plan import Status
 from raybo.journal import Journal
-from raybo.report.live import Display
-from raybo.report.safe_console import SafeConsole
+from raybo.reporting.live import Display
+from raybo.reporting.safe_console import SafeConsole
 from raybo.terminal_text import visible
-from tests.report.studies import failed_study
+from tests.reporting.studies import failed_study
 
 OSC = "\x1b]0;owned\x07"
 CLEAR = "\x1b[2J"
 NASTY = f"a{CLEAR}{OSC}\x9b1m\x08\x7f\u202eb"
 SHOWN = r"a\x1b[2J\x1b]0;owned\x9b1m\x7f\u202eb"  # rich itself leaves out \x07 and \x08
-OURS = re.compile(r"\x1b\[(\d+(;\d+)*)?m|\x1b\[\?25[lh]|\x1b\[\d*[AKG]|\r")  # colours, and how a live display moves
+# colours, how a live display moves, and the screen that it takes and gives back
+OURS = re.compile(r"\x1b\[(\d+(;\d+)*)?m|\x1b\[\?25[lh]|\x1b\[\?1049[lh]|\x1b\[\d*[AHKG]|\r")
 
 
 def commands_in(text):
@@ -93,7 +94,7 @@ def test_the_live_display_is_not_commanded():
     console = SafeConsole(file=file, force_terminal=True, width=100, highlight=False)
     status = Status(
         metric=NASTY, planned=2, finished=1, failed=0, running=1, best=(0, 0.5), suggest_seconds=0.1, elapsed=1.0,
-        left=1.0, notes=[f"trial 1 failed: {NASTY}"], last_event=3,
+        left=1.0, notes=[f"trial 1 failed: {NASTY}"], last_event=3, printed=[(1, NASTY)],
     )  # fmt: skip
     with Display(console) as display:
         display(status)

@@ -192,3 +192,20 @@ def test_a_list_in_a_file_is_what_the_command_line_takes(tmp_path):
 
     (tmp_path / "k.json").write_text(json.dumps([config(), {"config": config(), "value": 1}]))
     assert len(warm_start.known_of(read_list(tmp_path / "k.json"), SPACE)) == 2
+
+
+def test_a_configuration_in_text_names_what_its_choices_open():
+    space = raybo.Space(
+        {
+            "model": raybo.Categorical(
+                [{"kind": "svm", "C": raybo.Float(0, 1)}, {"kind": "knn", "k": raybo.Integer(1, 9)}]
+            )
+        }
+    )
+    assert warm_start.read_config(space, {"model": "knn", "model.knn.k": "3"}) == {"model": {"kind": "knn", "k": 3}}
+    with pytest.raises(SpaceError, match=r"model\.knn\.k: missing from the configuration"):
+        warm_start.read_config(space, {"model": "knn"})
+    with pytest.raises(SpaceError, match=r"model\.svm\.C: the configuration chooses something else"):
+        warm_start.read_config(space, {"model": "knn", "model.knn.k": "3", "model.svm.C": "0.5"})
+    with pytest.raises(SpaceError, match="model: 'tree' is not one of svm, knn"):
+        warm_start.read_config(space, {"model": "tree"})

@@ -96,11 +96,14 @@ def h1(config: Config, *, half_width: float = 100.0, inside: bool = False, noise
 
 
 @raybo.objective(space=box((0, 1)), mode="max")
-def trap(config: Config, *, noise: float = 0.0) -> float:
-    """A broad hill of 2 at 0.1, and the peak of 4 at 0.9, a tenth as wide; the paper's noise is 0.01."""
+def trap(config: Config, *, noise: float = 0.0) -> dict[str, float]:
+    """A broad hill of 2 at 0.1, and the peak of 4 at 0.9, a tenth as wide; the paper's noise is 0.01.
+
+    It returns the value without its error too, as `noiseless`.
+    """
     (x,) = point(config)
     value = 2 * exp(-((x - 0.1) ** 2) / (2 * 0.1**2)) + 4 * exp(-((x - 0.9) ** 2) / (2 * 0.01**2))
-    return noisy(value, config, noise)
+    return {"value": noisy(value, config, noise), "noiseless": value}
 
 
 # ---- three to six dimensions

@@ -59,7 +59,7 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except RayboError as error:
-        say(f"Error: {' '.join(str(error).split())}", err=True)  # one line, whatever the user's values look like
+        say(f"Error: {error}", err=True)
         sys.exit(2 if isinstance(error, WRONG_USE) else 1)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)

@@ -73,7 +73,15 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         is_flag=True,
         help="Run every trial in a new process, for jobs that leave something behind in theirs.",
     ),
-    click.option("-q", "--quiet", is_flag=True, help="Print nothing but the result."),
+    click.option(
+        "--retry-failed", is_flag=True, help="Run the trials again that have failed, under their own numbers."
+    ),
+    click.option(
+        "--keep-going", is_flag=True, help="Go on where the first trials all fail alike, which else ends the study."
+    ),
+    click.option(
+        "-q", "--quiet", is_flag=True, help="Print nothing but the result; neither what the trials themselves print."
+    ),
 )
 
 

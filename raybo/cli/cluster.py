@@ -106,7 +106,7 @@ def submit(
 def jobs(address: str) -> None:
     """List the studies that were submitted to a cluster."""
     from raybo.integrations.jobs import Cluster
-    from raybo.report.tables import text_table
+    from raybo.reporting.fitted import text_table
 
     def state(job: Job) -> str:
         return job.state.lower() + (f" ({job.exit_code})" if job.exit_code else "")
@@ -148,7 +148,7 @@ def attach(name: str, address: str) -> None:
         _follow(cluster, cluster.job(name).name, None)
         return
     from raybo.engine.follow import attach as run
-    from raybo.report.live import Display
+    from raybo.reporting.live import Display
 
     console = make_console()
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 def make_console() -> Console:
     """The terminal; where there is none, lines of 140 characters. What would command a terminal is made visible."""
-    from raybo.report.safe_console import SafeConsole
+    from raybo.reporting.safe_console import SafeConsole
 
     console = SafeConsole(highlight=False)
     return console if console.is_terminal else SafeConsole(highlight=False, width=140)
@@ -36,14 +37,18 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     """
     from raybo.errors import TrialError
     from raybo.events import COUNTED, FAILURES, Origin, State
-    from raybo.report.tables import best_view
+    from raybo.reporting.tables import best_view
 
     ended = study.count(*COUNTED)
     if not study.count(State.FINISHED):
         last = next((t for t in reversed(study.trials) if t.state in FAILURES), None)
         why = f"; the last one: {last.reason}" if last else ""
-        raise TrialError(f"none of {len(study.trials)} trials has finished{why}; see raybo show {path}")
+        raise TrialError(
+            f"none of {len(study.trials)} trials has finished{why}; see raybo show {path}, and --retry-failed"
+        )
     console.print(best_view(study))
+    if directory := study.directory(study.best):
+        console.print(f"its files: {os.path.relpath(directory)}", style="dim", highlight=False, soft_wrap=True)
     ran = ended - sum(trial.origin is Origin.ADDED for trial in study.trials)
     more = f"; --trials {2 * max(1, ran)} would continue it" if ended >= (study.planned or 0) else ""
     console.print(f"{ended} trials, kept in {path}{more}", style="dim", highlight=False, soft_wrap=True)

@@ -30,9 +30,9 @@ def show(
     journal: Path, last: int, everything: bool, trial: int | None, watch: bool, again: bool, context: tuple[str, ...]
 ) -> None:
     """Show a study: its trials, why they were tried, and the best one. It may be running meanwhile."""
-    from raybo.report.tables import best_view, study_view
-    from raybo.report.trial_view import trial_view
-    from raybo.report.watch import watch_study
+    from raybo.reporting.tables import best_view, study_view
+    from raybo.reporting.trial_view import trial_view
+    from raybo.reporting.watch import watch_study
     from raybo.space import read_text
     from raybo.study import load
 
@@ -62,7 +62,7 @@ def show(
 )
 def plot(journal: Path, output: Path | None) -> None:
     """Draw a study: a page with all its figures (.html), or a picture for a paper (.png, .svg, .pdf)."""
-    from raybo.report import draw
+    from raybo.reporting import draw
     from raybo.study import load
 
     path = output or Path(f"{journal.stem}.html")
@@ -86,7 +86,7 @@ def plot(journal: Path, output: Path | None) -> None:
 def export(journal: Path, to: str, output: str, raw: bool, follow: bool) -> None:
     """Write a study in a form that other programs read: once, or for as long as it runs."""
     from raybo.integrations.export import exporter
-    from raybo.report.watch import follow as keep_following
+    from raybo.reporting.watch import follow as keep_following
     from raybo.study import load
 
     study = load(journal)
@@ -108,7 +108,7 @@ def export(journal: Path, to: str, output: str, raw: bool, follow: bool) -> None
 def methods(names: tuple[str, ...]) -> None:
     """List the methods: what each does, and its options."""
     from raybo import methods as registry
-    from raybo.report.tables import methods_table
+    from raybo.reporting.tables import methods_table
 
     for name in names:
         registry.load(name)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--address", metavar="auto|HOST:PORT", help="A running Ray cluster to join.  [default: a local Ray of its own]"
 )
+@click.option("-m", "--module", is_flag=True, help="FILE is a module, as for `python -m`, even where such a file is.")
 @click.option("--detach", is_flag=True, help="Leave the study running on its cluster; see `raybo attach`.")
 def tune(
     target: str,
@@ -47,9 +48,12 @@ def tune(
     logs: tuple[str, ...],
     detach: bool,
     fresh_workers: bool,
+    retry_failed: bool,
+    keep_going: bool,
     quiet: bool,
+    module: bool,
 ) -> None:
-    """Tune the objective of a Python file.
+    """Tune the objective of a Python file, or of package.module:NAME in FILE's place.
 
     FILE holds a function decorated with @raybo.objective; NAME chooses one of several. Every proposal and every result
     is kept in the journal: type the same command again to continue a study, whatever ended it.
@@ -57,9 +61,9 @@ def tune(
     from raybo.engine.driver import tune as run
     from raybo.integrations.export import Recorder
     from raybo.objectives import load_objective
-    from raybo.report.live import Display
+    from raybo.reporting.live import Display
 
-    objective = load_objective(target)
+    objective = load_objective(target, is_module=module)
     path = storage or default_storage(target)
     console = make_console()
     chosen = pairs(options, "--option")
@@ -87,6 +91,8 @@ def tune(
                 enqueue=() if enqueue is None else read_list(enqueue),
                 detach=detach,
                 fresh_workers=fresh_workers,
+                retry_failed=retry_failed,
+                keep_going=keep_going,
                 watch=_each_of([*([] if quiet else [display]), *recorders]),
                 **chosen,
             )

@@ -65,9 +65,12 @@ class StudyActor:
         """What it was told to run."""
         return self.plan
 
-    async def status(self, after: int = 0) -> Status | None:
-        """The study now, with what happened to single trials after an event; None until the journal is open."""
-        return None if self.study is None else self.study.status(after)
+    async def status(self, after: int = 0, heard: int = 0) -> Status | None:
+        """The study now, with what happened to single trials after an event, and what they printed after so many lines.
+
+        None until the journal is open.
+        """
+        return None if self.study is None else self.study.status(after, heard)
 
     async def stop(self) -> None:
         """Ask no more, and stop what runs; `outcome` returns when all of it is recorded."""
@@ -81,6 +84,11 @@ class StudyActor:
         """A trial begins, and where."""
         if self.study is not None:
             self.study.started(number, attempt, node)
+
+    async def printed(self, number: int, attempt: int, where: int, data: bytes) -> None:
+        """A trial has printed something, which begins so many bytes after its first."""
+        if self.study is not None:
+            self.study.printed.hear(number, attempt, (where, data))
 
     async def context_observed(self, number: int, attempt: int, data: Data) -> None:
         """A trial has observed its context, before it ends."""

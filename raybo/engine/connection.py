@@ -158,6 +158,11 @@ def is_local(ray: Any) -> bool:
     return node is not None and bool(node.head)
 
 
+def logs_directory(ray: Any) -> Path:
+    """Where the processes of this node's Ray write their logs."""
+    return Path(ray._private.worker._global_node.get_logs_dir_path())
+
+
 def here(ray: Any) -> Any:
     """A scheduling strategy that keeps an actor on the driver's node, where the journal is."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

@@ -27,7 +27,7 @@ from raybo.engine.task import LARGE_BYTES, pickled, stored
 from raybo.error_text import first_line, shown
 from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.journal import Description, Journal
-from raybo.objectives import LOADED_BY_PATH, Objective
+from raybo.objectives import Objective, is_loaded_by_path, require_not_loading
 from raybo.searcher import Searcher
 from raybo.space import object_to_json
 from raybo.study import Study
@@ -58,6 +58,8 @@ def tune(
     enqueue: Sequence[Any] = (),
     detach: bool = False,
     fresh_workers: bool = False,
+    retry_failed: bool = False,
+    keep_going: bool = False,
     watch: Callable[[Status], None] | None = None,
     **options: Any,
 ) -> Study:
@@ -84,23 +86,29 @@ def tune(
             with what there is; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
         fresh_workers: run every trial in a new process, for jobs that leave something behind in theirs (a patched
             module, a limit, memory); it costs a second or two a trial, and what a job caches is made anew.
+        retry_failed: run the trials again that have failed so far, under their own numbers.
+        keep_going: go on where the first trials of a study all fail alike; else that ends it after 5, or as many as run
+            at a time.
         watch: called with a `Status` several times a second; `print` shows a line.
         options: the method's options.
     Raises:
         RayboError: an argument is wrong, the journal cannot be continued, or Ray cannot be used.
+        TrialError: the first trials all failed alike.
         KeyboardInterrupt: Ctrl-C; the study has been stopped and its journal is whole.
     """
+    require_not_loading()
     _check(objective, trials, workers, max_minutes, trial_seconds, retries)
     if detach and storage is None:
         raise RayError("a detached study needs a journal that stays; give storage")
     bound = objective.with_settings(**(settings or {}))
+    bound.require_settings()
     bound = replace(bound, declared_space=bound.space, declared_context=bound.context)
     with private_directory() as scratch:
         path = Path(scratch, "study.db") if storage is None else Path(storage).absolute()
         begun = time.monotonic()
         # what is wrong with the journal is better said before Ray is started
         with contextlib.closing(Journal(path)) as opened:
-            description, searcher = _describe(bound, method, seed, options, opened.description)
+            description, searcher = describe(bound, method, seed, options, opened.description)
             known = warm_start.known_of(enqueue, searcher.space)
             if known_from is not None:
                 known = warm_start.known_from(known_from, bound.metric, bound.mode, searcher.space) + known
@@ -118,6 +126,10 @@ def tune(
             detached=detach,
             begun=begun,
             fresh_workers=fresh_workers,
+            is_kept=storage is not None,
+            known=events[-1].number if events else 0,
+            retry_failed=bool(retry_failed),
+            keep_going=bool(keep_going),
         )
         try:
             _run(bound, planned, workers, events[-1].number if events else 0, address, watch)
@@ -151,7 +163,7 @@ def _check(
             raise MethodError(f"{name} must be above 0, got {shown(limit)}")
 
 
-def _describe(
+def describe(
     objective: Objective, method: str | None, seed: int | None, options: Mapping[str, Any], earlier: Description | None
 ) -> tuple[Description, Searcher]:
     """What is to be studied, and its searcher, which has seen nothing of it yet.
@@ -286,4 +298,4 @@ def _no_function(config: Mapping[str, Any]) -> None:
 
 def _importable(module: Any) -> bool:
     """Whether a worker can import the module by name: what was loaded from a file by its path it cannot."""
-    return module.__name__ != "__main__" and not module.__name__.startswith(LOADED_BY_PATH)
+    return module.__name__ != "__main__" and not is_loaded_by_path(module)

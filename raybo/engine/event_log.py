@@ -10,10 +10,11 @@ import time
 from collections import deque
 from typing import cast
 
+from raybo.engine.alike import Alike
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
 from raybo.errors import JournalError
-from raybo.events import COUNTED, FAILURES, Event, Kind, State, planned
+from raybo.events import COUNTED, FAILURES, Event, Kind, Origin, State, planned
 from raybo.journal import Journal, clean
 from raybo.ledger import Ledger
 from raybo.objectives import Objective
@@ -35,6 +36,8 @@ class EventLog:
         committed: what is committed, which is what may be told.
         improved: number of the last event that brought a better best, committed or not.
         losses: how often each trial had lost its worker when the journal was opened.
+        failures: the trials that had failed when the journal was opened, and the numbers of those events.
+        alike: how the first trials of this command have failed, all of them; committed or not.
     Raises:
         JournalError: the journal cannot be opened.
     """
@@ -47,6 +50,8 @@ class EventLog:
         self.committed = Ledger(objective.space, objective.mode, objective.context)
         self.improved = 0
         self.losses: dict[int, int] = {}
+        self.failures: dict[int, int] = {}
+        self.alike = Alike()
         self._unwritten: list[Event] = []
         self._notes: deque[tuple[int, str]] = deque(maxlen=NOTES)
         self._misses_context = False  # whether a trial came without a declared context
@@ -54,9 +59,13 @@ class EventLog:
         for event in self.journal.events:
             self.searcher.apply(event)
             self._announce(event)
+            self._hear(event)
             if event.kind is Kind.RETRIED:
                 self.losses[cast(int, event.trial)] = int(event.data.get("losses", 0))
-            elif event.state in COUNTED and event.number <= plan.after:
+                self.failures.pop(cast(int, event.trial), None)
+            elif event.kind is Kind.FAILED:
+                self.failures[cast(int, event.trial)] = event.number
+            if event.state in COUNTED and event.number <= plan.after:
                 self._ended_before += 1
         if self.searcher.ledger.planned != plan.trials:
             self.add(planned(plan.trials))
@@ -74,6 +83,7 @@ class EventLog:
             self.pace.suggestions.append(event.data["suggest_seconds"])
         elif (now := self.searcher.ledger.incumbent) is not None and (best is None or now.value != best.value):
             self.improved = numbered.number
+        self._hear(numbered)
         self._unwritten.append(numbered)
         return numbered
 
@@ -128,6 +138,10 @@ class EventLog:
             has_context=self.searcher.context is not None,
         )
 
+    def note(self, text: str) -> None:
+        """Tell who watches something that no event holds."""
+        self._notes.append((self.newest + 1, text))
+
     def has_asked_enough(self) -> bool:
         """Whether no trial more is wanted, if those that run end with a result or a failure."""
         return len(self.searcher.trials) - self.committed.count(State.STOPPED) >= self.plan.trials
@@ -136,11 +150,19 @@ class EventLog:
         """Close the journal."""
         self.journal.close()
 
+    def _hear(self, event: Event) -> None:
+        """Whether trials fail alike: those that ended in this command, if none has ever finished here."""
+        trial = None if event.trial is None else self.searcher.trials[event.trial]
+        if trial is not None and trial.origin is not Origin.ADDED:
+            self.alike.hear(event, is_new=event.number > self.plan.known)
+
     def _announce(self, event: Event) -> None:
         """Let a committed event be told: with the counts, and where the user should hear of it at once, by a note.
 
         Noted are a trial that failed or starts again, and one whose context is not known.
         """
+        if event.kind is Kind.RETRIED and self.committed.trials[cast(int, event.trial)].state in COUNTED:
+            self._ended_before -= 1
         self.committed.apply(event)
         who, reason = f"trial {event.trial}", event.data.get("reason", "")
         if event.kind is Kind.FAILED:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import ray
 
@@ -13,6 +13,9 @@ from raybo.engine.lifecycle import Life, Occurrence
 from raybo.engine.task import TRACEBACK_CHARACTERS
 from raybo.error_text import first_line
 from raybo.events import Data
+
+if TYPE_CHECKING:
+    from raybo.engine.output import Piece
 
 Outcome = tuple[Occurrence, Data]  # and what the event that records it holds
 
@@ -28,6 +31,7 @@ class Flight:
         node: where it runs; None until it says so.
         gone: to be set where this attempt's node was lost; the next attempt has its own.
         reason: why it is stopped; empty while nobody wants that.
+        printed: what came with its result of what it printed; None where no result came.
     """
 
     life: Life
@@ -36,6 +40,7 @@ class Flight:
     node: str | None = None
     gone: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     reason: str = ""
+    printed: list[Piece] | None = field(default=None, init=False)
     _started: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _over_limit: bool = field(default=False, init=False)
 
@@ -58,12 +63,15 @@ class Flight:
     def again(self) -> None:
         """Make ready for another attempt."""
         self.node, self._started, self.gone = None, asyncio.Event(), asyncio.Event()
+        self.printed = None
 
     async def outcome(self, limit: float | None, on_cluster: bool) -> Outcome:
         """Wait for this attempt's end, or for the limit in seconds, or on a cluster for the loss of its node."""
         watch = asyncio.ensure_future(self._watch(limit)) if limit is not None else None
         try:
-            return await (self._unless_gone() if on_cluster else self.task)
+            occurrence, data, *rest = await (self._unless_gone() if on_cluster else self.task)
+            self.printed = rest[0] if rest else None
+            return occurrence, data
         except ray.exceptions.RayError as error:
             if self._over_limit and limit is not None:
                 reason = f"it ran longer than its limit of {limit:g} seconds"
@@ -82,14 +90,14 @@ class Flight:
         self._over_limit = True
         ray.cancel(self.task, force=True)  # anything less waits for a long call into C to return
 
-    async def _unless_gone(self) -> Outcome:
+    async def _unless_gone(self) -> Any:
         """What comes of it, or that its node was lost: Ray may wait for such a trial without end."""
         returned: asyncio.Future[Any] = asyncio.ensure_future(_returned(self.task))
         gone = asyncio.ensure_future(self.gone.wait())
         try:
             await asyncio.wait([returned, gone], return_when=asyncio.FIRST_COMPLETED)
             if returned.done():
-                return cast(Outcome, returned.result())
+                return returned.result()
             ray.cancel(self.task, force=True)  # whatever it still delivers, nobody listens to this attempt any more
             if self.node is None:
                 return Occurrence.NEVER_BEGAN, {"reason": "a node was lost before it began"}

@@ -143,17 +143,17 @@ class _Show:
     """Passes the status on to who watches, and each thing that happened to a trial once."""
 
     def __init__(self, ray: Any, watch: Callable[[Status], None] | None, after: int) -> None:
-        self.ray, self.watch, self.after = ray, watch, after
+        self.ray, self.watch, self.after, self.heard = ray, watch, after, 0
 
     def __call__(self, actor: Any) -> None:
         if self.watch is None:
             return
         try:
-            status = cast("Status | None", self.ray.get(actor.status.remote(self.after), timeout=5))
+            status = cast("Status | None", self.ray.get(actor.status.remote(self.after, self.heard), timeout=5))
         except self.ray.exceptions.RayError:
             return  # it is lost, restarts, or is too busy to answer: the next call will say
         if status is not None:
-            self.after = status.last_event
+            self.after, self.heard = status.last_event, status.lines
             self.watch(status)
 
 

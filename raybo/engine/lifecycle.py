@@ -11,6 +11,8 @@
     running   never began     waiting            record retried, submit again     a node was lost on its way there
     either    study lost      waiting            record retried, submit again     the process that ran it is gone
     either    stopped         stopped            record stopped, free the worker
+    failed    wanted again    waiting            record retried, submit again     the user has mended what failed
+    lost      wanted again    waiting            record retried, submit again     likewise
 
 Any other pair is a defect of the engine, and raises with the trial's story.
 """
@@ -46,6 +48,7 @@ class Occurrence(str, Enum):
     NEVER_BEGAN = "never began"
     STUDY_LOST = "study lost"
     STOPPED = "stopped"
+    WANTED_AGAIN = "wanted again"
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ _STEPS: dict[tuple[Phase, Occurrence], Step] = {
     (Phase.RUNNING, Occurrence.STUDY_LOST): _AGAIN,
     (Phase.WAITING, Occurrence.STOPPED): Step(Phase.STOPPED, Kind.STOPPED, free=True),
     (Phase.RUNNING, Occurrence.STOPPED): Step(Phase.STOPPED, Kind.STOPPED, free=True),
+    (Phase.FAILED, Occurrence.WANTED_AGAIN): _AGAIN,
+    (Phase.LOST, Occurrence.WANTED_AGAIN): _AGAIN,
 }
 _GIVEN_UP = Step(Phase.LOST, Kind.FAILED, free=True)
 
@@ -95,7 +100,7 @@ class Life:
         trial: its number.
         phase: where it stands.
         attempt: which one runs, or is next; from 1.
-        losses: how often it has lost its worker.
+        losses: how often it has lost its worker, since it was last wanted again.
         story: what has happened to it since this loop began, and the phase that followed.
     """
 
@@ -111,7 +116,7 @@ class Life:
         Raises:
             InvalidTransition: the occurrence is impossible in this phase.
         """
-        losses = self.losses + (occurrence is Occurrence.WORKER_LOST)
+        losses = 0 if occurrence is Occurrence.WANTED_AGAIN else self.losses + (occurrence is Occurrence.WORKER_LOST)
         following = step(self.phase, occurrence, losses=losses, retries=retries)
         if following is None:
             raise InvalidTransition(self, occurrence)

@@ -8,23 +8,28 @@ submitted again first.
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections import deque
+from dataclasses import replace
 from typing import Any, cast
 
 import ray
 
+from raybo.engine.connection import logs_directory
 from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
 from raybo.engine.launch import Launcher
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.nodes import GRACE_SECONDS, LOOK_SECONDS, Losses
+from raybo.engine.output import left_by
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
+from raybo.engine.printed import Printed
 from raybo.engine.proposals import Proposals
 from raybo.engine.resources import workers_available
 from raybo.engine.workers import Ahead, Situation, Turn, ahead, in_flight, turn
-from raybo.errors import RayError
+from raybo.errors import RayError, TrialError
 from raybo.events import LOST, Data, Event, Kind, Origin, State
 from raybo.objectives import Objective
 
@@ -50,17 +55,33 @@ class StudyLoop:
         self.proposals = Proposals(self.log, self.pace)
         self.on_cluster = len(cast(Any, ray).nodes()) > 1 or plan.elastic
         listens = plan.trial_seconds is not None or self.on_cluster or self.log.searcher.context is not None
-        self.launcher = Launcher(objective, function, listens=listens, fresh_workers=plan.fresh_workers)
+        self.name = secrets.token_hex(8)
+        self.printed = Printed(plan.path if plan.is_kept else None, self.log.note)
+        self.launcher = Launcher(
+            objective,
+            function,
+            name=self.name,
+            journal=plan.path,
+            seed=plan.description.seed,
+            listens=listens,
+            fresh_workers=plan.fresh_workers,
+        )
         self.room = plan.workers
         self.reason = ""  # why the study stops before its end
+        self.is_hopeless = False  # whether that is because every trial fails
         self.flights: dict[int, Flight] = {}
         self.interrupted: deque[int] = deque()  # trials in flight when the last loop was lost, to be run first
+        self.wanted: deque[int] = deque()  # trials that had failed, to be run next
         self.asking = asyncio.Lock()
         self.slots: dict[int, asyncio.Task[None]] = {}
         self.slot_ended = asyncio.Event()
 
     async def run(self) -> None:
-        """To the end of the study, or until it is stopped."""
+        """To the end of the study, or until it is stopped.
+
+        Raises:
+            TrialError: it was given up, as its first trials all failed alike.
+        """
         self._take_up()
         watch = asyncio.ensure_future(self._watch_nodes()) if self.on_cluster else None
         deadline = None
@@ -78,6 +99,11 @@ class StudyLoop:
                         del self.slots[index]
                         slot.result()
             self.log.commit()
+            if self.is_hopeless:
+                raise TrialError(
+                    f"{self.reason}; mend that and run them again with --retry-failed (retry_failed=True), or go on "
+                    "with --keep-going (keep_going=True)"
+                )
         finally:
             for running in [*self.slots.values(), watch, deadline]:
                 if running is not None:
@@ -92,10 +118,12 @@ class StudyLoop:
             for flight in self.flights.values():
                 flight.stop(reason)
 
-    def status(self, after: int) -> Status:
-        """The study now, with what happened to single trials after an event."""
+    def status(self, after: int, heard: int = 0) -> Status:
+        """The study now, with what happened to trials after an event, and what they printed after so many lines."""
         running = sum(flight.life.phase is Phase.RUNNING for flight in self.flights.values())
-        return self.log.status(min(running, self.room), self.reason, after)
+        status = self.log.status(min(running, self.room), self.reason, after)
+        lines, left_out, count = self.printed.since(heard)
+        return replace(status, printed=lines, unprinted=left_out, lines=count)
 
     def started(self, number: int, attempt: int, node: str) -> None:
         """A trial says that it begins, and where."""
@@ -120,6 +148,8 @@ class StudyLoop:
                 if trial.origin is not Origin.ENQUEUED or trial.attempt > 1:  # else it has yet to begin
                     self._meet(flight, Occurrence.STUDY_LOST, {"reason": "the study was interrupted"})
         self.log.commit()
+        if self.plan.retry_failed:
+            self.wanted.extend(number for number, event in self.log.failures.items() if event <= self.plan.known)
 
     # ---- room for trials
 
@@ -162,7 +192,7 @@ class StudyLoop:
     def _situation(self) -> Situation:
         return Situation(
             room=self.room,
-            interrupted=len(self.interrupted),
+            interrupted=len(self.interrupted) + (0 if self.reason else len(self.wanted)),
             is_stopping=bool(self.reason),
             has_asked_enough=self.log.has_asked_enough(),
             is_proposing=self.asking.locked(),
@@ -173,7 +203,7 @@ class StudyLoop:
         async with self.asking:
             what = turn(index, self._situation(), self.pace)
             if what is Turn.RESUME:
-                return self.flights[self.interrupted.popleft()]
+                return self.flights[self.interrupted.popleft()] if self.interrupted else self._again()
             if what is Turn.LEAVE:
                 return None
             asked = await self.proposals.take()
@@ -184,6 +214,15 @@ class StudyLoop:
             self.log.commit()
             return flight
 
+    def _again(self) -> Flight:
+        """A failed trial that is wanted again, committed; until its turn comes it stays failed."""
+        trial = self.log.searcher.trials[self.wanted.popleft()]
+        phase = Phase.LOST if trial.state is State.LOST else Phase.FAILED
+        self.flights[trial.number] = flight = Flight(Life(trial.number, phase, trial.attempt))
+        self._meet(flight, Occurrence.WANTED_AGAIN, {"reason": "it had failed, and is wanted again"})
+        self.log.commit()
+        return flight
+
     async def _carry(self, flight: Flight) -> None:
         """Take a trial from its first submission to its end."""
         while True:
@@ -192,12 +231,24 @@ class StudyLoop:
             if self.reason:
                 occurrence, data = Occurrence.STOPPED, {"reason": self.reason}
             else:
+                self.printed.begin(flight.life.trial, flight.life.attempt)
                 self.launcher.submit(flight, self.log.searcher.trials[flight.life.trial].config)
                 self._meet(flight, Occurrence.SUBMITTED, {})
                 asyncio.get_running_loop().call_soon(self._prepare)  # not before the trial is on its way
                 occurrence, data = await flight.outcome(self.plan.trial_seconds, self.on_cluster)
+                self._hear_out(flight)
             if self._meet(flight, occurrence, data).free:
                 return
+
+    def _hear_out(self, flight: Flight) -> None:
+        """Take in the rest of what an attempt has printed, from its worker's file where the worker died."""
+        trial, attempt = flight.life.trial, flight.life.attempt
+        rest = flight.printed
+        if rest is None:
+            rest = [left_by(logs_directory(ray), (self.name, trial, attempt), self.printed.heard(trial))]
+        for piece in rest:
+            self.printed.hear(trial, attempt, piece)
+        self.printed.end(trial)
 
     def _prepare(self) -> None:
         """Have ready, while trials run, what workers would wait for: the next trial in Ray's queue, or its proposal."""
@@ -222,6 +273,9 @@ class StudyLoop:
         added = self.log.add(Event(following.record, life.trial, data))
         if following.submit:
             self.log.commit()
+        if not (self.is_hopeless or self.reason or self.plan.keep_going) and self.log.alike.is_hopeless(self.room):
+            self.is_hopeless = True
+            self.stop(f"the first {self.log.alike.count} trials all failed alike: {self.log.alike.reason}")
         if following.free:
             del self.flights[life.trial]
             loop = asyncio.get_running_loop()

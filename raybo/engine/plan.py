@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,10 @@ class Plan:
         begun: when the driver began, by this machine's monotonic clock, in seconds.
         after: number of the last event that the journal held then.
         fresh_workers: whether every trial runs in a new process.
+        is_kept: whether the journal stays when the study has ended.
+        known: number of the last event that the journal held when the command began; `after` may be a later one.
+        retry_failed: whether the trials that had failed by then are run again.
+        keep_going: whether the study goes on where its first trials all fail alike.
     """
 
     description: Description
@@ -43,6 +48,10 @@ class Plan:
     begun: float
     after: int
     fresh_workers: bool = False
+    is_kept: bool = True
+    known: int = 0
+    retry_failed: bool = False
+    keep_going: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,9 @@ class Status:
         last_event: number of the last event that is committed.
         reason: why the study stopped before its end; empty otherwise.
         has_context: whether a context is declared: then `best` may just have been lucky.
+        printed: lines that trials have printed, after those asked for: the trial's number and the line.
+        unprinted: how many lines before those are left out, as too many came.
+        lines: how many lines the trials have printed in all.
     """
 
     metric: str
@@ -75,6 +87,9 @@ class Status:
     last_event: int
     reason: str = ""
     has_context: bool = False
+    printed: Sequence[tuple[int, str]] = ()
+    unprinted: int = 0
+    lines: int = 0
 
     @property
     def best_is(self) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import copyreg
+import logging
 import math
 import socket
 import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import lru_cache, partial
 from pathlib import Path
@@ -22,12 +23,16 @@ from typing import Any, cast
 
 import numpy as np
 
+from raybo.engine.connection import logs_directory
 from raybo.engine.forks import part_with_forks
 from raybo.engine.lifecycle import Occurrence
+from raybo.engine.output import Piece, caught
 from raybo.engine.resources import resources_of
 from raybo.error_text import in_words
 from raybo.events import Data, context_data
-from raybo.objectives import LOADED_BY_PATH, Objective, reports_to
+from raybo.journal.beside import trial_directory
+from raybo.objectives import Objective, directories_of, reports_to
+from raybo.running_trial import CurrentTrial, running
 from raybo.space import Config, Reading, Space, read_context
 from raybo.threads import limit_threads
 
@@ -50,17 +55,35 @@ class TrialTask:
         self._function = function
         self._stored = stored
 
-    def remote(self, config: Config, listener: tuple[Any, int, int] | None) -> Any:
+    def remote(self, config: Config, number: int, attempt: int, seed: int) -> Any:
         """Submit a trial; as the method of a remote function."""
-        return self._function.remote(config, listener, self._stored)
+        return self._function.remote(config, number, attempt, seed, self._stored)
 
 
-def trial_task(objective: Objective, function: bytes | list[Any], fresh_workers: bool = False) -> TrialTask:
+@dataclass(frozen=True)
+class Home:
+    """The study that trials belong to.
+
+    Attributes:
+        actor: the study's, which hears what trials print.
+        name: no other study's on this Ray.
+        journal: beside which the trials' directories are.
+        listens: whether trials say to the actor that they begin, and which context they have observed.
+    """
+
+    actor: Any
+    name: str
+    journal: Path
+    listens: bool
+
+
+def trial_task(objective: Objective, function: bytes | list[Any], home: Home, fresh_workers: bool = False) -> TrialTask:
     """The remote function of a trial.
 
     Args:
         objective: what is tuned; its own function is not used.
         function: as `pickled` makes it, or `stored`.
+        home: the study.
         fresh_workers: run every trial in a new process.
     """
     import ray
@@ -70,15 +93,22 @@ def trial_task(objective: Objective, function: bytes | list[Any], fresh_workers:
     threads = max(1, int(objective.num_cpus))
     inline = function if isinstance(function, bytes) else b""
 
-    def trial(config: Config, listener: tuple[Any, int, int] | None, stored: list[Any]) -> tuple[Occurrence, Data]:
+    actor, journal = home.actor, home.journal
+
+    def trial(
+        config: Config, number: int, attempt: int, seed: int, stored: list[Any]
+    ) -> tuple[Occurrence, Data, list[Piece]]:
         part_with_forks()
         send = None
-        if listener is not None:  # the limit counts from here, not from when the trial was submitted
-            actor, number, attempt = listener
+        if home.listens:  # the limit counts from here, not from when the trial was submitted
             actor.started.remote(number, attempt, ray.get_runtime_context().get_node_id())
             send = partial(actor.context_observed.remote, number, attempt)
-        job = _unpickled_from_store(stored[0]) if stored else unpickled(inline)
-        return run_trial(job, config, settings, metric, threads, context, send)
+        rest: list[Piece] = []
+        speak = partial(actor.printed.remote, number, attempt)
+        current = CurrentTrial(number, attempt, seed, config, trial_directory(journal, number))
+        with caught(logs_directory(ray), (home.name, number, attempt), speak, rest), running(current):
+            job = _unpickled_from_store(stored[0]) if stored else unpickled(inline)
+            return *run_trial(job, config, settings, metric, threads, context, send), rest
 
     calls = {"max_calls": 1} if fresh_workers else {}
     remote = cast(Any, ray).remote(max_retries=0, **calls, **resources_of(objective))(trial)
@@ -159,7 +189,7 @@ def pickled(function: Callable[..., Any]) -> bytes:
     dumps: Any = cloudpickle.dumps
     copyreg.pickle(memoised, reduce)
     try:
-        return cast(bytes, dumps((_directories_of(function), dumps(function))))
+        return cast(bytes, dumps((_directories_of(function), _logging(), dumps(function))))
     finally:
         copyreg.dispatch_table.pop(memoised, None)
 
@@ -167,11 +197,21 @@ def pickled(function: Callable[..., Any]) -> bytes:
 def _directories_of(function: Callable[..., Any]) -> list[str]:
     """Where a worker may find what lies beside the user's file: in its own working directory, else at the same path."""
     module = sys.modules.get(function.__module__)
-    if module is None or not module.__name__.startswith(LOADED_BY_PATH) or module.__file__ is None:
+    if module is None or module.__name__ == "__main__":
         return []
-    directory = Path(module.__file__).parent
-    below = [str(directory.relative_to(Path.cwd()))] if directory.is_relative_to(Path.cwd()) else []
-    return [*below, str(directory)]
+    found = []
+    for directory in directories_of(module):
+        found += [str(directory.relative_to(Path.cwd()))] if directory.is_relative_to(Path.cwd()) else []
+        found.append(str(directory))
+    return found
+
+
+def _logging() -> tuple[int, str | None] | None:
+    """How the user has set up logging, which a worker does not do again: level and format; None where that was not."""
+    root = logging.getLogger()
+    if not root.handlers:
+        return None
+    return root.level, getattr(root.handlers[0].formatter, "_fmt", None)
 
 
 def _memoised(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Callable[..., Any]:
@@ -185,7 +225,9 @@ def unpickled(function: bytes) -> Callable[..., Any]:
     from ray import cloudpickle
 
     loads: Any = cloudpickle.loads
-    directories, inner = loads(function)
+    directories, said, inner = loads(function)
+    if said is not None and not logging.getLogger().handlers:
+        logging.basicConfig(level=said[0], format=said[1])
     for directory in (str(Path.cwd() / directory) for directory in directories):
         if Path(directory).is_dir() and directory not in sys.path:
             sys.path.append(directory)

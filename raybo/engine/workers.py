@@ -2,7 +2,7 @@
 
     what        when, the first that holds
     leave       more workers are open than trials are to be in flight
-    resume      a trial was in flight when the last loop of this study was lost
+    resume      a trial was in flight when the last loop of this study was lost, or had failed and is wanted again
     leave       the study is being stopped, or enough trials have been asked for
     propose     otherwise
 
@@ -40,7 +40,7 @@ class Situation:
 
     Attributes:
         room: how many trials run at a time.
-        interrupted: how many trials of the last loop are still to be run again.
+        interrupted: how many trials of the last loop, and of those that had failed, are still to be run again.
         is_stopping: whether the study ends before its end.
         has_asked_enough: whether no trial more is wanted.
         is_proposing: whether a worker is waiting for a proposal now.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from raybo.engine.resources import workers_available
 from raybo.errors import ObjectiveError
 from raybo.experiments.output import write
 from raybo.experiments.plan import Claim, Experiment
+from raybo.experiments.results import Row, measured
 from raybo.experiments.run import Run, bound_objective, run_all
 from raybo.experiments.verdicts import Verdict, judge
-from raybo.study import Study
 
 
 def compare(
@@ -26,8 +26,10 @@ def compare(
     workers: int | None = None,
     address: str | None = None,
     watch: Callable[[int, int, Run], None] | None = None,
-) -> tuple[Mapping[Run, Study], list[Verdict]]:
-    """Run an experiment on Ray, judge its claims, and write table, curves, figure and verdicts to a directory.
+    here: bool = False,
+    until: float | None = None,
+) -> tuple[list[Row], list[Verdict]]:
+    """Run an experiment, judge its claims, and write table, curves, figure and verdicts to a directory.
 
     What was run before in the same directory is not run again.
 
@@ -38,6 +40,8 @@ def compare(
         workers: how many studies run at a time; as many as there is room for unless given.
         address: a running Ray cluster, as for `raybo.tune`.
         watch: called with the number of finished runs, of all runs, and the run that has just finished.
+        here: whether the studies run one after another in this process, without Ray.
+        until: when to stop, by the monotonic clock; results are then those of the runs that are complete.
     Raises:
         RayboError: a method, an option or an objective is wrong, or a journal is another study's.
     """
@@ -50,12 +54,16 @@ def compare(
             methods.make(entry.method, **entry.options_for(problem))
     if not experiment.claims:
         experiment = replace(experiment, claims=pairwise(experiment))
-    with ray_for_study(address, workers and max(workers, os.cpu_count() or 1)) as ray:
-        room = min(workers_available(ray.nodes(), objective) for objective in objectives)
-        studies = run_all(experiment, directory, root, min(room, workers or room), watch)
-    verdicts = judge(experiment, studies)
-    write(experiment, studies, verdicts, directory)
-    return studies, verdicts
+    if here:
+        studies = run_all(experiment, directory, root, 0, watch, until)
+    else:
+        with ray_for_study(address, workers and max(workers, os.cpu_count() or 1)) as ray:
+            room = min(workers_available(ray.nodes(), objective) for objective in objectives)
+            studies = run_all(experiment, directory, root, min(room, workers or room), watch, until)
+    if studies:
+        write(experiment, studies, directory)
+    rows = measured(experiment, studies)
+    return rows, judge(experiment, rows)
 
 
 def pairwise(experiment: Experiment) -> list[Claim]:

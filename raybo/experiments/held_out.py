@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,14 @@ def recommendations(study: Study) -> list[tuple[int, dict[str, Any]]]:
     return found
 
 
-def evaluate(study: Study, objective: Objective, plan: HeldOut) -> None:
-    """Evaluate a complete run's recommendations on the connected Ray, unless that is done, and keep the values."""
+def evaluate(study: Study, objective: Objective, plan: HeldOut, *, here: bool = False) -> None:
+    """Evaluate a complete run's recommendations, unless that is done, and keep the values.
+
+    Args:
+        study: the run.
+        objective, plan: what is evaluated, and how.
+        here: whether in this process; else on the connected Ray.
+    """
     recommended = recommendations(study)
     numbers = [number for number, _ in recommended]
     wanted = json.loads(json.dumps({**asdict(plan), "of": dict(objective.settings)}))
@@ -75,10 +82,11 @@ def evaluate(study: Study, objective: Objective, plan: HeldOut) -> None:
         if known.trials == numbers and known.plan == wanted:
             return
     configs = [config for _, config in recommended]
-    values = _evaluated(objective, configs, plan.settings, plan.metric)
+    evaluated = partial(_evaluated, objective, here)
+    values = evaluated(configs, plan.settings, plan.metric)
     last = values[-1:]
     if plan.last:
-        last = _evaluated(objective, configs[-1:], {**plan.settings, **plan.last}, plan.metric)
+        last = evaluated(configs[-1:], {**plan.settings, **plan.last}, plan.metric)
     text = json.dumps(asdict(Evaluated(wanted, numbers, values, last[0] if last else None)))
     write_file(file, text + "\n")
 
@@ -123,15 +131,21 @@ def _file(study: Study) -> Path:
 
 
 def _evaluated(
-    objective: Objective, configs: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], metric: str | None
+    objective: Objective,
+    here: bool,
+    configs: Sequence[Mapping[str, Any]],
+    settings: Mapping[str, Any],
+    metric: str | None,
 ) -> list[float | None]:
-    """One Ray task, with what a trial of the objective holds."""
+    """In this process, or as one Ray task, with what a trial of the objective holds."""
+    wanted = objective.with_settings(**settings).settings
+    if here:
+        return _values(objective.function, configs, wanted, metric or objective.metric)
     import ray
 
     by_value: Any = ray.cloudpickle.register_pickle_by_value
     by_value(sys.modules[objective.function.__module__])  # loaded by its path, which a worker cannot import
     task = ray.remote(**resources_of(objective))(_evaluated_here)
-    wanted = objective.with_settings(**settings).settings
     found: list[float | None] = ray.get(
         task.remote(pickled(objective.function), list(configs), wanted, metric or objective.metric)
     )
@@ -141,5 +155,11 @@ def _evaluated(
 def _evaluated_here(
     function: bytes, configs: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], metric: str
 ) -> list[float | None]:
-    outcomes = [run_trial(unpickled(function), config, settings, metric, 1) for config in configs]
+    return _values(unpickled(function), configs, settings, metric)
+
+
+def _values(
+    function: Callable[..., Any], configs: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], metric: str
+) -> list[float | None]:
+    outcomes = [run_trial(function, config, settings, metric, 1) for config in configs]
     return [data.get("value") for _, data in outcomes]

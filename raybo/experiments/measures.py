@@ -57,9 +57,9 @@ def optimum(problem: Problem, studies: Mapping[Run, Study]) -> float:
 
 
 def curve(kind: Curve, study: Study, problem: Problem, best_possible: float) -> Array:  # (n,) or (n - initial,)
-    """A run's best value, simple regret, cumulative regret, or held-out value, the best so far too, after each trial.
+    """A run's best value, simple regret, cumulative regret, held-out value or the best of these, after each trial.
 
-    Cumulative regret leaves the initial design out.
+    Cumulative regret, and the inexactness of the solver, leave the initial design out.
     """
     if kind == "held_out":
         return held_out_curve(study)
@@ -67,6 +67,8 @@ def curve(kind: Curve, study: Study, problem: Problem, best_possible: float) -> 
         return study.goal.best_so_far(held_out_curve(study))
     if kind == "model_error":
         return kept_model_errors(study)
+    if kind == "inexactness":
+        return accumulated_inexactness(study)
     found = values(study, problem.metric)
     if kind == "best_value":
         return study.goal.best_so_far(found)
@@ -79,7 +81,8 @@ def curve(kind: Curve, study: Study, problem: Problem, best_possible: float) -> 
 def measure(kind: Measure, study: Study, problem: Problem, best_possible: float) -> float:
     """One number of a run.
 
-    `seconds` is the time of all its suggestions, which is what methods differ in; trials are not counted.
+    `processor_seconds` is what all its suggestions took of a processor, which a busy machine does not change; trials
+    are not counted. NaN where a journal of 0.1 does not hold it.
     """
     if kind == "final_value":
         return float(curve("best_value", study, problem, best_possible)[-1])
@@ -89,6 +92,8 @@ def measure(kind: Measure, study: Study, problem: Problem, best_possible: float)
         if problem.found_within is None:
             raise MethodError(f"{problem.name}: it does not say within which regret its optimum counts as found")
         return float(curve("simple_regret", study, problem, best_possible)[-1] > problem.found_within)
+    if kind == "final_inexactness":
+        return float(accumulated_inexactness(study)[-1])
     if kind == "final_model_error":
         return float(kept_model_errors(study)[-1])
     if kind == "cumulative_regret":
@@ -103,4 +108,20 @@ def measure(kind: Measure, study: Study, problem: Problem, best_possible: float)
         if kind == "mean_held_out":
             return float(best.mean())
         return float(best[max(0, round(EARLY_SHARE * len(best)) - 1)] if kind == "early_held_out" else best[-1])
-    return float(sum(trial.suggest_seconds for trial in study.trials))
+    spent = [trial.suggest_processor_seconds for trial in study.trials]
+    return math.nan if None in spent else float(sum(seconds or 0.0 for seconds in spent))
+
+
+def accumulated_inexactness(study: Study) -> Array:  # (T,)
+    """M_t, the sum over the steps of 1 less the share of the acquisition's maximum that the solver reached.
+
+    Steps at which it was not measured are interpolated linearly; NaN where it never was. Kim, Liu, Chen (2025),
+    section 3; what is measured is one realisation of what the theory bounds.
+    """
+    steps = [trial for trial in study.trials if "t" in trial.tags]
+    known = {i: trial.tags["inexactness"]["eta"] for i, trial in enumerate(steps) if "inexactness" in trial.tags}
+    known = {i: eta for i, eta in known.items() if eta is not None}
+    if not known:
+        return np.full(len(steps), np.nan)
+    eta = np.interp(np.arange(len(steps)), list(known), list(known.values()))
+    return cast(Array, np.cumsum(1.0 - eta))

@@ -14,15 +14,18 @@ Measure = Literal[
     "cumulative_regret",
     "recommended_regret",
     "final_value",
-    "seconds",
+    "processor_seconds",
     "final_held_out",
     "best_held_out",
     "mean_held_out",
     "early_held_out",
     "missed",
     "final_model_error",
+    "final_inexactness",
 ]
-Curve = Literal["simple_regret", "cumulative_regret", "best_value", "held_out", "best_held_out", "model_error"]
+Curve = Literal[
+    "simple_regret", "cumulative_regret", "best_value", "held_out", "best_held_out", "model_error", "inexactness"
+]
 
 
 @dataclass(frozen=True)
@@ -75,12 +78,20 @@ class Problem:
 
 @dataclass(frozen=True)
 class Entry:
-    """One method with its options. `per_problem` holds options that differ from problem to problem."""
+    """One method with its options.
+
+    Attributes:
+        name: as tables and figures show it.
+        method, options: as for `raybo.tune`.
+        per_problem: options that differ from problem to problem.
+        dear: whether it runs after all the others, which are then complete however far it comes.
+    """
 
     name: str
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
     per_problem: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    dear: bool = False
 
     def options_for(self, problem: Problem) -> dict[str, Any]:
         """The options on this problem."""
@@ -95,11 +106,12 @@ class Claim:
 
     Attributes:
         text: the claim in words.
-        measure: final_regret, cumulative_regret, recommended_regret (of the trial that the study calls its best),
-            missed (1 where the optimum was not found, else 0), final_model_error, seconds; or, where better values are
-            better and `factor` is left out, final_value, or of held-out evaluations those of the last recommendation
-            (final_held_out), the best one (best_held_out), the best so far on average over the run (mean_held_out) and
-            after a fifth of it (early_held_out).
+        measure: less is better of final_regret, cumulative_regret, recommended_regret (of the trial that the study
+            calls its best), missed (1 where the optimum was not found, else 0), final_model_error, final_inexactness,
+            processor_seconds (of all suggestions). Better values are better, and `factor` is left out, of
+            final_value, and of held-out evaluations: the last recommendation's (final_held_out), the best one
+            (best_held_out), the best so far on average over the run (mean_held_out) and after a fifth of it
+            (early_held_out).
         better, worse: names of entries.
         problems: names of the problems that it speaks of; empty for all.
         factor: 1 for "better than", more than 1 for "not much worse than".
@@ -125,6 +137,8 @@ class Experiment:
         problems, entries, claims: see there.
         repeats: runs of each entry on each problem; run r has seed `first_seed` + r for every entry.
         curve: what the figure shows against the evaluations.
+        first_seed: see `repeats`.
+        hours: about what all its runs take of one processor; the cheapest are reproduced first.
     """
 
     name: str
@@ -135,6 +149,7 @@ class Experiment:
     claims: Sequence[Claim] = ()
     curve: Curve = "best_value"
     first_seed: int = 0
+    hours: float = 1.0
 
     def __post_init__(self) -> None:
         for what, names in (

@@ -1,4 +1,5 @@
-"""Runs an experiment: every run is a study of its own with one worker, several studies at a time, through `raybo.tune`.
+"""Runs an experiment: every run is a study of its own with one worker, several studies at a time, through `raybo.tune`,
+or one after another in this process.
 
 Each run's journal is kept under the output directory, so that an experiment that was interrupted continues trial by
 trial, and every run can be looked at with `raybo show`.
@@ -6,8 +7,10 @@ trial, and every run can be looked at with `raybo show`.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -16,6 +19,7 @@ from pathlib import Path
 import raybo
 from raybo.events import COUNTED
 from raybo.experiments.held_out import evaluate
+from raybo.experiments.here import tune_here
 from raybo.experiments.model_error import keep_model_errors
 from raybo.experiments.plan import Entry, Experiment, Problem
 from raybo.objectives import Objective, load_objective
@@ -36,12 +40,17 @@ class Run:
 
 
 def runs(experiment: Experiment, directory: Path) -> list[Run]:
-    """Every run of an experiment, the repeats outermost, so that an unfinished one compares all entries evenly."""
+    """Every run of an experiment, the repeats outermost, so that an unfinished one compares its entries evenly.
+
+    Those of dear entries come last.
+    """
     return [
         Run(problem, entry, seed, directory / "runs" / file_name(problem.name) / f"{file_name(entry.name)}-{seed}.db")
+        for dear in (False, True)
         for seed in range(experiment.first_seed, experiment.first_seed + experiment.repeats)
         for problem in experiment.problems
         for entry in experiment.entries
+        if entry.dear == dear
     ]
 
 
@@ -50,12 +59,17 @@ def file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._=-]+", "-", name).strip("-") or "unnamed"
 
 
+class OutOfTime(KeyboardInterrupt):
+    """The time that was given is over; what has been run so far is kept."""
+
+
 def run_all(
     experiment: Experiment,
     directory: Path,
     root: Path,
     at_a_time: int,
     watch: Callable[[int, int, Run], None] | None = None,
+    until: float | None = None,
 ) -> dict[Run, Study]:
     """Run what has not been run yet, and return every run's study.
 
@@ -63,8 +77,10 @@ def run_all(
         experiment: what to run.
         directory: where journals are kept.
         root: directory that the problems' targets are relative to.
-        at_a_time: how many studies run at the same time; Ray must be connected, with room for as many trials.
+        at_a_time: how many studies run at the same time; Ray must be connected, with room for as many trials. 0: one
+            after another in this process, without Ray.
         watch: called with the number of finished runs, of all runs, and the run that has just finished.
+        until: when to stop, by the monotonic clock; then the runs that are complete are returned.
     Raises:
         RayboError: a method, an option or an objective is wrong, or a journal is another study's.
     """
@@ -76,7 +92,19 @@ def run_all(
     def stop_if_asked(status: object = None) -> None:
         if stopping.is_set():  # Ctrl-C reaches the main thread only
             raise KeyboardInterrupt
+        if until is not None and time.monotonic() >= until:
+            raise OutOfTime
 
+    def add(run: Run, study: Study) -> None:
+        finished[run] = study
+        if watch is not None:
+            watch(len(finished), len(todo), run)
+
+    if at_a_time == 0:
+        for run in todo:
+            with contextlib.suppress(OutOfTime):  # later ones may be complete
+                add(run, _run(run, objectives[run.problem.name], stop_if_asked, here=True))
+        return finished
     with ThreadPoolExecutor(at_a_time) as pool:
         pending = {pool.submit(_run, run, objectives[run.problem.name], stop_if_asked): run for run in todo}
         try:
@@ -84,35 +112,46 @@ def run_all(
                 done, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in done:
                     run = pending.pop(future)
-                    finished[run] = future.result()
-                    if watch is not None:
-                        watch(len(finished), len(todo), run)
+                    with contextlib.suppress(OutOfTime):
+                        add(run, future.result())
         except BaseException:  # Ctrl-C too: the other studies must stop before it is passed on
             stopping.set()
             for future in pending:
                 future.cancel()
             raise
-    return {run: finished[run] for run in todo}
+    return {run: finished[run] for run in todo if run in finished}
 
 
-def _run(run: Run, objective: Objective, stop_if_asked: Callable[..., None]) -> Study:
+def _run(run: Run, objective: Objective, stop_if_asked: Callable[..., None], here: bool = False) -> Study:
     """The study of a run, with what is evaluated apart from it."""
     if run.problem.seeded is not None:
         objective = objective.with_settings(**{run.problem.seeded: run.seed})
-    study = _tuned(run, objective, stop_if_asked)
+    study = _tuned(run, objective, stop_if_asked, here)
     if run.problem.held_out is not None:
         stop_if_asked()
-        evaluate(study, objective, run.problem.held_out)
+        evaluate(study, objective, run.problem.held_out, here=here)
     if run.problem.model_error:
+        stop_if_asked()
         keep_model_errors(study, objective)
     return study
 
 
-def _tuned(run: Run, objective: Objective, stop_if_asked: Callable[..., None]) -> Study:
+def _tuned(run: Run, objective: Objective, stop_if_asked: Callable[..., None], here: bool) -> Study:
     run.path.parent.mkdir(parents=True, exist_ok=True)
     if run.path.exists() and is_complete(study := raybo.load(run.path), run.problem.trials):
         return study
     stop_if_asked()
+    options = run.entry.options_for(run.problem)
+    if here:
+        return tune_here(
+            objective,
+            trials=run.problem.trials,
+            method=run.entry.method,
+            seed=run.seed,
+            storage=run.path,
+            options=options,
+            between=stop_if_asked,
+        )
     return raybo.tune(
         objective,
         trials=run.problem.trials,
@@ -121,7 +160,7 @@ def _tuned(run: Run, objective: Objective, stop_if_asked: Callable[..., None]) -
         storage=run.path,
         workers=1,
         watch=stop_if_asked,
-        **run.entry.options_for(run.problem),
+        **options,
     )
 
 

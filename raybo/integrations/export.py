@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from raybo.columns import columns_of
+from raybo.columns import as_cell, columns_of
 from raybo.error_text import in_words, nearest
 from raybo.errors import MethodError, RayboError
 from raybo.files import STANDARD_OUTPUT, write_file
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("raybo")
 
 Exporter: TypeAlias = Callable[[Study], None]
-
-FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how spreadsheets tell them, or skip to what tells them
 
 EXPORTS: dict[str, str] = {  # name: what makes an exporter for a destination; loaded when used
     "csv": "raybo.integrations.export:csv_exporter",
@@ -122,12 +120,6 @@ def csv_exporter(destination: str, *, raw: bool = False) -> Exporter:
         write_file(destination, text.getvalue())
 
     return export
-
-
-def as_cell(value: Any) -> Any:
-    """A value for a CSV file: an apostrophe before a text that a spreadsheet would take for a formula."""
-    text = value if value is None or isinstance(value, (bool, int, float)) else str(value)
-    return f"'{text}" if isinstance(text, str) and text.startswith(FORMULAS) else value
 
 
 def json_exporter(destination: str) -> Exporter:

@@ -1,8 +1,8 @@
 """Optuna's journal file, written without Optuna: `optuna-dashboard FILE` shows the study, also while it runs.
 
-A line is an operation on the studies of the file. Trials are numbered by their creation, over all studies of the file,
-so a file of ours holds one study. The lines follow from a journal's events alone, times included: a longer study begins
-with the lines of a shorter one, and bringing a file up to date is appending to it.
+A line is an operation on the studies of the file, and trials are numbered by their creation, whoever creates them. A
+file begins with a study of ours, and bringing it up to date is appending what it lacks: a program that follows the file
+reads on, and what others have written into it (notes, attributes, trials) stays.
 
     0 create study      2 attribute of a study    3 the same, of the system
     4 create a trial    8 attribute of a trial    6 end a trial
@@ -12,7 +12,12 @@ Read in Optuna 4.5 and 5.0, `optuna/storages/journal/_storage.py`, and tested ag
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,60 +31,153 @@ from raybo.study import Study
 CREATE_STUDY, STUDY_ATTRIBUTE, STUDY_SYSTEM, CREATE_TRIAL, END_TRIAL, TRIAL_ATTRIBUTE = 0, 2, 3, 4, 6, 8
 MINIMISE, MAXIMISE = 1, 2
 RUNNING, COMPLETE, FAIL = 0, 1, 3
+WRITER = "raybo"
+LOCK_TRIES, LOCK_SECONDS = 300, 0.1  # Optuna gives a lock up after 30 seconds too
 KEPT = ("host", "metrics", "traceback", "context_note")  # of a trial's details
 
 
 def optuna_exporter(destination: str) -> Exporter:
     """A journal file; where it holds the beginning of the study already, the rest is appended."""
     path = Path(destination)
-    sent = b""  # where what has been written cannot be read again
+    written = _Written()
 
     def export(study: Study) -> None:
-        nonlocal sent
-        whole = "".join(journal_lines(study)).encode()
-        if is_stream(path):
-            write_file(path, whole[len(sent) :])
-            sent = whole
+        nonlocal written
+        if is_stream(path):  # which cannot be read again
+            new = "".join(written.lacking(study, path)).encode()
+            write_file(path, new)
+            written.take(new, path)
             return
         try:
-            there = path.read_bytes() if path.exists() else b""
-            if not whole.startswith(there):
-                first = whole.partition(b"\n")[0]
-                if not there.startswith(first):
-                    raise RayboError(f"{path}: it holds something else; give a file of its own")
-                there = b""
-            if not there:
-                write_file(path, whole)
-                return
-            with open(path, "ab") as file:
-                file.write(whole[len(there) :])
+            with _locked(path), open(path, "ab+") as file:
+                if file.seek(0, os.SEEK_END) < written.read:  # it is another file by now
+                    written = _Written()
+                file.seek(written.read)
+                whole, newline, torn = file.read().rpartition(b"\n")
+                written.take(whole + newline, path)
+                if torn:  # of a writer that was killed, and who reads the file waits for its end
+                    file.truncate(written.read)
+                new = "".join(written.lacking(study, path)).encode()
+                file.write(new)
+                written.take(new, path)
         except OSError as error:
             raise RayboError(f"{path}: it cannot be written ({error.strerror}); give another file") from error
 
     return export
 
 
-def journal_lines(study: Study) -> list[str]:
-    """The study as lines of Optuna's journal."""
+@dataclass
+class _Written:
+    """What a file holds of our study, as far as it has been read.
+
+    Attributes:
+        read: bytes.
+        study: the operation that created our study; None where the file is empty.
+        created: trials, by anyone.
+        ours: our trials' numbers in the file, and the parameters that they were created with.
+        said: attributes that we have set, as text.
+        ended: our trials that have ended.
+        events: of the study, that the file holds.
+    """
+
+    read: int = 0
+    study: dict[str, Any] | None = None
+    created: int = 0
+    ours: list[tuple[int, Any]] = field(default_factory=list)
+    said: set[str] = field(default_factory=set)
+    ended: set[int] = field(default_factory=set)
+    events: int = 0
+
+    def take(self, content: bytes, path: Path) -> None:
+        """Read whole lines."""
+        for line in content.splitlines():
+            try:
+                operation = json.loads(line)
+                code, is_ours = operation["op_code"], operation["worker_id"] == WRITER
+            except (ValueError, KeyError, TypeError):
+                raise RayboError(f"{path}: it holds something else; give a file of its own") from None
+            if self.study is None:
+                self.study = operation
+            elif code == CREATE_TRIAL:
+                if is_ours:
+                    self.ours.append((self.created, operation["params"]))
+                self.created += 1
+            elif is_ours and code == END_TRIAL:
+                self.ended.add(operation["trial_id"])
+            elif is_ours:
+                self.said.add(_text(operation))
+        self.read += len(content)
+
+    def lacking(self, study: Study, path: Path) -> Iterator[str]:
+        """The lines that bring the file up to date.
+
+        Raises:
+            RayboError: it begins with another study.
+        """
+        first, *attributes = _of_study(study)
+        if self.study is None:
+            yield _text(first)
+        elif any(self.study.get(key) != value for key, value in {**first, "worker_id": WRITER}.items()):
+            raise RayboError(f"{path}: it holds something else; give a file of its own")
+        if self.events > len(study.events):
+            return
+        yield from (text for operation in attributes if (text := _text(operation)) not in self.said)
+        places, begun = [place for place, _ in self.ours], len(self.ours)
+        for event in study.events[self.events :]:
+            if event.trial is None:
+                continue
+            trial = study.trials[event.trial]
+            for operation in _operations(study, event, trial, study.explain(trial)):
+                if operation["op_code"] == CREATE_TRIAL:
+                    if trial.number >= begun:
+                        places.append(self.created + len(places) - begun)
+                        yield _text(operation)
+                    elif json.loads(_text(operation))["params"] != self.ours[trial.number][1]:
+                        raise RayboError(f"{path}: it holds another study of this name; give a file of its own")
+                    continue
+                text = _text({**operation, "trial_id": places[trial.number]})
+                if places[trial.number] not in self.ended and text not in self.said:
+                    yield text
+        self.events = len(study.events)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Optuna's own lock of the file, so that nobody else numbers trials meanwhile."""
+    lock = path.with_name(f"{path.name}.lock")
+    for _ in range(LOCK_TRIES):
+        try:
+            lock.symlink_to(path)
+            break
+        except FileExistsError:
+            time.sleep(LOCK_SECONDS)
+    else:  # of a program that was killed; Optuna too goes on after a while
+        lock.unlink(missing_ok=True)
+        lock.symlink_to(path)
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+
+
+def _of_study(study: Study) -> list[dict[str, Any]]:
+    """The operation that creates the study, and those that describe it."""
     d = study.description
     name = study.path.stem if study.path is not None else d.objective
-    operations: list[dict[str, Any]] = [
+    told = {key: value for key, value in described(d).items() if key not in ("space", "context")}
+    return [
         {
             "op_code": CREATE_STUDY,
             "study_name": name,
             "directions": [MAXIMISE if study.goal.larger_is_better else MINIMISE],
         },
         {"op_code": STUDY_SYSTEM, "study_id": 0, "system_attr": {"study:metric_names": [d.metric]}},
+        *({"op_code": STUDY_ATTRIBUTE, "study_id": 0, "user_attr": {key: value}} for key, value in told.items()),
     ]
-    told = {key: value for key, value in described(d).items() if key not in ("space", "context")}
-    operations += [
-        {"op_code": STUDY_ATTRIBUTE, "study_id": 0, "user_attr": {key: value}} for key, value in told.items()
-    ]
-    for event in study.events:
-        if event.trial is not None:
-            trial = study.trials[event.trial]
-            operations += _operations(study, event, trial, study.explain(trial))
-    return [json.dumps({**operation, "worker_id": "raybo"}, separators=(",", ":")) + "\n" for operation in operations]
+
+
+def _text(operation: dict[str, Any]) -> str:
+    return json.dumps({**operation, "worker_id": WRITER}, separators=(",", ":")) + "\n"
 
 
 def _operations(study: Study, event: Event, trial: Trial, why: str) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ has ended already (a restart may change ids), is a trial of its own, where the r
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ from raybo.events import Event, Kind, Origin, State
 from raybo.goal import Mode
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
 from raybo.integrations.tune_results import ended, is_finite, read_end
-from raybo.integrations.tune_state import SavedSearch
+from raybo.integrations.tune_state import SearchState
 from raybo.searcher import Searcher as Asker
 from raybo.space import Config, Space
 from raybo.space.tune import holds_domain
@@ -83,26 +84,37 @@ class RayboSearch(Searcher):
         rewards = [None] * len(points) if evaluated_rewards is None else list(evaluated_rewards)
         if len(points) != len(rewards):
             raise MethodError(f"evaluated_rewards: one for each of the {len(points)} points, got {len(rewards)}")
-        self._method, self._options, self._seed = method, options, seed
-        self._context = context if context is None or isinstance(context, Space) else Space(context)
-        self._points = [point for point, reward in zip(points, rewards, strict=True) if reward is None]
+        self._state = SearchState(
+            metric=metric,
+            mode=mode,
+            method=method,
+            options=options,
+            seed=seed,
+            context=context if context is None or isinstance(context, Space) else Space(context),
+            points=[point for point, reward in zip(points, rewards, strict=True) if reward is None],
+        )
         self._known: list[tuple[Mapping[str, Any], Any, str]] = [  # results that wait for the space
             (point, reward, "") for point, reward in zip(points, rewards, strict=True) if reward is not None
         ]
-        self._space: Space | None = None
         self._space_is_read_back = False  # from a state file, where objects are known by their text only
-        self._samples: int | None = None
         self._asker: Asker | None = None
-        self._events: list[Event] = []
-        self._numbers: dict[str, int] = {}  # Tune's ids, and raybo's numbers of the trials
-        self._latest: dict[str, Event] = {}  # the last good report of each running trial
         self._unheard: set[str] = set()  # pending when the state was saved, and not heard of since
         self._ended_since = 0
         self._limit: int | None = None
         self._noted: set[str] = set()
         if space is not None:
-            self._space = _space_of(space)
+            self._state.space = _space_of(space)
             self._begin()
+
+    @property
+    def metric(self) -> str | None:  # type: ignore[override]  # Tune's own is None too, until it is known
+        """What trials report."""
+        return self._state.metric
+
+    @property
+    def mode(self) -> Mode | None:  # type: ignore[override]
+        """What is wanted of it."""
+        return self._state.mode
 
     # ---- what Tune calls
 
@@ -113,25 +125,26 @@ class RayboSearch(Searcher):
             SpaceError: the space or a point cannot be expressed.
             JournalError: a restored state belongs to another space.
         """
-        given = _space_of(config) if config and (self._space is None or self._space_is_read_back) else None
-        if self._space is None and given is None:
+        given = _space_of(config) if config and (self._state.space is None or self._space_is_read_back) else None
+        if self._state.space is None and given is None:
             _space_of(config)  # raises: there is nothing to search
-        if self._space is not None and given is None and holds_domain(config):
+        if self._state.space is not None and given is None and holds_domain(config):
             return False
-        if self._asker is not None and mode is not None and self._events and mode != self._asker.mode:
+        if self._asker is not None and mode is not None and self._state.events and mode != self._asker.mode:
             raise JournalError(
-                f"the search so far wanted {self._asker.mode} of {self._metric}, and now {mode} is asked"
+                f"the search so far wanted {self._asker.mode} of {self._state.metric}, and now {mode} is asked"
             )
-        self._metric, self._mode = metric or self._metric, mode or self._mode
+        self._state.metric = metric or self._state.metric
+        self._state.mode = cast(Mode | None, mode) or self._state.mode
         samples = spec.get("num_samples")
         if isinstance(samples, int) and samples > 0:
-            self._samples = samples
+            self._state.samples = samples
         if given is not None:
-            if self._space is not None and self._space != given:
+            if self._state.space is not None and self._state.space != given:
                 raise JournalError("the restored search was over another space than this Tuner's param_space")
-            self._space, self._space_is_read_back = given, False
+            self._state.space, self._space_is_read_back = given, False
             self._begin()
-        elif self._asker is None or (self._mode and self._asker.mode != self._mode):
+        elif self._asker is None or (self._state.mode and self._asker.mode != self._state.mode):
             self._begin()
         if self._limit is None and PENDING_CAP not in os.environ:
             self._note(
@@ -142,9 +155,15 @@ class RayboSearch(Searcher):
         return True
 
     def set_max_concurrency(self, max_concurrent: int) -> bool:
-        """The limit of `max_concurrent_trials` or a ConcurrencyLimiter, which is kept here; always True."""
+        """The limit of `max_concurrent_trials` or a ConcurrencyLimiter.
+
+        True: it is kept here, where trials under ids that a restart has changed are learned from too. False for a
+        limiter that works in batches: it withholds results until the batch has ended, which it does only if it limits.
+        """
         self._limit = int(max_concurrent)
-        return True
+        frame = inspect.currentframe()  # Tune tells the number only, and not who asks
+        limiter = None if frame is None or frame.f_back is None else frame.f_back.f_locals.get("self")
+        return not getattr(limiter, "batch", False)
 
     def suggest(self, trial_id: str) -> Config | None:
         """The configuration for a trial; None where as many are pending as are allowed.
@@ -155,18 +174,18 @@ class RayboSearch(Searcher):
         asker = self._ready()
         if (number := self._pending(trial_id)) is not None:
             return asker.trials[number].config  # asked twice, answered twice
-        running = sum(self._pending(known) is not None for known in self._numbers if known not in self._unheard)
+        running = sum(self._pending(known) is not None for known in self._state.trials if known not in self._unheard)
         if self._limit is not None and running >= self._limit:
             return None
         self._plan()
-        if self._points:
-            point, *rest = self._points
+        if self._state.points:
+            point, *rest = self._state.points
             config = whole(asker.space, nested(asker.space, point), self._bases())
             event = self._apply(asker.known(config, Origin.ENQUEUED))
-            self._points = rest
+            self._state.points = rest
         else:
             event = self._apply(asker.propose(asker.history))
-        self._numbers[trial_id] = number = cast(int, event.trial)
+        self._state.trials[trial_id] = number = cast(int, event.trial)
         return asker.trials[number].config
 
     def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
@@ -176,7 +195,7 @@ class RayboSearch(Searcher):
             if self._asker is not None and self._pending(trial_id) is not None:
                 told = self._read(trial_id, result)
                 if told.kind is Kind.TOLD:
-                    self._latest[trial_id] = told
+                    self._state.latest[trial_id] = told
         except Exception:  # an exception here would end the user's whole experiment
             logger.exception("raybo: the report of trial %s could not be read", trial_id)
 
@@ -184,7 +203,7 @@ class RayboSearch(Searcher):
         self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False, **_: Any
     ) -> None:
         """Learn how a trial ended, by the table above. Never raises; the trial is never left pending."""
-        latest = self._latest.pop(trial_id, None)
+        latest = self._state.latest.pop(trial_id, None)
         self._unheard.discard(trial_id)
         number = self._pending(trial_id)
         try:
@@ -240,21 +259,9 @@ class RayboSearch(Searcher):
             self.add_evaluated_point(point, value)
 
     def save(self, checkpoint_path: str) -> None:
-        """Write the state as JSON."""
-        SavedSearch(
-            metric=self._metric,
-            mode=self._mode,
-            method=self._method,
-            options=self._options,
-            seed=self._seed,
-            space=self._space,
-            context=self._context,
-            samples=self._samples,
-            events=self._events,
-            trials=self._numbers,
-            latest=self._latest,
-            points=self._points,
-        ).write(Path(checkpoint_path))
+        """Write the state as JSON; of what a subclass has of its own, what JSON can hold."""
+        own = {name: value for name, value in vars(self).items() if name not in OWN}
+        replace(self._state, attributes=own).write(Path(checkpoint_path))
 
     def restore(self, checkpoint_path: str) -> None:
         """Take up a saved state; what this search was made with is replaced, except its points and its space's objects.
@@ -262,42 +269,43 @@ class RayboSearch(Searcher):
         Raises:
             JournalError: the file is no saved state, or is of another space than the one given here.
         """
-        saved = SavedSearch.read(Path(checkpoint_path))
-        if self._space is not None and saved.space is not None and self._space != saved.space:
+        given, saved = self._state, SearchState.read(Path(checkpoint_path))
+        if given.space is not None and saved.space is not None and given.space != saved.space:
             raise JournalError(f"{checkpoint_path}: it is about another space than the one given")
-        self._metric, self._mode = saved.metric, saved.mode
-        self._method, self._options, self._seed = saved.method, dict(saved.options), saved.seed
-        self._context, self._samples = saved.context, saved.samples
+        self._space_is_read_back = given.space is None and saved.space is not None
         # a point given here too is taken from here, with its objects
-        given = len(self._points) - len(saved.points)
-        self._points = self._points[given:] if given >= 0 else list(saved.points)
-        self._known, self._events, self._numbers = [], list(saved.events), dict(saved.trials)
-        self._latest = dict(saved.latest)
-        if self._space is None and saved.space is not None:
-            self._space, self._space_is_read_back = saved.space, True
-        self._asker = None
-        if self._space is not None:
+        run = len(given.points) - len(saved.points)
+        points = given.points[run:] if run >= 0 else saved.points
+        self._state = replace(saved, space=given.space or saved.space, points=points, attributes={})
+        self._known, self._asker = [], None
+        vars(self).update(saved.attributes)
+        if self._state.space is not None:
             self._begin()
-        self._unheard = {key for key in self._numbers if self._pending(key) is not None}
+        self._unheard = {key for key in self._state.trials if self._pending(key) is not None}
         self._ended_since = 0
 
     # ---- inside
 
     def _begin(self) -> None:
         """Make the searcher, replay what is known, and check the points."""
-        assert self._space is not None
-        if self._mode is None:
+        assert self._state.space is not None
+        if self._state.mode is None:
             return  # until set_search_properties says it
-        if self._metric is None:
-            self._metric = DEFAULT_METRIC  # what Tune calls the value of a function that returns a bare number
+        if self._state.metric is None:
+            self._state.metric = DEFAULT_METRIC  # what Tune calls the value of a function that returns a bare number
         asker = Asker(
-            self._space, self._method, cast(Mode, self._mode), self._seed, context=self._context, **self._options
+            self._state.space,
+            self._state.method,
+            self._state.mode,
+            self._state.seed,
+            context=self._state.context,
+            **self._state.options,
         )
-        for event in self._events:
+        for event in self._state.events:
             asker.apply(event)
-        self._asker, self._seed = asker, asker.seed
+        self._asker, self._state.seed = asker, asker.seed
         bases = list(asker.space.sample(np.random.default_rng(0), FILLS))
-        for i, point in enumerate(self._points):
+        for i, point in enumerate(self._state.points):
             try:
                 whole(asker.space, nested(asker.space, point), bases)
             except RayboError as error:
@@ -308,28 +316,28 @@ class RayboSearch(Searcher):
         if self._asker is None:
             lacking = (
                 "search space; give space= or the Tuner's param_space"
-                if self._space is None
-                else ("mode; give mode= or TuneConfig(mode=...)")
+                if self._state.space is None
+                else "mode; give it metric= and mode=, as Ray Tune passes on TuneConfig's with a param_space only"
             )
             raise MethodError(f"RayboSearch has no {lacking}")
         return self._asker
 
     def _plan(self) -> None:
         asker = self._ready()
-        if self._samples is None:
+        if self._state.samples is None:
             return
-        planned = self._samples + sum(trial.origin is Origin.ADDED for trial in asker.trials)
+        planned = self._state.samples + sum(trial.origin is Origin.ADDED for trial in asker.trials)
         if asker.history.planned != planned:
             self._apply(Event(Kind.PLANNED, None, {"trials": planned}))
 
     def _apply(self, event: Event) -> Event:
         event = self._ready().apply(event)
-        self._events.append(event)
+        self._state.events.append(event)
         return event
 
     def _pending(self, trial_id: str) -> int | None:
         """The number of Tune's trial where it is pending."""
-        number = self._numbers.get(trial_id)
+        number = self._state.trials.get(trial_id)
         if number is None or self._asker is None or self._asker.trials[number].state is not State.PENDING:
             return None
         return number
@@ -355,7 +363,7 @@ class RayboSearch(Searcher):
         self, trial_id: str, result: Mapping[str, Any] | None, error: bool = False, latest: Event | None = None
     ) -> Event:
         """How a trial ended, or would have; the first whose context is lacking is warned of."""
-        end, lacking = read_end(result, error, latest, cast(str, self._metric), self._ready().context)
+        end, lacking = read_end(result, error, latest, cast(str, self._state.metric), self._ready().context)
         if lacking:
             self._note("context", f"trial {trial_id}: {lacking}; it counts for its value only")
         return end
@@ -363,14 +371,14 @@ class RayboSearch(Searcher):
     def _learn_stray(self, trial_id: str, result: Mapping[str, Any] | None, error: bool) -> None:
         """A result under an id that was never suggested, or that has ended without a value."""
         asker = self._ready()
-        number = self._numbers.get(trial_id)
+        number = self._state.trials.get(trial_id)
         if error or not result or (number is not None and asker.trials[number].state is State.FINISHED):
             return
         end, config = self._read(trial_id, result), reported(asker.space, result)
         if end.kind is Kind.TOLD and config is None and number is not None:
             config = asker.trials[number].config
         if end.kind is Kind.TOLD and config is not None:
-            self._numbers[trial_id] = len(asker.trials)
+            self._state.trials[trial_id] = len(asker.trials)
             self._add(config, end)
 
     def _release_unheard(self) -> None:
@@ -379,13 +387,16 @@ class RayboSearch(Searcher):
         if self._unheard and self._ended_since > 2 * len(self._unheard):
             for trial_id in sorted(self._unheard):
                 reason = "Ray Tune did not resume it"
-                self._apply(Event(Kind.STOPPED, self._numbers[trial_id], {"reason": reason}))
+                self._apply(Event(Kind.STOPPED, self._state.trials[trial_id], {"reason": reason}))
             self._unheard = set()
 
     def _note(self, about: str, text: str) -> None:
         if about not in self._noted:
             self._noted.add(about)
             logger.warning("raybo: %s", text)
+
+
+OWN = frozenset(vars(RayboSearch()))  # what is not a subclass's own
 
 
 def _space_of(given: Space | Mapping[str, Any]) -> Space:

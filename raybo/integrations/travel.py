@@ -20,8 +20,8 @@ from pathlib import Path
 
 from raybo import journal
 from raybo.errors import JournalError
-from raybo.events import Event, Kind
-from raybo.journal import Description, Journal
+from raybo.journal import Journal
+from raybo.journal.checks import Checker, description_of
 
 LUGGAGE = "raybo_luggage"  # the directory that travels with a job; on the cluster, it is on the path of Python modules
 MARK = "raybo journal: "  # begins the lines of a log that hold one
@@ -66,8 +66,12 @@ def unpack(text: str, path: Path) -> Arrival:
     """
     try:
         content = json.loads(_decompressed(base64.b64decode(text, validate=True), path))
-        description = Description(**content["description"])
-        events = [Event(Kind(kind), trial, data, number, at) for number, kind, trial, at, data in content["events"]]
+        description, space, context = description_of(json.dumps(content["description"]))
+        checker = Checker(space, context)
+        events = [
+            checker.read(number, kind, trial, at, json.dumps(data))
+            for number, kind, trial, at, data in content["events"]
+        ]
     except (ValueError, TypeError, KeyError, RecursionError, zlib.error) as error:
         raise JournalError(f"{path}: what has arrived for it is damaged, or of another version ({error})") from error
     with contextlib.closing(Journal(path, description)) as opened:

@@ -16,9 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, cast
-
-import numpy as np
+from typing import Any
 
 from raybo.errors import TrialError
 from raybo.events import Event, Kind, context_data
@@ -36,13 +34,11 @@ def is_finite(value: object) -> bool:
 
 def ended(value: object, failure: str = "") -> Event:
     """How a trial ended that has this value, or the failure where one is told."""
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
     if failure:
         return Event(Kind.FAILED, None, {"reason": failure})
     if not is_finite(value):
         return Event(Kind.FAILED, None, {"reason": f"it reported {value!r}, which is not a finite number"})
-    return Event(Kind.TOLD, None, {"value": float(cast(float, value))})
+    return Event(Kind.TOLD, None, {"value": finite(value, 0)})
 
 
 def read_end(

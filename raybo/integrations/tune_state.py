@@ -1,23 +1,62 @@
-"""What a Ray Tune search saves of itself: the events of its study and the ids of Tune's trials, as JSON."""
+"""What a Ray Tune search keeps, and saves of itself as JSON: the events of its study and the ids of Tune's trials."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from raybo.errors import JournalError
 from raybo.events import Event, Kind
-from raybo.space import Space, object_from_json, object_to_json
+from raybo.goal import Mode
+from raybo.space import Opaque, Space, object_from_json, object_to_json
 
 FORMAT = 1
 
 
-@dataclass(frozen=True)
-class SavedSearch:
-    """A search as it was at one moment.
+def _events_from_json(rows: Any) -> list[Event]:
+    return [Event(Kind(kind), trial, data) for kind, trial, data in rows]
+
+
+def _latest_from_json(reports: Any) -> dict[str, Event]:
+    return {key: Event(Kind.TOLD, None, data) for key, data in reports.items()}
+
+
+def _attributes_to_json(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    described = {name: object_to_json(value) for name, value in attributes.items()}
+    return {name: value for name, value in described.items() if not _holds_opaque(object_from_json(value))}
+
+
+def _holds_opaque(value: Any) -> bool:
+    """Whether something in it could be kept by its text only."""
+    if isinstance(value, dict):
+        return any(map(_holds_opaque, value.values()))
+    return any(map(_holds_opaque, value)) if isinstance(value, (list, tuple)) else isinstance(value, Opaque)
+
+
+# what is kept, and the way to JSON and back; None stays None
+SPACE = {"write": partial(Space.to_json, exact=True), "read": Space.from_json}
+EVENTS = {
+    "write": lambda events: [[event.kind.value, event.trial, event.data] for event in events],
+    "read": _events_from_json,
+}
+LATEST = {"write": lambda latest: {key: event.data for key, event in latest.items()}, "read": _latest_from_json}
+POINTS = {
+    "write": lambda points: [object_to_json(point) for point in points],
+    "read": lambda points: [object_from_json(point) for point in points],
+}
+ATTRIBUTES = {
+    "write": _attributes_to_json,
+    "read": lambda attributes: {name: object_from_json(value) for name, value in attributes.items()},
+}
+
+
+@dataclass
+class SearchState:
+    """A search as it is at one moment.
 
     Attributes:
         metric, mode, method, options, seed: what it was given, or took from Tune; None where that is not known yet.
@@ -27,60 +66,45 @@ class SavedSearch:
         trials: the numbers of Tune's trials, by id.
         latest: the last report with a finite value of each trial that runs, by id.
         points: configurations that are still to be run first.
+        attributes: what a subclass has beside that; of it, only what JSON can hold is saved.
     """
 
     metric: str | None
-    mode: str | None
+    mode: Mode | None
     method: str
-    options: Mapping[str, Any]
+    options: dict[str, Any]
     seed: int | None
-    space: Space | None
-    context: Space | None
-    samples: int | None
-    events: Sequence[Event]
-    trials: Mapping[str, int]
-    latest: Mapping[str, Event]
-    points: Sequence[Any]
+    space: Space | None = field(default=None, metadata=SPACE)
+    context: Space | None = field(default=None, metadata=SPACE)
+    samples: int | None = None
+    events: list[Event] = field(default_factory=list, metadata=EVENTS)
+    trials: dict[str, int] = field(default_factory=dict)
+    latest: dict[str, Event] = field(default_factory=dict, metadata=LATEST)
+    points: list[Any] = field(default_factory=list, metadata=POINTS)
+    attributes: dict[str, Any] = field(default_factory=dict, metadata=ATTRIBUTES)
 
     def write(self, path: Path) -> None:
         """Write it to a file."""
-        state = {
-            "format": FORMAT,
-            "metric": self.metric,
-            "mode": self.mode,
-            "method": self.method,
-            "options": self.options,
-            "seed": self.seed,
-            "space": None if self.space is None else self.space.to_json(),
-            "context": None if self.context is None else self.context.to_json(),
-            "samples": self.samples,
-            "events": [[event.kind.value, event.trial, event.data] for event in self.events],
-            "trials": self.trials,
-            "latest": {key: event.data for key, event in self.latest.items()},
-            "points": [object_to_json(point) for point in self.points],
-        }
+        state: dict[str, Any] = {"format": FORMAT}
+        for known in fields(self):
+            value, write = getattr(self, known.name), known.metadata.get("write")
+            state[known.name] = value if value is None or write is None else write(value)
+        if not state["attributes"]:
+            del state["attributes"]  # as raybo 0.1 knows it
         path.write_text(json.dumps(state), encoding="utf-8")
 
     @classmethod
-    def read(cls, path: Path) -> SavedSearch:
+    def read(cls, path: Path) -> SearchState:
         """What a file holds; JournalError where it is no saved search."""
         try:
             state = json.loads(path.read_text(encoding="utf-8"))
             if state["format"] != FORMAT:
                 raise JournalError(f"{path}: it was saved by another version of raybo")
-            return cls(
-                metric=state["metric"],
-                mode=state["mode"],
-                method=state["method"],
-                options=state["options"],
-                seed=state["seed"],
-                space=None if state["space"] is None else Space.from_json(state["space"]),
-                context=None if state["context"] is None else Space.from_json(state["context"]),
-                samples=state["samples"],
-                events=[Event(Kind(kind), trial, data) for kind, trial, data in state["events"]],
-                trials=dict(state["trials"]),
-                latest={key: Event(Kind.TOLD, None, data) for key, data in state["latest"].items()},
-                points=[object_from_json(point) for point in state["points"]],
-            )
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            state.setdefault("attributes", {})
+            found = {}
+            for known in fields(cls):
+                value, read = state[known.name], known.metadata.get("read")
+                found[known.name] = value if value is None or read is None else read(value)
+            return cls(**found)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise JournalError(f"{path}: it is not a saved RayboSearch ({error!r})") from None

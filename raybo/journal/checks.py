@@ -75,6 +75,7 @@ class Checker:
         self.context = context
         self.number = 0
         self.pending: list[bool] = []
+        self.failed: set[int] = set()  # which may be run again
 
     def read(self, number: Any, kind: Any, trial: Any, at: Any, text: Any) -> Event:
         """The event in a row; Nonsense where it is none, or cannot follow those before it."""
@@ -111,8 +112,10 @@ class Checker:
         else:
             if trial is None or not _is_whole(trial) or not 0 <= trial < len(self.pending):
                 raise Nonsense(f"there is no trial {trial!r}")
-            _require(self.pending[trial], f"trial {trial} has ended before")
+            again = event.kind is Kind.RETRIED and trial in self.failed
+            _require(self.pending[trial] or again, f"trial {trial} has ended before")
             self.pending[trial] = event.kind not in ENDS
+            (self.failed.add if event.kind is Kind.FAILED else self.failed.discard)(trial)
         _require(("c" in data) == ("context" in data), "it has half a context")
         if "c" in data and self.context is not None:
             _require(_is_point(data["c"], self.context), "c is no point of the contexts")
@@ -199,6 +202,7 @@ ANY: Mapping[str, Callable[[Any], bool]] = {  # what each key holds, in whatever
     "trials": lambda value: _is_count(value) and value > 0,
     "seen": _is_count,
     "tags": lambda value: isinstance(value, dict),
+    "suggest_processor_seconds": lambda value: value is not None and _is_duration(value),
     "suggest_seconds": lambda value: value is not None and _is_duration(value),
     "value": _is_finite,
     "seconds": _is_duration,

@@ -126,14 +126,19 @@ def require_exists(path: Path | str) -> None:
         raise JournalError(f"{path}: no such file; `raybo tune ... --storage {path}` makes one")
 
 
+def require_regular(path: Path) -> None:
+    """JournalError where there is something that is no file, and might never answer."""
+    if os.path.exists(path) and not path.is_file():
+        raise JournalError(f"{path}: it is {'a directory' if path.is_dir() else 'no regular file'}; give a file")
+
+
 # ---- opening
 
 
 def _require_journal(path: Path) -> None:
     """Raise JournalError unless the file is a whole journal of a schema that this version reads. Changes nothing."""
     require_exists(path)
-    if path.is_dir():
-        raise JournalError(f"{path}: it is a directory; give a file")
+    require_regular(path)
     if _has_log(path):
         return  # the file alone need not make sense: half of a log may be folded into it, half of a journal written
     # not by reading its first bytes: a process that closes a file by hand loses the locks that SQLite holds on it, and

@@ -21,7 +21,7 @@ from raybo.journal.acknowledged import Mark, Marker
 from raybo.journal.chain import beginning, following
 from raybo.journal.clean import clean_json
 from raybo.journal.description import Description, as_text
-from raybo.journal.reading import Held, exists, read_whole
+from raybo.journal.reading import Held, exists, read_whole, require_regular
 from raybo.journal.schema import APPLICATION, FROM_1, SCHEMA, TABLES, errors_in_a_line
 
 INSERT = "INSERT INTO event (number, kind, trial, at, data, checksum) VALUES (?, ?, ?, ?, ?, ?)"
@@ -222,6 +222,7 @@ def _free_name(path: Path) -> Path:
 
 def _require_place(path: Path) -> None:
     """JournalError where no journal can be written at the path, as far as can be said before it is opened."""
+    require_regular(path)
     if not exists(path):
         if not path.parent.is_dir():
             raise JournalError(f"{path}: the directory {path.parent} does not exist; make it first")

@@ -89,6 +89,7 @@ def fitted(
     starts: Sequence[Array] = (),
     refit_noise: bool = False,
     tune: bool = True,
+    afresh: bool = False,
     tag: str = "theta",
 ) -> Fitted:
     """Estimate a model's hyperparameters and condition on everything known.
@@ -106,6 +107,7 @@ def fitted(
         starts: where every fit starts, beside the tag; unless given the model's own, at first and every tenth time.
         refit_noise: whether the noise alone is fitted to the observations after "uhe".
         tune: whether Hamiltonian Monte Carlo adapts its step.
+        afresh: whether every trial has a fit of its own, which starts from nothing that was found before.
         tag: under which name the estimate is kept, where a method makes several.
     Raises:
         NumericalError: no factorisation succeeds.
@@ -117,7 +119,7 @@ def fitted(
     model = with_fixed(model, fixed_values(estimate), history.d)
     thetas = _kept(history, model, tag)
     if thetas is None:
-        last = last_estimate(history, model, history.d, tag)
+        last = None if afresh else last_estimate(history, model, history.d, tag)
         points = starts_of_fit(history, model, history.d, last, starts)
         if estimate in ("mcmc", "slice"):
             thetas = _sampled(observations, model, rng, estimate, last, points, tune)

@@ -5,19 +5,21 @@ random grid with L-BFGS-B, Nelder-Mead and CG and prints no settings. These are 
 uniform in the box; gtol, xatol and fatol 0.01; at most 200 d iterations; gradients by finite differences, with which
 the published times are; for the two unbounded methods the argument clipped into the box, outside of which the function
 is flat; only runs flagged successful count. Where none is (the script stops there) the best point seen in any run is
-taken.
+taken. All of it is in raw units: tolerances and difference steps are measured by them, and the first simplex by the
+distance from their origin.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from raybo.solvers.domain import Array, Domain
+from raybo.solvers.domain import Array, Domain, climbable
 from raybo.solvers.grid import random_grid
-from raybo.solvers.scipy_minimisers import BOX, CLIPPED, Chart, minimise_from_each
+from raybo.solvers.scipy_minimisers import Chart, minimise_from_each
 from raybo.solvers.solution import Function, Gradient, Search, Solution
 
 STARTS = 10
@@ -30,22 +32,22 @@ class Published:
     """One of scipy's minimisers as it was compared.
 
     Attributes:
-        method: scipy's name. chart: the coordinates that it works in.
+        method: scipy's name. is_bounded: whether it knows of the box.
         tolerances: the options that are tolerances. is_limited: whether its iterations are.
         gradient: None for a method without.
     """
 
     method: str
-    chart: Chart
+    is_bounded: bool
     tolerances: tuple[str, ...]
     is_limited: bool
     gradient: Gradient | None
 
 
 MINIMISERS = {
-    "lbfgsb": Published("L-BFGS-B", BOX, ("gtol",), True, "fd"),
-    "nelder-mead": Published("Nelder-Mead", CLIPPED, ("xatol", "fatol"), False, None),
-    "cg": Published("CG", CLIPPED, ("gtol",), True, "fd"),
+    "lbfgsb": Published("L-BFGS-B", True, ("gtol",), True, "fd"),
+    "nelder-mead": Published("Nelder-Mead", False, ("xatol", "fatol"), False, None),
+    "cg": Published("CG", False, ("gtol",), True, "fd"),
 }
 
 
@@ -57,6 +59,8 @@ def solve_as_published(
     *,
     size: int | None = None,
     gradient: Gradient | None = None,
+    unit: float = 1.0,
+    origin: Sequence[float] = (0.0,),
     avoid: Array | None = None,
     apart: float | Array = 0.0,
 ) -> Solution:
@@ -67,6 +71,8 @@ def solve_as_published(
         function, domain, rng, avoid, apart: as in `solve`.
         size: points of the random grid, the one solver that is as it always is; 1,000 unless given.
         gradient: "analytic" takes the function's own instead of differences, where a gradient is used.
+        unit: the raw unit, in sides of the cube.
+        origin: the cube's lower corner in raw units, one number or one an axis.
     """
     if name == "random-grid":
         return random_grid(function, domain, rng, avoid=avoid, apart=apart, **({} if size is None else {"size": size}))
@@ -81,4 +87,19 @@ def solve_as_published(
 
     slopes = None if its.gradient is None else gradient or its.gradient
     search = Search(function, domain, avoid, apart)
-    return minimise_from_each(search, rng, starts, its.method, its.chart, options, slopes)
+    low = np.broadcast_to(np.asarray(origin, dtype=np.float64), (domain.d,))[climbable(domain)]
+    return minimise_from_each(search, rng, starts, its.method, raw(unit, low, its.is_bounded), options, slopes)
+
+
+def raw(unit: float, low: Array, is_bounded: bool) -> Chart:
+    """Raw units z = low + x / unit; where the box is not known, the function is flat outside it."""
+
+    def inside(z: Array) -> Array:
+        return np.asarray((z >= low) & (z <= low + 1.0 / unit), dtype=np.float64)
+
+    return Chart(
+        point=lambda z: np.clip((z - low) * unit, 0.0, 1.0),
+        slope=lambda z: unit * (np.ones_like(z) if is_bounded else inside(z)),
+        coordinates=lambda x: low + x / unit,
+        bounds=(low, low + 1.0 / unit) if is_bounded else None,
+    )

@@ -31,19 +31,16 @@ class Chart:
         point: z -> x in the cube.
         slope: z -> dx/dz, per axis.
         coordinates: x -> a z that maps to it.
-        bounds: of z; None where it is unbounded.
+        bounds: of z, for all axes or for each; None where it is unbounded.
     """
 
     point: Callable[[Array], Array]
     slope: Callable[[Array], Array]
     coordinates: Callable[[Array], Array]
-    bounds: tuple[float, float] | None
+    bounds: tuple[float | Array, float | Array] | None
 
 
 BOX = Chart(lambda z: np.clip(z, 0.0, 1.0), np.ones_like, np.copy, (0.0, 1.0))
-CLIPPED = Chart(  # flat outside the box, where a gradient method sees nothing: the published behaviour
-    lambda z: np.clip(z, 0.0, 1.0), lambda z: ((z >= 0.0) & (z <= 1.0)).astype(np.float64), np.copy, None
-)
 WAVE = Chart(  # smooth and nowhere flat but at the faces, from which starts are kept away
     lambda z: np.sin(0.5 * np.pi * z) ** 2,
     lambda z: 0.5 * np.pi * np.sin(np.pi * z),
@@ -148,13 +145,17 @@ def minimise(
     settings = dict(options)
     if method == "Nelder-Mead" and chart.bounds is not None:  # scipy's own simplex is tiny at a coordinate of 0
         settings["initial_simplex"] = np.vstack([z, z + np.diag(np.where(z > 0.5, -0.1, 0.1))])
+    bounds = None
+    if chart.bounds is not None:
+        low, high = (np.broadcast_to(end, z.shape) for end in chart.bounds)
+        bounds = list(zip(low, high, strict=True))
     with np.errstate(all="ignore"):
         result = scipy_minimize(
             loss_and_gradient if analytic else loss,
             z,
             jac=True if analytic else None,
             method=method,
-            bounds=None if chart.bounds is None else [chart.bounds] * len(axes),
+            bounds=bounds,
             options=settings,
         )
     end = point(np.asarray(result.x))[0]

@@ -1,10 +1,11 @@
 """Search spaces: what a user tunes, and how it fills the unit cube.
 
 A `Space` names parameters and speaks of configurations; its `Cube` is the same space as the methods see it: one axis of
-[0, 1] a parameter. On a categorical axis only equality has meaning. `snap` moves a point to the one that will really be
-run: encode(decode(x)).
+[0, 1] per parameter. On a categorical axis only equality has meaning. `snap` moves a point to the one that will really
+be run: encode(decode(x)).
 """
 
+from raybo.space.branches import branches_of, choice_names
 from raybo.space.context import Reading, context_space, read_context, read_text
 from raybo.space.cube import Cube
 from raybo.space.objects import Opaque, object_from_json, object_to_json, same
@@ -27,6 +28,8 @@ __all__ = [
     "Reading",
     "Row",
     "Space",
+    "branches_of",
+    "choice_names",
     "context_space",
     "label",
     "object_from_json",

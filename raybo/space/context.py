@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from raybo.error_text import shown
 from raybo.errors import SpaceError
 from raybo.space.parameters import Categorical, Float, Integer, Parameter
 from raybo.space.space import Config, Space
@@ -52,7 +53,7 @@ def context_space(declared: Space | Mapping[str, Any] | None, space: Space) -> S
     for path, name in zip(context.parameters, context.names, strict=True):
         if len(path) > 1 or name not in context.template:
             raise SpaceError(f"context {name}: a context is a flat dict of names; it cannot be nested")
-        if name in space.template:
+        if name in space.template or name in space.names:
             raise SpaceError(f"context {name}: the space has a parameter of that name; give it another one")
     return context
 
@@ -73,7 +74,7 @@ def read_context(context: Space, reported: Mapping[str, Any]) -> Reading:
         except SpaceError as error:
             return Reading(note=f"context {error}")
         if not isinstance(parameter, Categorical) and _is_off(parameter, kept, value):
-            moved.append(f"context {name}: {value} is not in {parameter!r} and was taken as {kept:g}")
+            moved.append(f"context {name}: {value} is not in {shown(parameter)} and was taken as {kept:g}")
     return Reading(values, note="; ".join(moved))
 
 
@@ -93,9 +94,9 @@ def _nearest(parameter: Parameter, value: Any, name: str) -> Any:
     if isinstance(parameter, Categorical):
         return parameter.accept(value, name)
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise SpaceError(f"{name}: a number is needed, got {value!r}")
+        raise SpaceError(f"{name}: a number is needed, got {shown(value)}")
     if not -math.inf < value < math.inf:
-        raise SpaceError(f"{name}: a finite number is needed, got {value!r}")
+        raise SpaceError(f"{name}: a finite number is needed, got {shown(value)}")
     within = float(min(max(value, parameter.low), parameter.high))  # an integer may be beyond every float
     if parameter.step is None:
         return within

@@ -76,4 +76,6 @@ def object_from_json(value: Any) -> Any:
         return tuple(object_from_json(item) for item in inside)
     if kind == "dict":
         return {key: object_from_json(item) for key, item in inside.items()}
+    if kind != "repr" or not isinstance(inside, str):
+        raise SpaceError(f"{kind!r} describes no object")
     return Opaque(inside)

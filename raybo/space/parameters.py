@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from raybo.error_text import shown
 from raybo.errors import SpaceError
 from raybo.space.objects import equal, identical, object_to_json, same
 
@@ -45,7 +46,7 @@ class Float:
         _check_range(name, self.low, self.high, self.log)
         if self.step is not None:
             if not (_is_number(self.step) and self.step > 0):
-                raise SpaceError(f"{name}: step must be a positive number, got step={self.step!r}")
+                raise SpaceError(f"{name}: step must be a positive number, got step={shown(self.step)}")
             steps = (self.high - self.low) / self.step
             if not math.isfinite(steps) or abs(steps - round(steps)) > 1e-6 * max(1.0, steps):
                 raise SpaceError(
@@ -63,7 +64,7 @@ class Float:
     def accept(self, value: object, name: str) -> float:
         """The value as it will be run; SpaceError where it is not one of this parameter's."""
         if not _is_number(value):
-            raise SpaceError(f"{name}: a number is needed, got {value!r}")
+            raise SpaceError(f"{name}: a number is needed, got {shown(value)}")
         number = float(cast(float, value))
         below, above = 1e-9 * (self.low if self.log else self.high - self.low), 1e-9 * (self.high - self.low)
         if not self.low - below <= number <= self.high + above:
@@ -117,10 +118,10 @@ class Integer:
         """Raise SpaceError, naming the parameter, where the range is not one."""
         for which, value in (("low", self.low), ("high", self.high), ("step", self.step)):
             if not _is_number(value) or value != int(value):
-                raise SpaceError(f"{name}: {which} must be a whole number, got {which}={value!r}")
+                raise SpaceError(f"{name}: {which} must be a whole number, got {which}={shown(value)}")
         _check_range(name, self.low, self.high, self.log)
         if self.step < 1:
-            raise SpaceError(f"{name}: step must be a positive number, got step={self.step!r}")
+            raise SpaceError(f"{name}: step must be a positive number, got step={shown(self.step)}")
         if beyond := (self.high - self.low) % self.step:
             raise SpaceError(
                 f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
@@ -135,7 +136,7 @@ class Integer:
     def accept(self, value: object, name: str) -> int:
         """The value as it will be run; SpaceError where it is not one of this parameter's."""
         if not _is_number(value) or cast(float, value) != int(cast(float, value)):
-            raise SpaceError(f"{name}: a whole number is needed, got {value!r}")
+            raise SpaceError(f"{name}: a whole number is needed, got {shown(value)}")
         number = int(cast(float, value))
         if not self.low <= number <= self.high:
             raise SpaceError(f"{name}: {number} lies outside [{self.low}, {self.high}]")
@@ -176,12 +177,12 @@ class Categorical:
     def check(self, name: str) -> None:
         """Raise SpaceError, naming the parameter, where the choices are not a sequence of different objects."""
         if isinstance(self.choices, (str, bytes)) or not isinstance(self.choices, Sequence):
-            raise SpaceError(f"{name}: choices must be a list, got {self.choices!r}")
+            raise SpaceError(f"{name}: choices must be a list, got {shown(self.choices)}")
         if len(self.choices) == 0:
             raise SpaceError(f"{name}: a choice needs at least one value, got an empty list")
         for i, choice in enumerate(self.choices):
             if any(same(choice, earlier) for earlier in self.choices[:i]):
-                raise SpaceError(f"{name}: each choice may be given once, got {choice!r} twice")
+                raise SpaceError(f"{name}: each choice may be given once, got {shown(choice)} twice")
 
     @property
     def count(self) -> int:
@@ -194,7 +195,7 @@ class Categorical:
             for i, choice in enumerate(self.choices):
                 if agree(choice, value):
                     return i
-        raise SpaceError(f"{name}: {value!r} is not one of {list(self.choices)!r}")
+        raise SpaceError(f"{name}: {shown(value)} is not one of {shown(list(self.choices))}")
 
     def accept(self, value: object, name: str) -> Any:
         """The choice as it was declared; SpaceError where the value is none."""
@@ -272,14 +273,14 @@ def _plain_numbers(parameter: Float | Integer, kind: type) -> None:
 def _check_range(name: str, low: float, high: float, log: bool) -> None:
     for which, value in (("low", low), ("high", high)):
         if not _is_number(value):
-            raise SpaceError(f"{name}: {which} must be a finite number, got {which}={value!r}")
+            raise SpaceError(f"{name}: {which} must be a finite number, got {which}={shown(value)}")
     if low > high:
         raise SpaceError(f"{name}: low must be below high, got low={low}, high={high}")
-    if not math.isfinite(high - low):
+    if not math.isfinite(float(high) - float(low)):
         raise SpaceError(f"{name}: the range is too wide for a 64-bit float, got low={low}, high={high}")
     if log and low <= 0:
         raise SpaceError(f"{name}: a logarithmic scale needs low above 0, got low={low}")
-    if log and not high / low < math.inf:
+    if log and not float(high) / float(low) < math.inf:
         raise SpaceError(f"{name}: the range is too wide for a 64-bit float, got low={low}, high={high} on a log scale")
 
 

@@ -8,5 +8,5 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 def label(path: Path) -> str:
-    """A path as people read it: its keys joined by dots."""
-    return ".".join(str(key) for key in path)
+    """A path as people read it: its keys joined by dots, a choice that holds parameters by its name."""
+    return ".".join(text for text in map(str, path) if text)

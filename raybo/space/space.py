@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from raybo.error_text import shown
 from raybo.errors import SpaceError
+from raybo.space.branches import branches_of
 from raybo.space.cube import Cube
 from raybo.space.parameters import Array, Categorical, Float, Integer, Parameter
 from raybo.space.paths import Path, label
 from raybo.space.template import (
-    branches_of,
     conditions,
     filled,
     leaves,
@@ -36,12 +39,13 @@ class Space:
             mapping of the same kind. A choice that holds parameters of its own, such as
             `Categorical(["off", {"kind": "l2", "weight": Float(0, 1)}])`, opens them only where it is chosen.
     Raises:
-        SpaceError: an empty space, a duplicate or non-string name, a range that is none, or something else than a
-            parameter.
+        SpaceError: an empty space, a name that is not a string or that two parameters have, an impossible range, or
+            something that is not a parameter.
     """
 
     def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
         self._build(read_template(parameters, ()))
+        self._refuse_ambiguous()
 
     def _build(self, template: dict[str, Any]) -> None:
         self.template = template
@@ -65,16 +69,23 @@ class Space:
         """
         space = cls.__new__(cls)
         space._build(read_param_space(param_space))
+        space._refuse_ambiguous()
         return space
+
+    def _refuse_ambiguous(self) -> None:
+        """SpaceError where two parameters are called alike: `a.b` beside b in a."""
+        for name, times in Counter(self.names).items():
+            if times > 1:
+                raise SpaceError(f"{name}: two parameters have this name, as a dot also joins nested names; rename one")
 
     @property
     def d(self) -> int:
         """Number of parameters, which is the number of axes of the cube."""
         return self.cube.d
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
-        """The parameters' names as tables show them: nested ones joined by dots."""
+        """The parameters' names as tables show them: nested ones joined by dots, `model.svm.C` for what svm opens."""
         return [label(path) for path in self.parameters]
 
     def accept(self, config: Mapping[str, Any]) -> Config:
@@ -125,7 +136,7 @@ class Space:
     def pack(self, config: Mapping[str, Any]) -> Row:
         """The configuration as a row of JSON values: numbers, positions of categories, None for what is not open."""
         if not isinstance(config, Mapping):
-            raise SpaceError(f"a configuration is a dict of parameters, got {config!r}")
+            raise SpaceError(f"a configuration is a dict of parameters, got {shown(config)}")
         refuse_different(self.template, config, ())
         return list(row_of(self.template, config, ()))
 
@@ -145,9 +156,13 @@ class Space:
         rows = zip(self.names, self.pack(config), self.values(config), strict=True)
         return [(name, value) for name, packed, value in rows if packed is not None]
 
-    def to_json(self) -> dict[str, Any]:
-        """A plain description; two spaces are equal where these are."""
-        return cast("dict[str, Any]", template_to_json(self.template))
+    def to_json(self, *, exact: bool = False) -> dict[str, Any]:
+        """A plain description; two spaces are equal where these are.
+
+        Args:
+            exact: tell also which ranges are half open, as Ray Tune's are.
+        """
+        return cast("dict[str, Any]", template_to_json(self.template, exact=exact))
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Space:

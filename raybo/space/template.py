@@ -7,14 +7,16 @@ choice's position, or None for what is not open.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from raybo.error_text import shown
 from raybo.errors import SpaceError
+from raybo.space.branches import branches_of
 from raybo.space.objects import equal, object_from_json, object_to_json
 from raybo.space.parameters import Categorical, Float, Integer, Parameter
 from raybo.space.paths import Path, label
-from raybo.space.tune import is_domain
+from raybo.space.tune import HalfOpen, is_domain
 
 
 def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], path: Path) -> dict[str, Any]:
@@ -22,11 +24,11 @@ def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], pat
     try:
         pairs = [(n, v) for n, v in (parameters.items() if isinstance(parameters, Mapping) else parameters)]
     except (TypeError, ValueError):
-        raise SpaceError(f"a space is a dict from names to parameters, got {parameters!r}") from None
+        raise SpaceError(f"a space is a dict from names to parameters, got {shown(parameters)}") from None
     template: dict[str, Any] = {}
     for name, value in pairs:
         if not isinstance(name, str) or not name:
-            raise SpaceError(f"a parameter's name must be a non-empty string, got {name!r}")
+            raise SpaceError(f"a parameter's name must be a non-empty string, got {shown(name)}")
         here = (*path, name)
         if name in template:
             raise SpaceError(f"{label(here)}: each name may be used once, got it twice")
@@ -36,7 +38,7 @@ def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], pat
             template[name] = value
         else:
             raise SpaceError(
-                f"{label(here)}: a parameter must be Float, Integer or Categorical, got {value!r}"
+                f"{label(here)}: a parameter must be Float, Integer or Categorical, got {shown(value)}"
                 + ("; use Space.from_tune for Ray Tune's domains" if is_domain(value) else "")
             )
     return template
@@ -52,7 +54,7 @@ def leaves(template: Any, path: Path = ()) -> Iterator[tuple[Path, Parameter]]:
         for key, value in template.items():
             for leaf in leaves(value, (*path, key)):
                 if not isinstance(key, str):
-                    raise SpaceError(f"{label((*path, key))}: a parameter's name must be a string, got {key!r}")
+                    raise SpaceError(f"{label((*path, key))}: a parameter's name must be a string, got {shown(key)}")
                 yield leaf
     elif isinstance(template, (list, tuple)):
         for i, value in enumerate(template):
@@ -62,13 +64,6 @@ def leaves(template: Any, path: Path = ()) -> Iterator[tuple[Path, Parameter]]:
 def holds_parameters(template: Any) -> bool:
     """Whether there are any; else it is a constant."""
     return any(True for _ in leaves(template))
-
-
-def branches_of(parameter: Parameter) -> list[tuple[int, Any]]:
-    """The choices, with their positions, that hold parameters of their own."""
-    if not isinstance(parameter, Categorical) or not isinstance(parameter.choices, Sequence):
-        return []
-    return [(k, choice) for k, choice in enumerate(parameter.choices) if holds_parameters(choice)]
 
 
 def conditions(parameters: Mapping[Path, Parameter]) -> list[tuple[int, int] | None]:
@@ -153,7 +148,7 @@ def refuse_different(template: Any, config: Any, path: Path) -> None:
         return
     if not holds_parameters(template):
         if not _is_constant(template, config):
-            raise SpaceError(f"{label(path)}: it is always {template!r} in this space, got {config!r}")
+            raise SpaceError(f"{label(path)}: it is always {shown(template)} in this space, got {shown(config)}")
     elif isinstance(template, dict) and isinstance(config, Mapping):
         for key in config:
             if key not in template:
@@ -172,18 +167,21 @@ def _is_constant(constant: Any, value: Any) -> bool:
     return constant is value or equal(constant, value) or object_to_json(constant) == object_to_json(value)
 
 
-def template_to_json(template: Any) -> Any:
-    """A plain description."""
+def template_to_json(template: Any, *, exact: bool = False) -> Any:
+    """A plain description; `exact` to tell half-open ranges too, which are otherwise told by their bounds only."""
     if isinstance(template, Categorical) and branches_of(template):
-        return {"type": "choice", "items": [template_to_json(choice) for choice in template.choices]}
+        return {"type": "choice", "items": [template_to_json(choice, exact=exact) for choice in template.choices]}
     if isinstance(template, (Float, Integer, Categorical)):
-        return template.to_json()
+        return template.to_json() | ({"open": True} if exact and isinstance(template, HalfOpen) else {})
     if isinstance(template, dict):
         if not holds_parameters(template):
             return {"type": "constant", "value": object_to_json(template)}
-        return {"type": "dict", "items": {str(key): template_to_json(value) for key, value in template.items()}}
+        return {
+            "type": "dict",
+            "items": {str(key): template_to_json(value, exact=exact) for key, value in template.items()},
+        }
     if type(template) in (list, tuple) and holds_parameters(template):
-        return {"type": type(template).__name__, "items": [template_to_json(value) for value in template]}
+        return {"type": type(template).__name__, "items": [template_to_json(value, exact=exact) for value in template]}
     return {"type": "constant", "value": object_to_json(template)}
 
 
@@ -191,7 +189,8 @@ def template_from_json(description: Any) -> Any:
     """What `template_to_json` described."""
     kind = description["type"]
     if kind == "float":
-        return Float(description["low"], description["high"], description["log"], description["step"])
+        kind_of = HalfOpen if description.get("open") else Float
+        return kind_of(description["low"], description["high"], description["log"], description["step"])
     if kind == "integer":
         return Integer(description["low"], description["high"], description["log"], description["step"])
     if kind == "categorical":

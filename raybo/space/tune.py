@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from raybo.error_text import shown
 from raybo.errors import SpaceError
 from raybo.space.objects import same
 from raybo.space.parameters import Array, Categorical, Float, Integer, Parameter
@@ -31,10 +32,10 @@ def read_param_space(param_space: Mapping[str, Any]) -> dict[str, Any]:
         SpaceError: names the path of a domain that cannot be expressed.
     """
     if not isinstance(param_space, Mapping):
-        raise SpaceError(f"a Ray Tune search space is a dict, got {param_space!r}")
+        raise SpaceError(f"a Ray Tune search space is a dict, got {shown(param_space)}")
     for key in param_space:
         if not isinstance(key, str):
-            raise SpaceError(f"a parameter's name must be a string, got {key!r}")
+            raise SpaceError(f"a parameter's name must be a string, got {shown(key)}")
     return {key: _read(value, (key,)) for key, value in param_space.items()}
 
 
@@ -51,7 +52,7 @@ def _read(value: Any, path: Path) -> Any:
             return value  # a constant, whatever it is
         for key in value:
             if not isinstance(key, str):
-                raise SpaceError(f"{label((*path, key))}: a parameter's name must be a string, got {key!r}")
+                raise SpaceError(f"{label((*path, key))}: a parameter's name must be a string, got {shown(key)}")
         return {key: _read(inside, (*path, key)) for key, inside in value.items()}
     if type(value) in (list, tuple):
         return type(value)(_read(inside, (*path, i)) for i, inside in enumerate(value))

@@ -21,14 +21,14 @@ def standard_model(kernel: KernelName = "matern52") -> Model:
 
 
 def random_grid_model(start: float = 1.0) -> Model:
-    """Matern-3/2, one length-scale by maximum likelihood within [1e-5, 1e5], unit outputscale, noise 1e-4, zero mean.
+    """Matern-3/2, one length-scale by maximum likelihood, unit outputscale, noise variance 1e-4, zero mean.
 
     Source: the experiments of Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid
-    Search Sufficient?"; `start` there is 1 in raw units.
+    Search Sufficient?"; `start` there is 1 in raw units, and the length-scale within a factor of 1e5 of it.
     """
     return Model(
         kernel="matern32",
-        lengthscale=Hyperparameter(low=1e-5, high=1e5, start=start),
+        lengthscale=Hyperparameter(low=1e-5 * start, high=1e5 * start, start=start),
         outputscale=Hyperparameter(fixed=1.0),
         noise_variance=Hyperparameter(fixed=1e-4),
         shared_lengthscale=True,

@@ -16,6 +16,7 @@ from raybo.engine.lifecycle import InvalidTransition, Life, Occurrence, Phase, S
 from raybo.events import Kind
 
 ENDS = {Phase.FINISHED, Phase.FAILED, Phase.LOST, Phase.STOPPED}
+FAILED = {Phase.FAILED, Phase.LOST}
 PAIRS = list(itertools.product(Phase, Occurrence))
 
 
@@ -26,8 +27,10 @@ def defined(phase, occurrence):
 def documented():
     """The table in the module's docstring, as {(phase, occurrence, given up): step}."""
     table = {}
-    rows = re.findall(r"^    (waiting|running|either) .*$", lifecycle.__doc__, re.MULTILINE)
-    lines = [line for line in lifecycle.__doc__.splitlines() if re.match(r"    (waiting|running|either)\b", line)]
+    rows = re.findall(r"^    (waiting|running|either|failed|lost) .*$", lifecycle.__doc__, re.MULTILINE)
+    lines = [
+        line for line in lifecycle.__doc__.splitlines() if re.match(r"    (waiting|running|either|failed|lost)\b", line)
+    ]
     assert len(lines) == len(rows)
     for line in lines:
         state, occurrence, following, instructions, *remark = re.split(r"\s{2,}", line.strip())
@@ -65,7 +68,8 @@ def test_every_pair_either_leads_somewhere_or_raises_with_the_story(phase, occur
         assert (str(again), again.life, again.occurrence) == (str(told.value), life, occurrence)
         return
     following = step(phase, occurrence)
-    assert phase not in ENDS  # what has ended meets nothing more
+    # what has ended meets nothing more, unless it failed and is wanted again
+    assert phase not in ENDS or (phase in FAILED and occurrence is Occurrence.WANTED_AGAIN)
     assert following.free == (following.phase in ENDS)  # a worker is freed at the end, and only there
     assert not (following.free and following.submit)
     if following.phase in ENDS:
@@ -96,6 +100,13 @@ def test_a_trial_that_always_loses_its_worker_runs_once_more_than_it_is_retried(
     assert [phase for _, phase in life.story] == [Phase.RUNNING, Phase.WAITING] * retries + [Phase.RUNNING, Phase.LOST]
 
 
+@pytest.mark.parametrize("phase", sorted(FAILED))
+def test_what_failed_and_is_wanted_again_has_all_its_retries(phase):
+    life, following = Life(0, phase, attempt=3, losses=3).meet(Occurrence.WANTED_AGAIN, retries=2)
+    assert following == Step(Phase.WAITING, Kind.RETRIED, submit=True)
+    assert (life.phase, life.attempt, life.losses) == (Phase.WAITING, 4, 0)
+
+
 class AnyLife(RuleBasedStateMachine):
     """Any sequence of what can happen: the trial ends, once, after a bounded number of them."""
 
@@ -107,13 +118,13 @@ class AnyLife(RuleBasedStateMachine):
     @rule(data=st.data())
     def happen(self, data):
         occurrence = data.draw(st.sampled_from([o for o in Occurrence if defined(self.life.phase, o)]))
-        self.interruptions += occurrence is Occurrence.STUDY_LOST
+        self.interruptions += occurrence in (Occurrence.STUDY_LOST, Occurrence.NEVER_BEGAN)
         self.submissions += occurrence is Occurrence.SUBMITTED
         self.life, following = self.life.meet(occurrence, retries=2)
         self.records.append(following.record)
 
     @precondition(lambda self: self.life.phase in ENDS)
-    @rule(occurrence=st.sampled_from(Occurrence))
+    @rule(occurrence=st.sampled_from([o for o in Occurrence if o is not Occurrence.WANTED_AGAIN]))
     def nothing_more(self, occurrence):
         with pytest.raises(InvalidTransition):
             self.life.meet(occurrence, retries=2)

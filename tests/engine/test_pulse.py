@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import textwrap
+import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+import raybo
 from raybo.engine import driver, pulse
 from raybo.engine.pulse import Pulse, RayDied
 
@@ -52,7 +58,7 @@ def test_of_another_ray_the_raylet_and_the_head_must_answer(clock, caplog):
             node = SimpleNamespace(head=False, raylet_socket_name=f"{directory}/raylet")
             address = f"127.0.0.1:{head.getsockname()[1]}"
             raylet_dies, head_dies = Pulse(ray_of(node, address)), Pulse(ray_of(node, address))
-            for seconds in range(0, 200, 3):
+            for seconds in range(0, 60, 3):
                 clock.now = float(seconds)
                 raylet_dies.feel()
                 head_dies.feel()
@@ -67,9 +73,9 @@ def test_of_another_ray_the_raylet_and_the_head_must_answer(clock, caplog):
         assert [record.getMessage() for record in caplog.records] == [
             f"the head of the Ray cluster at {address} does not answer; waiting for it"
         ]
-        clock.now = 201.0
+        clock.now = 63.0
         raylet_dies.feel()  # once may be chance
-        clock.now = 207.0
+        clock.now = 69.0
         with pytest.raises(RayDied, match="its raylet does not answer any more"):
             raylet_dies.feel()
 
@@ -120,3 +126,51 @@ def test_only_a_ray_of_its_own_is_replaced_and_not_for_ever(monkeypatch, caplog)
         with pytest.raises(RayDied, match=r"what has finished is in the journal, the same command continues"):
             driver._run(None, SimpleNamespace(path=None), None, None)
         assert len(runs) == times
+
+
+JOB = """
+import time
+import raybo
+
+@raybo.objective(space={"x": raybo.Float(0, 1)})
+def job(config):
+    time.sleep(0.3)
+    return config["x"]
+"""
+
+
+def child_of(parent, name):
+    """The number of a process's child whose program's name ends so; None where there is none."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            of = (process / "stat").read_text().rpartition(")")[2].split()[1]
+            program = (process / "cmdline").read_text().partition("\0")[0]
+            if of == str(parent) and program.endswith(name):
+                return int(process.name)
+    return None
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("name", ["raylet", "gcs_server"])
+def test_a_study_goes_on_where_its_own_ray_is_killed(tmp_path, name):
+    (tmp_path / "job.py").write_text(JOB)
+    arguments = "tune job.py --trials 30 --method random --seed 0 --workers 1".split()
+    environment = {**os.environ, "PYTHONPATH": str(Path(raybo.__file__).parents[1])}
+    with subprocess.Popen(
+        [sys.executable, "-m", "raybo.cli", *arguments],
+        cwd=tmp_path,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as command:
+        journal = tmp_path / "job.db"
+        while not journal.exists() or raybo.load(journal).count(raybo.State.FINISHED) < 3:
+            assert command.poll() is None
+            time.sleep(0.2)
+        os.kill(child_of(command.pid, name), signal.SIGKILL)
+        _, told = command.communicate()
+    assert command.returncode == 0, told
+    assert f"the local Ray has died (its {name} ended with signal 9); another one is started" in told
+    assert raybo.load(journal).count(raybo.State.FINISHED) == 30

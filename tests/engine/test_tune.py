@@ -18,9 +18,10 @@ import pytest
 
 import raybo
 from raybo.engine import driver
-from raybo.errors import JournalInUse, MethodError, ObjectiveError, RayError, SpaceError
+from raybo.errors import JournalInUse, MethodError, ObjectiveError, RayError, SpaceError, TrialError
 from raybo.events import ENDS, Event, Kind, State
 from raybo.journal import Journal, read
+from raybo.replay import replay
 from raybo.searcher import Searcher
 from tests.conftest import CPUS
 
@@ -391,12 +392,49 @@ def test_the_time_limit_counts_from_when_a_trial_begins(path):
     assert [trial.state for trial in study.trials] == [State.FINISHED] * 3
 
 
+def mended_by(file):
+    """A job that fails until there is a file."""
+
+    @raybo.objective(space=SPACE)
+    def job(config):
+        if not file.exists():
+            raise ModuleNotFoundError(f"No module named 'boost' at {time.time()}")
+        return config["x"]
+
+    return job
+
+
+def test_failed_trials_run_again_under_their_own_numbers(path):
+    job = mended_by(path.with_name("mend"))
+    with pytest.raises(TrialError, match=r"first 5 trials all failed alike: ModuleNotFoundError: .*--retry-failed"):
+        tune(job, path, trials=20, workers=1, method="sobol")
+    assert [trial.state for trial in raybo.load(path).trials] == [State.FAILED] * 5
+    path.with_name("mend").touch()
+    study = raybo.tune(job, trials=7, workers=2, storage=path, retry_failed=True)
+    assert [trial.state for trial in study.trials] == [State.FINISHED] * 7
+    assert [trial.attempt for trial in study.trials] == [2] * 5 + [1] * 2
+    assert [e.trial for e in study.events if e.kind is Kind.RETRIED] == [0, 1, 2, 3, 4]
+    assert not any(trial.differs for trial in replay(raybo.load(path)))
+    again = raybo.tune(job, trials=7, workers=2, storage=path, retry_failed=True)  # none has failed
+    assert len(again.events) == len(study.events)
+
+
+def test_failed_trials_that_fail_again_end_the_study_and_stay_failed(path):
+    job = mended_by(path.with_name("mend"))
+    tune(job, path, trials=8, workers=1, keep_going=True)
+    with pytest.raises(TrialError, match="first 5 trials all failed alike"):
+        raybo.tune(job, trials=8, workers=1, storage=path, retry_failed=True)
+    study = raybo.load(path)
+    assert [trial.state for trial in study.trials] == [State.FAILED] * 8
+    assert [trial.attempt for trial in study.trials] == [2] * 5 + [1] * 3
+
+
 def test_a_study_whose_trials_all_fail_ends(path):
     @raybo.objective(space=SPACE)
     def failing(config):
         raise RuntimeError
 
-    study = tune(failing, path, trials=6, method="auto")
+    study = tune(failing, path, trials=6, method="auto", keep_going=True)
     assert [trial.state for trial in study.trials] == [State.FAILED] * 6
     with pytest.raises(raybo.TrialError, match="no trial has finished"):
         _ = study.best

@@ -11,7 +11,7 @@ from raybo.engine.workers import Ahead, Situation, Turn, ahead, in_flight, turn
 
 
 def pace(*, workers=2, suggestion=0.01, trial=10.0):
-    made = Pace(workers, fills=True)
+    made = Pace(workers, takes_all_room=True)
     made.suggestions.append(suggestion)
     made.trials.append(trial)
     return made

@@ -16,6 +16,7 @@ from raybo.experiments.held_out import evaluate, held_out_curve, read, recommend
 from raybo.experiments.measures import curve, measure
 from raybo.experiments.output import write
 from raybo.experiments.papers import find_experiments
+from raybo.experiments.results import measured
 from raybo.experiments.run import run_all, runs
 from raybo.experiments.verdicts import judge
 from raybo.journal import Description
@@ -103,7 +104,7 @@ def test_nothing_kept_is_told(tmp_path):
 def test_claims_and_pages_are_of_held_out_values(tmp_path, mode):
     claims = [Claim("a is better", "best_held_out", "a", "b"), Claim("b is better", "mean_held_out", "b", "a")]
     entries = [Entry("a", "random"), Entry("b", "random")]
-    plan = Experiment("e", "title", [PROBLEM], entries, 5, claims, "best_held_out")
+    plan = Experiment("e", "title", [PROBLEM], entries, 7, claims, "best_held_out")
     good = {"a": 9.0, "b": 5.0} if mode == "max" else {"a": 5.0, "b": 9.0}
     noisy = {"a": 1.0, "b": 1000.0}  # what trials returned tells nothing
     studies = {
@@ -116,14 +117,14 @@ def test_claims_and_pages_are_of_held_out_values(tmp_path, mode):
         )
         for run in runs(plan, tmp_path)
     }
-    verdicts = judge(plan, studies)
-    assert [verdict.word for verdict in verdicts] == ["holds", "does not hold"]
-    files = write(plan, studies, verdicts, tmp_path)
+    rows = measured(plan, studies)
+    assert [verdict.word for verdict in judge(plan, rows)] == ["holds", "does not hold"]
+    files = write(plan, studies, tmp_path)
     assert files[0].read_text().splitlines()[0] == (
-        "problem,method,seed,early_held_out,mean_held_out,best_held_out,final_held_out,seconds"
+        "problem,method,seed,mode,final_held_out,best_held_out,mean_held_out,early_held_out"
     )
     assert len(files[1].read_text().splitlines()) == 1 + 3 * 2 * 5
-    text = page(plan, studies, verdicts)
+    text = page(plan, rows)
     assert "1000" not in text
     assert "not charged to its budget" in text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,19 +17,21 @@ from raybo.experiments import Claim, Entry, Experiment, Problem, page, table
 from raybo.experiments.compare import pairwise
 from raybo.experiments.measures import curve, measure, optimum, values
 from raybo.experiments.output import write
+from raybo.experiments.results import Row, measured, read_rows, write_rows
 from raybo.experiments.run import Run, file_name, is_complete, runs
-from raybo.experiments.verdicts import judge, paired_test
+from raybo.experiments.verdicts import holm, judge, paired_test, typical
 from raybo.journal import Description
 from raybo.study import Study
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
+SPENT = {"suggest_seconds": 9.0, "suggest_processor_seconds": 0.25}
 
 
 def study(outcomes, mode="max") -> Study:
     """A study whose trials ended with these values; None for a failed one."""
     events = []
     for number, value in enumerate(outcomes):
-        data = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, "suggest_seconds": 0.25}
+        data = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, **SPENT}
         events.append(Event(Kind.ASKED, number, data))
         if value is None:
             events.append(Event(Kind.FAILED, number, {"reason": "no"}))
@@ -55,7 +58,7 @@ def test_a_failed_trial_counts_as_the_worst_value_seen():
 def test_a_stopped_trial_counts_for_nothing():
     found = study([3.0, 1.0])
     number = len(found.trials)
-    asked = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, "suggest_seconds": 0.25}
+    asked = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, **SPENT}
     stopped = [Event(Kind.ASKED, number, asked), Event(Kind.STOPPED, number, {"reason": "Ctrl-C"})]
     found = Study(found.description, [*found.events, *stopped])
     np.testing.assert_array_equal(values(found), [3.0, 1.0])
@@ -71,7 +74,7 @@ def test_curves(mode, best):
     np.testing.assert_array_equal(curve("simple_regret", found, problem, target), np.abs(target - np.array(best)))
     regret = np.abs(target - np.array([1.0, 4.0]))
     np.testing.assert_array_equal(curve("cumulative_regret", found, problem, target), np.cumsum(regret))
-    assert measure("seconds", found, problem, target) == 0.75
+    assert measure("processor_seconds", found, problem, target) == 0.75
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])
@@ -80,7 +83,7 @@ def test_another_metric_may_be_what_is_measured(mode):
     sign = 1.0 if mode == "max" else -1.0
     events = []
     for number, (value, expected) in enumerate([(1.0, 3.0), (9.0, 1.0), (None, None), (2.0, 2.0)]):
-        asked = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, "suggest_seconds": 0.25}
+        asked = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, **SPENT}
         told = {"reason": ""} if value is None else {"value": sign * value, "metrics": {"expected": sign * expected}}
         events += [
             Event(Kind.ASKED, number, asked),
@@ -94,7 +97,7 @@ def test_another_metric_may_be_what_is_measured(mode):
     assert found.best.number == 1
     assert measure("recommended_regret", found, problem, 5.0 * sign) == 4.0
     plan = Experiment("e", "title", [problem], [Entry("a", "random")], 1, curve="cumulative_regret")
-    heading, (row,) = table(plan, {Run(problem, plan.entries[0], 0, Path("a.db")): found})
+    heading, (row,) = table(plan, measured(plan, {Run(problem, plan.entries[0], 0, Path("a.db")): found}))
     assert dict(zip(heading, row, strict=True))["regret of the recommendation"].startswith("4 ")
 
 
@@ -107,8 +110,8 @@ def test_an_unknown_optimum_is_the_best_value_of_any_run(mode, best):
 
 @pytest.mark.parametrize("mode", ["max", "min"])
 def test_claims_hold_fail_or_stay_undecided(mode):
-    better = [[9.0 + 0.01 * r] for r in range(6)]
-    worse = [[5.0 + 0.02 * r] for r in range(6)]
+    better = [[9.0 + 0.01 * r] for r in range(12)]
+    worse = [[5.0 + 0.02 * r] for r in range(12)]
     if mode == "min":
         better, worse = worse, better
     claims = [
@@ -117,57 +120,140 @@ def test_claims_hold_fail_or_stay_undecided(mode):
         Claim("a has less regret", "final_regret", "a", "b"),
         Claim("b has at most 1.1 times a's regret", "final_regret", "b", "a", factor=1.1),
         Claim("b has at most 50 times a's regret", "final_regret", "b", "a", factor=50.0),
-        Claim("a is faster", "seconds", "a", "b"),
+        Claim("a is faster", "processor_seconds", "a", "b"),
     ]
     plan, studies = experiment({"a": better, "b": worse}, mode=mode, claims=claims)
-    words = [verdict.word for verdict in judge(plan, studies)]
+    words = [verdict.word for verdict in judge(plan, measured(plan, studies))]
     assert words == ["holds", "does not hold", "holds", "does not hold", "holds", "undecided"]
 
 
-def test_four_repeats_decide_nothing_and_a_claim_may_speak_of_some_problems():
+def test_five_repeats_are_a_look_and_a_claim_may_speak_of_some_problems():
     claims = [Claim("a is better", "final_value", "a", "b"), Claim("elsewhere", "final_value", "a", "b", ["other"])]
-    plan, studies = experiment({"a": [[9.0]] * 4, "b": [[5.0]] * 4}, claims=claims)
-    (verdict,) = judge(plan, studies)
-    assert verdict.word == "undecided"
-    assert verdict.repeats == 4
+    for repeats, word in ((5, "a look"), (6, "holds")):
+        plan, studies = experiment({"a": [[9.0]] * repeats, "b": [[5.0]] * repeats}, claims=claims)
+        rows = measured(plan, studies)
+        (verdict,) = judge(plan, rows)
+        assert (verdict.word, verdict.repeats) == (word, repeats)
+        assert f"| {repeats} | 9 | 5 | 4 [4, 4] |" in page(plan, rows)
+        assert ("are not tested" in page(plan, rows)) == (word == "a look")
+
+
+def test_a_verdict_counts_only_the_seeds_that_both_sides_have():
+    plan, studies = experiment({"a": [[9.0]] * 7, "b": [[5.0]] * 7}, claims=[Claim("", "final_value", "a", "b")])
+    rows = [row for row in measured(plan, studies) if (row.method, row.seed) not in (("a", 3), ("b", 5))]
+    (verdict,) = judge(plan, rows)
+    assert (verdict.word, verdict.repeats) == ("a look", 5)
+    (nothing,) = judge(plan, [row for row in rows if row.method == "a"])
+    assert (nothing.word, nothing.repeats) == ("not measured", 0)
+
+
+def test_the_more_claims_a_page_makes_the_more_each_must_show():
+    """One claim of six pairs is decided at p = 0.03; two such claims, at 0.06, are not."""
+    results = {"a": [[9.0]] * 6, "b": [[5.0]] * 6}
+    claim = Claim("a is better", "final_value", "a", "b")
+    for claims, word, p in (([claim], "holds", 0.03125), ([claim, claim], "undecided", 0.0625)):
+        plan, studies = experiment(results, claims=claims)
+        verdict, *_ = judge(plan, measured(plan, studies))
+        assert verdict.word == word
+        assert verdict.corrected == pytest.approx(p)
+    plan, studies = experiment(results, claims=[claim, Claim("", "processor_seconds", "a", "b")])
+    assert [v.corrected for v in judge(plan, measured(plan, studies))] == pytest.approx([0.0625, 1.0])
+
+
+def test_looks_are_not_among_the_claims_that_are_corrected_for():
+    claims = [Claim("a is better", "final_value", "a", "b"), Claim("c is better", "final_value", "c", "b")]
+    plan, studies = experiment({"a": [[9.0]] * 6, "b": [[5.0]] * 6, "c": [[9.0]] * 6}, claims=claims)
+    rows = [row for row in measured(plan, studies) if row.method != "c" or row.seed < 4]
+    assert [verdict.word for verdict in judge(plan, rows)] == ["holds", "a look"]
+
+
+def test_holms_correction_is_that_of_the_textbook():
+    np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
+    np.testing.assert_allclose(holm(np.array([0.9, 0.8])), [1.0, 1.0])
+    assert len(holm(np.array([]))) == 0
+
+
+def test_the_typical_difference_and_its_interval():
+    """The interval leaves 0 out just where the test is significant, and its ends are pairwise means."""
+    estimate, low, high = typical(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
+    assert (estimate, low, high) == (3.5, 1.0, 6.0)
+    rng = np.random.default_rng(0)
+    for shift in np.linspace(0.0, 1.0, 40):
+        found = rng.standard_normal(20) + shift
+        _, low, high = typical(found)
+        p = paired_test(found)
+        assert (low > 0.0 or high < 0.0) == (p < 0.05) or 0.045 < p < 0.055
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=7))  # 2^n permutations, where some are equal
 def test_the_paired_test_is_symmetric(differences):
-    forwards, backwards = paired_test(np.array(differences)), paired_test(-np.array(differences))
-    np.testing.assert_allclose(forwards, backwards[::-1], rtol=1e-9)
+    np.testing.assert_allclose(paired_test(np.array(differences)), paired_test(-np.array(differences)), rtol=1e-9)
+
+
+def test_what_was_missed_is_told_as_a_share():
+    problem = Problem("p", "job.py", trials=1, optimum=10.0, found_within=2.0)
+    plan, studies = experiment(
+        {"a": [[9.0], [5.0], [9.0], [9.0]], "b": [[1.0]] * 4},
+        problem=problem,
+        claims=[Claim("a misses less often", "missed", "a", "b")],
+    )
+    (verdict,) = judge(plan, measured(plan, studies))
+    assert (verdict.better, verdict.worse) == (0.25, 1.0)
+
+
+def test_costs_of_a_journal_of_0_1_are_not_measured():
+    plan, studies = experiment({"a": [[9.0]] * 6, "b": [[5.0]] * 6}, claims=[Claim("", "processor_seconds", "a", "b")])
+    for found in studies.values():
+        for i, trial in enumerate(found.trials):
+            found.trials[i] = replace(trial, suggest_processor_seconds=None)
+    rows = measured(plan, studies)
+    assert [verdict.word for verdict in judge(plan, rows)] == ["not measured"]
+    assert "processor s" not in page(plan, rows)
+    assert "was not measured in these runs" in page(plan, rows)
+
+
+def test_rows_are_read_as_they_were_written(tmp_path):
+    rows = [Row("p", "a", 3, "min", {"final_value": 0.1, "missed": 1.0}), Row("p", "b", 3, "min", {"final_value": 2.0})]
+    write_rows(rows, tmp_path)
+    assert read_rows(tmp_path) == rows
+    with pytest.raises(raybo.JournalError, match="cannot be read"):
+        read_rows(tmp_path / "elsewhere")
 
 
 def test_everything_is_written_and_read(tmp_path):
     claims = [Claim("a is better", "final_regret", "a", "b", source="figure 9")]
     plan, studies = experiment(
-        {"a": [[1.0, 9.0, 9.5]] * 5, "b": [[1.0, 5.0, 2.0]] * 5}, claims=claims, curve="simple_regret"
+        {"a": [[1.0, 9.0, 9.5]] * 6, "b": [[1.0, 5.0, 2.0]] * 6}, claims=claims, curve="simple_regret"
     )
-    files = write(plan, studies, judge(plan, studies), tmp_path)
+    files = write(plan, studies, tmp_path)
     assert [file.name for file in files] == ["runs.csv", "curves.csv", "figure.png", "README.md"]
     assert files[2].read_bytes().startswith(b"\x89PNG")
-    assert len(files[0].read_text().splitlines()) == 1 + 10
+    assert len(files[0].read_text().splitlines()) == 1 + 12
     assert len(files[1].read_text().splitlines()) == 1 + 2 * 3
-    text = page(plan, studies, judge(plan, studies))
+    rows = read_rows(tmp_path)
+    text = files[3].read_text(encoding="utf-8")
+    assert text == page(plan, rows)
     assert "a is better (figure 9)" in text
     assert "**holds**" in text
-    heading, rows = table(plan, studies)
-    assert rows[0][:3] == ["p", "a", "5"]
-    assert len(rows[0]) == len(heading)
+    heading, lines = table(plan, rows)
+    assert lines[0][:3] == ["p", "a", "6"]
+    assert len(lines[0]) == len(heading)
 
 
 def test_the_files_hold_what_was_measured(tmp_path):
     problem = Problem("p", "job.py", trials=3, initial=1, optimum=10.0)
     claims = [Claim("a has less regret", "cumulative_regret", "a", "b")]
-    results = {"a": [[1.0, 9.0 - r, 10.0] for r in range(5)], "b": [[1.0, 2.0, 3.0]] * 5}
+    results = {"a": [[1.0, 9.0 - r, 10.0] for r in range(7)], "b": [[1.0, 2.0, 3.0]] * 7}
     plan, studies = experiment(results, claims=claims, problem=problem, curve="cumulative_regret")
-    runs_csv, curves_csv, _, readme = write(plan, studies, judge(plan, studies), tmp_path)
+    runs_csv, curves_csv, _, readme = write(plan, studies, tmp_path)
     with runs_csv.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["method"] == "a"]
-    assert [int(row["seed"]) for row in rows] == [0, 1, 2, 3, 4]
-    assert [float(row["cumulative_regret"]) for row in rows] == [1.0, 2.0, 3.0, 4.0, 5.0]
-    assert {(row["final_value"], row["final_regret"], row["seconds"]) for row in rows} == {("10.0", "0.0", "0.75")}
+    assert [int(row["seed"]) for row in rows] == [0, 1, 2, 3, 4, 5, 6]
+    assert [float(row["cumulative_regret"]) for row in rows] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    assert {(row["final_value"], row["final_regret"], row["processor_seconds"]) for row in rows} == {
+        ("10.0", "0.0", "0.75")
+    }
     with curves_csv.open(encoding="utf-8", newline="") as file:
         row, *_ = csv.DictReader(file)
     assert row == {
@@ -175,15 +261,17 @@ def test_the_files_hold_what_was_measured(tmp_path):
         "method": "a",
         "curve": "cumulative_regret",
         "evaluation": "2",  # the first after the initial design
-        "median": "3",
-        "lower quartile": "2",
-        "upper quartile": "4",
-        "mean": "3",
-        "sd": "1.414213562",
+        "median": "4",
+        "lower quartile": "2.5",
+        "upper quartile": "5.5",
+        "mean": "4",
+        "sd": "2",
     }
-    heading, (row, _) = table(plan, studies)
-    assert dict(zip(heading, row, strict=True))["cumulative regret"] == "3 [2, 4]"
-    assert "| a has less regret | p | 3 | 15 | 0.031 | **holds** |" in readme.read_text(encoding="utf-8")
+    heading, (row, _) = table(plan, measured(plan, studies))
+    assert dict(zip(heading, row, strict=True))["cumulative regret"] == "4 [2.5, 5.5]"
+    assert "| a has less regret | p | 7 | 4 | 15 | 11 [9, 13] | 0.016 | **holds** |" in readme.read_text(
+        encoding="utf-8"
+    )
 
 
 def test_runs_are_paired_by_seed_in_whatever_order_they_ended():
@@ -192,7 +280,7 @@ def test_runs_are_paired_by_seed_in_whatever_order_they_ended():
         {"a": [[10.0 * r + 1.0] for r in range(6)], "b": [[10.0 * r] for r in range(6)]}, claims=claims
     )
     mixed = sorted(studies, key=lambda run: run.seed if run.entry.name == "a" else -run.seed)
-    (verdict,) = judge(plan, {run: studies[run] for run in mixed})
+    (verdict,) = judge(plan, measured(plan, {run: studies[run] for run in mixed}))
     assert verdict.word == "holds"
 
 
@@ -209,7 +297,7 @@ def test_a_plan_that_makes_no_sense_is_refused():
     with pytest.raises(raybo.MethodError, match="no problem"):
         Experiment("e", "t", [], [Entry("a", "random")], 1)
     with pytest.raises(raybo.MethodError, match="'b', which is not compared"):
-        Experiment("e", "t", [problem], [Entry("a", "random")], 1, [Claim("", "seconds", "a", "b")])
+        Experiment("e", "t", [problem], [Entry("a", "random")], 1, [Claim("", "processor_seconds", "a", "b")])
 
 
 def test_options_may_differ_from_problem_to_problem_and_paths_are_plain():
@@ -220,7 +308,25 @@ def test_options_may_differ_from_problem_to_problem_and_paths_are_plain():
     assert file_name("gp-ucb:solver=cg / x") == "gp-ucb-solver=cg-x"
     order = runs(Experiment("e", "t", [problem], [entry, Entry("b", "random")], 2), Path("out"))
     assert [run.seed for run in order] == [0, 0, 1, 1]
+    dear = runs(Experiment("e", "t", [problem], [replace(entry, dear=True), Entry("b", "random")], 2), Path("out"))
+    assert [(run.entry.name, run.seed) for run in dear] == [("b", 0), ("b", 1), ("a", 0), ("a", 1)]
     later = Experiment("e", "t", [problem], [entry], 2, first_seed=100)
     assert [run.seed for run in runs(later, Path("out"))] == [100, 101]
     assert len({run.path for run in order}) == 4
     assert isinstance(order[0], Run)
+
+
+def test_inexactness_is_summed_over_the_steps_and_interpolated_between_those_measured():
+    """Steps 1 to 5 after a design of two; eta is 1.0 at the second and 0.8 at the fourth."""
+    events = []
+    for number in range(7):
+        tags = {} if number < 2 else {"t": number - 1}
+        if number in (3, 5):
+            tags["inexactness"] = {"eta": 1.0 if number == 3 else 0.8}
+        data = {"x": [0.5], "values": [0.5], "tags": tags, "seen": 0, **SPENT}
+        events += [Event(Kind.ASKED, number, data), Event(Kind.TOLD, number, {"value": 1.0})]
+    found = Study(Description("job", "v", "max", SPACE.to_json(), "random", 0), events)
+    problem = Problem("p", "job.py", 7, initial=2)
+    np.testing.assert_allclose(curve("inexactness", found, problem, 1.0), [0.0, 0.0, 0.1, 0.3, 0.5], atol=1e-12)
+    assert measure("final_inexactness", found, problem, 1.0) == pytest.approx(0.5)
+    assert np.isnan(curve("inexactness", study([1.0]), problem, 1.0)).all()

@@ -19,7 +19,7 @@ from raybo.events import Event, Kind, State
 from raybo.integrations.export import EXPORTS, Recorder, exporter
 from raybo.journal import Journal
 from raybo.study import Study
-from tests.report.studies import run
+from tests.reporting.studies import run
 
 STATES = {State.FINISHED: "COMPLETE", State.FAILED: "FAIL", State.PENDING: "RUNNING"}
 
@@ -180,6 +180,75 @@ def test_another_file_is_not_overwritten(study, tmp_path):
     assert "mine" in path.read_text()
 
 
+def test_what_others_write_into_the_file_is_kept_and_ours_is_appended(study, tmp_path):
+    optuna = pytest.importorskip("optuna")
+    path = tmp_path / "s.log"
+    exporter("optuna", str(path))(part(study, 20))
+    theirs = loaded(path)  # stays open, as a dashboard does, and reads on
+    theirs._storage.set_study_system_attr(theirs._study_id, "dashboard:note_ver:0", "a note")
+    theirs.set_user_attr("mine", 1)
+    theirs.add_trial(
+        optuna.create_trial(
+            params={"lr": 0.5}, distributions={"lr": optuna.distributions.FloatDistribution(0, 1)}, value=3.0
+        )
+    )
+    running = next(trial for trial in theirs.trials if trial.state.name == "RUNNING")
+    theirs._storage.set_trial_user_attr(running._trial_id, "seen", "by me")
+    before, begun = path.read_bytes(), len(part(study, 20).trials)
+    again = exporter("optuna", str(path))
+    for events in range(20, len(study.events) + 1, 5):
+        again(part(study, events))
+        assert path.read_bytes().startswith(before)
+        before = path.read_bytes()
+    again(study)
+    for shown in (theirs, loaded(path)):
+        trials = shown.get_trials()
+        assert trials[begun].value == 3.0
+        ours = [*trials[:begun], *trials[begun + 1 :]]
+        assert [trial.value for trial in ours] == [trial.value for trial in study.trials]
+        assert [trial.state.name for trial in ours] == [STATES[trial.state] for trial in study.trials]
+        assert trials[running.number].user_attrs["seen"] == "by me"
+        assert (shown.user_attrs["mine"], shown.user_attrs["method"]) == (1, "sobol")
+        assert shown._storage.get_study_system_attrs(shown._study_id)["dashboard:note_ver:0"] == "a note"
+    whole = path.read_bytes()
+    exporter("optuna", str(path))(study)
+    again(study)
+    assert path.read_bytes() == whole
+    assert [name.name for name in tmp_path.iterdir()] == ["s.log"]  # the lock is gone
+
+
+def test_only_what_is_new_is_read_again(study, tmp_path, monkeypatch):
+    path = tmp_path / "s.log"
+    export = exporter("optuna", str(path))
+    export(part(study, 30))
+    explained = []
+    monkeypatch.setattr(Study, "explain", lambda self, trial: explained.append(trial.number) or "why")
+    export(part(study, 33))
+    assert len(explained) <= 3
+    path.unlink()  # another file by now: written anew
+    export(study)
+    assert len(loaded(path).trials) == len(study.trials)
+
+
+def test_another_study_of_the_same_name_is_refused(study, tmp_path):
+    path = tmp_path / "s.log"
+    exporter("optuna", str(path))(study)
+    before = path.read_bytes()
+    with pytest.raises(RayboError, match="it holds another study of this name; give a file of its own"):
+        exporter("optuna", str(path))(run("random", 20, seed=5))
+    assert path.read_bytes() == before
+
+
+def test_a_lock_that_a_killed_program_left_is_broken(study, tmp_path, monkeypatch):
+    from raybo.integrations import optuna_journal
+
+    monkeypatch.setattr(optuna_journal, "LOCK_SECONDS", 0.0)
+    path = tmp_path / "s.log"
+    path.with_name("s.log.lock").symlink_to(path)
+    exporter("optuna", str(path))(study)
+    assert len(loaded(path).trials) == len(study.trials)
+
+
 def test_optuna_is_not_imported_to_write(study, tmp_path, monkeypatch):
     import sys
 
@@ -217,7 +286,16 @@ def test_the_dashboard_of_optuna_shows_a_study_while_it_grows(study, tmp_path):
             (summary,) = get("studies")["study_summaries"]
             assert summary["study_name"] == "train_<net>"
             assert len(get("studies/0?after=0")["trials"]) == len(part(study, 10).trials)
+            note = json.dumps({"body": "look here", "version": 1}).encode()
+            put = urllib.request.Request(
+                f"http://127.0.0.1:{server.server_port}/api/studies/0/note",
+                data=note,
+                headers={"Content-Type": "application/json"},
+                method="PUT",
+            )
+            urllib.request.urlopen(put, timeout=60).close()
             export(study)
+            assert get("studies/0?after=0")["note"]["body"] == "look here"
             for _ in range(60):  # it looks at the file again after ten seconds
                 trials = get("studies/0?after=0")["trials"]
                 if len(trials) == 20:

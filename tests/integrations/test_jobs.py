@@ -39,7 +39,8 @@ def events(*values):
     """A trial for each value, one after the other."""
     found = [Event(Kind.PLANNED, None, {"trials": 9}, 1)]
     for trial, value in enumerate(values):
-        found.append(Event(Kind.ASKED, trial, {"x": [0.1], "values": [0.1], "tags": {"µ": 1e-17}}, len(found) + 1))
+        asked = {"x": [0.1], "values": [0.1], "tags": {"µ": 1e-17}, "seen": 0}
+        found.append(Event(Kind.ASKED, trial, asked, len(found) + 1))
         found.append(Event(Kind.TOLD, trial, {"value": value, "seconds": 0.1}, len(found) + 1))
     return found
 
@@ -58,7 +59,7 @@ def grow(path, *values):
 
 
 def test_a_journal_arrives_as_it_was(tmp_path):
-    here = write(tmp_path / "here.db", events(1.0, float("inf"), 0.1 + 0.2))
+    here = write(tmp_path / "here.db", events(1.0, 5e-324, 0.1 + 0.2))
     arrival = travel.unpack(travel.pack(here), tmp_path / "there.db")
     assert (arrival.events, arrival.added, arrival.ahead) == (7, 7, 0)
     assert read(tmp_path / "there.db") == read(here)  # the times at which things happened too
@@ -112,6 +113,19 @@ def test_a_journal_of_another_study_or_in_use_is_left_alone(tmp_path):
     for text in ("", "bm9uc2Vuc2U=", "§", travel.pack(here)[:-20]):
         with pytest.raises(JournalError, match="what has arrived for it is damaged"):
             travel.unpack(text, tmp_path / "new.db")
+    assert not (tmp_path / "new.db").exists()
+
+
+@pytest.mark.parametrize("where", [("description", "space", {"x": 3}), ("events", 1, [2, "asked", 7, "", {}])])
+def test_what_arrives_is_checked_like_a_journal(tmp_path, where):
+    packed = travel.pack(write(tmp_path / "here.db", events(1.0)))
+    content = json.loads(zlib.decompress(base64.b64decode(packed)))
+    part, key, forged = where
+    content[part][key] = forged
+    text = base64.b64encode(zlib.compress(json.dumps(content).encode())).decode()
+    with pytest.raises(JournalError, match="what has arrived for it is damaged") as told:
+        travel.unpack(text, tmp_path / "new.db")
+    assert "\n" not in str(told.value)
     assert not (tmp_path / "new.db").exists()
 
 

@@ -8,6 +8,8 @@ import logging
 import math
 import subprocess
 import sys
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -28,7 +30,33 @@ from raybo.methods import METHODS, needs_context
 METHODS_TRIED = [name for name in ("random", "auto", "gp-ucb", "ei", "uhe", "sbo-kde") if name in METHODS]
 SPACE = {"x": tune.uniform(-1, 1), "model": {"depth": tune.randint(1, 9), "kind": tune.choice(["a", "b"])}, "k": 3}
 CONTEXT = {"wind": raybo.Float(0, 1)}
-UNKNOWN = [None, "x", [1.0], {}, math.nan, math.inf, -math.inf, True, np.array([1.0, 2.0]), 10**400]
+UNKNOWN = [
+    np.array(True),
+    np.array("0.5"),
+    "0.5",
+    Decimal("NaN"),
+    None,
+    "x",
+    [1.0],
+    {},
+    math.nan,
+    math.inf,
+    -math.inf,
+    True,
+    np.array([1.0, 2.0]),
+    10**400,
+]
+NUMBERS = [0.5, np.float32(0.5), np.array(0.5), Fraction(1, 2), Decimal("0.5"), np.array(Fraction(1, 2))]
+
+
+class Real:
+    """A number of somebody's own."""
+
+    def __float__(self):
+        return 0.5
+
+
+NUMBERS.append(Real())
 
 
 def search(method="random", space=SPACE, **given):
@@ -116,6 +144,16 @@ def test_a_value_that_is_no_finite_number_is_a_failed_trial(method, value):
     searcher.suggest("next")
 
 
+@pytest.mark.parametrize("value", NUMBERS, ids=repr)
+def test_whatever_is_one_number_is_a_value(value):
+    searcher = search()
+    searcher.suggest("t")
+    assert outcome(searcher, result={"loss": value}).value == 0.5
+    asked = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
+    assert asked.tell(asked.ask(), value).value == 0.5
+    assert type(asked.trials[0].value) is float
+
+
 def test_how_each_end_is_recorded():
     def ended(*reports, **end):
         searcher = search()
@@ -188,6 +226,21 @@ def test_the_limit_of_a_limiter_is_kept_and_freed():
     searcher.on_trial_complete("a", {"loss": math.nan})
     assert searcher.suggest("c")
     searcher.on_trial_complete("b", error=True)
+    assert searcher.suggest("d")
+
+
+def test_a_limiter_that_works_in_batches_withholds_results_until_the_batch_has_ended():
+    searcher = ConcurrencyLimiter(search(), max_concurrent=3, batch=True)
+    assert searcher.set_search_properties("loss", "min", {"k": 3})
+    for trial_id in ("a", "b", "c"):
+        assert searcher.suggest(trial_id)
+    assert searcher.suggest("d") is None
+    searcher.on_trial_complete("a", {"loss": 1.0})
+    searcher.on_trial_complete("b", error=True)
+    assert searcher.suggest("d") is None
+    assert {trial.state for trial in trials_of(searcher.searcher)} == {State.PENDING}
+    searcher.on_trial_complete("c", {"loss": 3.0})
+    assert [trial.value for trial in trials_of(searcher.searcher)] == [1.0, None, 3.0]
     assert searcher.suggest("d")
 
 
@@ -410,7 +463,10 @@ def test_what_is_wrong_is_refused_in_one_line():
         RayboSearch(method="sbo-kde")
     with pytest.raises(MethodError, match="no search space"):
         RayboSearch(metric="loss", mode="min").suggest("t")
-    with pytest.raises(MethodError, match="no mode"):
+    # Tune says nothing at all to a search algorithm where there is no param_space
+    with pytest.raises(
+        MethodError, match="no mode; give it metric= and mode=, as Ray Tune passes on TuneConfig's with"
+    ):
         RayboSearch(SPACE).suggest("t")
     assert not search().set_search_properties("loss", "min", SPACE)
     assert search().set_search_properties("loss", "min", {"k": 3})
@@ -477,6 +533,48 @@ def test_objects_come_back_with_the_tuners_space(tmp_path):
     assert blank.suggest("b")["o"] is thing
     with pytest.raises(JournalError, match="wanted max"):
         blank.set_search_properties("loss", "min", {})
+
+
+class Counting(RayboSearch):
+    """A user's own search, with a state of its own."""
+
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, **named)
+        self.asked, self.seen, self.lock = 0, {"ids": ("none",)}, None
+
+    def suggest(self, trial_id):
+        self.asked += 1
+        self.seen["ids"] = (*self.seen["ids"], trial_id)
+        return super().suggest(trial_id)
+
+
+def test_what_a_subclass_has_of_its_own_comes_back(tmp_path):
+    searcher = Counting(SPACE, "loss", "min", seed=0)
+    searcher.suggest("a")
+    searcher.lock = object()  # no JSON can hold it
+    searcher.save(tmp_path / "state")
+    blank = Counting()
+    blank.lock = mine = object()
+    blank.restore(tmp_path / "state")
+    assert (blank.asked, blank.seen) == (1, {"ids": ("none", "a")})
+    assert blank.lock is mine
+    assert blank.suggest("b") == searcher.suggest("b")
+    plain = search()
+    plain.suggest("a")
+    plain.save(tmp_path / "state")
+    assert "attributes" not in json.loads((tmp_path / "state").read_text())  # a state of 0.1 has none
+    Counting().restore(tmp_path / "state")
+
+
+def test_a_state_read_back_keeps_off_the_same_edges(tmp_path):
+    searcher = RayboSearch({"m": {"x": tune.uniform(0, 1)}, "y": tune.quniform(0, 1, 0.5)}, "loss", "max", seed=0)
+    searcher.suggest("a")
+    searcher.save(tmp_path / "state")
+    blank = RayboSearch()
+    blank.restore(tmp_path / "state")
+    for one in (searcher, blank):
+        (config,) = one._asker.space.decode(np.ones((1, 2)))
+        assert config == {"m": {"x": 1 - 2**-53}, "y": 1.0}
 
 
 def test_a_file_that_is_no_state_is_refused(tmp_path):

@@ -57,6 +57,17 @@ def test_the_divisor_grows_once_the_bounds_fall_behind_the_reference():
     assert tags[-1]["S"] > 0.8 * tags[-1]["reference"]  # it follows
 
 
+def test_where_the_norm_grows_kappa_does_and_length_scales_are_divided_by_a_root():
+    searcher = run("a-gp-ucb", 2, 40, flat, initial=3, seed=1, norm="growing", kappa=0.3)
+    S = 0.0
+    for tags in adaptive(searcher):
+        np.testing.assert_allclose(tags["S"], S + 2 * 0.3 * tags["h"] * tags["std"], rtol=1e-12)
+        np.testing.assert_allclose(np.exp(tags["theta"][:-2]) / np.sqrt(tags["h"]), tags["lengthscale"], rtol=1e-9)
+        S = tags["S"]
+    assert tags["h"] > 2.0
+    assert f"divided by {np.sqrt(tags['h']):.2f}" in searcher.explain(searcher.trials[-1])
+
+
 def test_several_workers_and_failures():
     tags = adaptive(run_workers("a-gp-ucb", 2, 30, 4, fail=(8,), seed=1))
     check(tags)

@@ -6,9 +6,9 @@ import pytest
 
 import raybo
 from raybo import methods
-from raybo.report.image import write_image
-from raybo.report.page import write_report
-from tests.report.studies import run
+from raybo.reporting.image import write_image
+from raybo.reporting.page import write_report
+from tests.reporting.studies import run
 
 CONSTANT = {"c": raybo.Float(1.0, 1.0), "scale": raybo.Float(2.0, 2.0, log=True), "n": raybo.Integer(3, 3)}
 SPACES = {"alone": CONSTANT, "beside a float": {"x": raybo.Float(0, 1), **CONSTANT}}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 import raybo
+from raybo.context import context_model
 from raybo.events import State
 from raybo.methods import make
 from raybo.methods.apart import APART
 from raybo.methods.fitting import fitted
-from raybo.surrogate import standard_model
+from raybo.surrogate import fit_map, standard_model
 from tests.surrogate.conftest import naive_kernel
 
 GP_METHODS = ["gp-ucb", "gp-ts", "ei", "auto"]
@@ -66,6 +69,44 @@ def test_the_papers_preset_is_the_published_model_and_the_best_of_its_grid():
     rng = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(5, 0)))
     grid = rng.random((200, 2))
     np.testing.assert_allclose(searcher.history.records[5].x, grid[np.argmax(bound(grid))])
+
+
+def test_the_papers_preset_fits_every_trial_afresh(monkeypatch):
+    """From 1 in raw units, whatever was found before, and however many results there are."""
+    began = []
+
+    def noted(observations, model, starts, **named):
+        began.append([np.exp(start[0]) for start in starts])
+        return fit_map(observations, model, starts, **named)
+
+    monkeypatch.setattr("raybo.methods.fitting.fit_map", noted)
+    searcher = run("gp-ucb", 8, initial=4, preset="paper", lengthscale_start=0.2)
+    for i in range(200):  # from which on fits are else kept for some trials
+        searcher.add({"x": (i % 20) / 19, "y": (i // 20) / 9}, 0.0)
+    for _ in range(4):
+        searcher.tell(searcher.ask(), 0.0)
+    np.testing.assert_allclose(began, [[0.2]] * 8)
+
+
+def test_an_origin_must_be_the_spaces():
+    searcher = raybo.Searcher(PLANE, method="gp-ucb", initial=1, preset="paper", origin=(0.0, 1.0, 2.0))
+    searcher.tell(searcher.ask(), 0.0)
+    with pytest.raises(raybo.MethodError, match="origin gives 3 numbers for 2 axes"):
+        searcher.ask()
+    with pytest.raises(raybo.MethodError, match="origin must be a finite number"):
+        make("gp-ucb", origin=(math.nan,))
+
+
+def test_the_model_of_contexts_over_the_parameters_alone(monkeypatch):
+    models = []
+
+    def noted(observations, model, starts, **named):
+        models.append(model)
+        return fit_map(observations, model, starts, **named)
+
+    monkeypatch.setattr("raybo.methods.fitting.fit_map", noted)
+    run("gp-ucb", 6, initial=4, preset="contexts")
+    assert models == [context_model()] * 2
 
 
 @pytest.mark.parametrize("kappa", ["theory", 2.5])

@@ -36,7 +36,7 @@ def test_the_step_is_the_published_one(top):
 
 
 def test_equal_returns_leave_the_centre_where_it_is():
-    searcher = run("ars", 2, 5, lambda x: 7.0 + 0.0 * hill(x), directions=2, start="centre")
+    searcher = run("ars", 2, 5, lambda x: 7.0 + 0.0 * hill(x), directions=2, start="centre", restart=False)
     assert searcher.trials[4].tags["centre"] == [0.5, 0.5]
     assert searcher.trials[4].tags["iteration"] == 2
 
@@ -47,7 +47,7 @@ def test_it_climbs():
 
 
 def test_nobody_waits_for_a_pair_and_late_results_are_dropped():
-    searcher = Searcher(floats(2), "ars", "max", 0, None, directions=1)
+    searcher = Searcher(floats(2), "ars", "max", 0, None, initial=0, directions=1)
     a, b = searcher.ask(), searcher.ask()
     c, d = searcher.ask(), searcher.ask()  # a further direction of the same iteration
     assert {t.tags["iteration"] for t in (a, b, c, d)} == {1}
@@ -63,12 +63,12 @@ def test_nobody_waits_for_a_pair_and_late_results_are_dropped():
 
 
 def test_a_failed_side_counts_as_the_worst_and_does_not_stall():
-    searcher = Searcher(floats(2), "ars", "max", 0, None, directions=1, start="centre")
+    searcher = Searcher(floats(2), "ars", "max", 0, None, initial=0, directions=1, start="centre")
     plus, minus = searcher.ask(), searcher.ask()
     searcher.fail(plus, "unlucky")
     searcher.tell(minus, 0.0)
     assert searcher.ask().tags["centre"] == [0.5, 0.5]  # nothing is known to be better
-    nothing = Searcher(floats(2), "ars", "max", 0, None, directions=1)
+    nothing = Searcher(floats(2), "ars", "max", 0, None, initial=0, directions=1)
     for _ in range(6):
         nothing.fail(nothing.ask(), "unlucky")
     assert nothing.ask().tags["iteration"] == 4
@@ -76,7 +76,7 @@ def test_a_failed_side_counts_as_the_worst_and_does_not_stall():
 
 @pytest.mark.parametrize("workers", [1, 5, 32])
 def test_workers_stay_inside_the_cube_and_iterations_go_on(workers):
-    searcher = run_workers("ars", 3, 60, workers, fail={2, 9}, directions=2, nu=0.4)
+    searcher = run_workers("ars", 3, 60, workers, fail={2, 9}, directions=2, nu=0.4, initial=0)
     X = np.array([coordinates(t) for t in searcher.trials])
     assert ((X >= 0.0) & (X <= 1.0)).all()
     assert searcher.trials[-1].tags["iteration"] >= 60 // (4 + 2 * workers)

@@ -174,9 +174,14 @@ def test_minimising_f_is_maximising_its_negative_and_both_improve(method):
 @pytest.mark.parametrize("method", LOCAL)
 def test_it_climbs_on_eight_axes(method):
     options = {"batch": 4, "samples": 4} if method == "la-min-ucb" else {"batch": 8}
-    searcher = run(method, 8, 55, lambda x: 20.0 * hill(x), start="centre", noise_variance=1e-3, **options)
-    _, visited = centres(searcher)
-    assert hill(visited[-1]) > 0.2 * hill(visited[0])
+    left = []  # of the height, seed by seed: processors round otherwise, and one seed alone is a throw of a coin
+    for seed in range(3):
+        searcher = run(
+            method, 8, 55, lambda x: 20.0 * hill(x), seed=seed, start="centre", noise_variance=1e-3, **options
+        )
+        _, visited = centres(searcher)
+        left.append(hill(visited[-1]) / hill(visited[0]))
+    assert np.mean(left) < 0.3, left
 
 
 # ---- the window, the start, options
@@ -197,7 +202,7 @@ def test_the_window_holds_the_newest_results_and_failures_at_their_worst():
 
 
 def test_what_looking_ahead_gains_does_not_depend_on_the_level_of_the_values():
-    options = {"batch": 2, "samples": 8, "lengthscale": 0.4, "outputscale": 1.0, "standardise": False}
+    options = {"batch": 2, "samples": 8, "lengthscale": 0.4, "outputscale": 1.0, "standardise": False, "initial": 0}
     gains = [
         [
             t.tags["gain"]
@@ -221,7 +226,7 @@ def test_where_it_starts(method):
 
 
 def centres_of_first(method, add=None, seed=0, **options):
-    searcher = run(method, 2, 0, seed=seed, **options)
+    searcher = run(method, 2, 0, seed=seed, initial=0, **options)
     if add is not None:
         searcher.add({"x0": 0.1, "x1": 0.1}, 0.0)
         searcher.add(add, 1.0)
@@ -257,11 +262,11 @@ def test_lists_of_numbers_are_read_from_text():
 
 
 def test_known_hyperparameters_are_not_fitted_and_others_once_an_iteration():
-    fixed = run("min-ucb", 2, 12, batch=3, lengthscale=0.4, outputscale=1.0)
+    fixed = run("min-ucb", 2, 12, batch=3, lengthscale=0.4, outputscale=1.0, initial=0)
     assert not any("theta" in t.tags for t in fixed.trials)
-    fitted = run("min-ucb", 2, 12, batch=3)
+    fitted = run("min-ucb", 2, 12, batch=3, initial=0)
     assert ["theta" in t.tags for t in fitted.trials] == [False, True, False, False] * 3
-    full = run("gibo", 2, 12, batch=3, window=6, refit="full")
+    full = run("gibo", 2, 12, batch=3, window=6, refit="full", initial=0)
     assert ["theta" in t.tags for t in full.trials] == [False] * 6 + [True, False, False] * 2
 
 
@@ -272,7 +277,7 @@ def test_gibos_rates_are_those_of_the_iterations_and_the_last_goes_on():
 
 
 def test_gibo_may_stop_exploring_once_little_is_gained():
-    searcher = run("gibo", 2, 12, batch=10, lengthscale=0.4, outputscale=1.0, early_stop=0.5)
+    searcher = run("gibo", 2, 12, batch=10, lengthscale=0.4, outputscale=1.0, early_stop=0.5, initial=0)
     traces = [t.tags["trace"] for t in searcher.trials if t.tags["iteration"] == 1 and "trace" in t.tags]
     assert 2 <= len(traces) < 10
     assert traces[-2] - traces[-1] < 0.5
@@ -280,14 +285,14 @@ def test_gibo_may_stop_exploring_once_little_is_gained():
 
 
 def test_the_trace_in_the_tags_never_rises_within_an_iteration():
-    searcher = run("min-ucb", 4, 15, batch=14, lengthscale=0.4, outputscale=1.0)
+    searcher = run("min-ucb", 4, 15, batch=14, lengthscale=0.4, outputscale=1.0, initial=0)
     traces = [t.tags["trace"] for t in searcher.trials[1:]]
     assert (np.diff(traces) <= 1e-9).all()
 
 
 def test_exploration_keeps_within_delta_of_the_centre():
     for method in LOCAL:
-        searcher = run(method, 3, 15, batch=4, delta=0.1)
+        searcher = run(method, 3, 15, batch=4, delta=0.1, initial=0)
         centre = None
         for trial in searcher.trials:
             centre = np.array(trial.tags.get("centre", centre))

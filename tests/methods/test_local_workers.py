@@ -15,14 +15,15 @@ from raybo.surrogate import GP, GradientAt, Observations
 from tests.methods.studies import centres, coordinates, floats, hill, roles, run, run_workers
 
 LOCAL = ("gibo", "mpd", "min-ucb", "la-min-ucb")
-KNOWN = {"lengthscale": 0.4, "outputscale": 1.0}
+AT_ONCE = {"initial": 0}  # without a design
+KNOWN = {"lengthscale": 0.4, "outputscale": 1.0, **AT_ONCE}
 
 
 def test_one_worker_runs_the_algorithms_as_published():
     for method in LOCAL:
-        assert roles(run(method, 2, 12, batch=3)) == "ceee" * 3
-    assert roles(run("min-ucb", 2, 12, batch=2, repeats=2)) == "ccee" * 3
-    repeated = run("min-ucb", 2, 8, batch=2, repeats=2)
+        assert roles(run(method, 2, 12, batch=3, **AT_ONCE)) == "ceee" * 3
+    assert roles(run("min-ucb", 2, 12, batch=2, repeats=2, **AT_ONCE)) == "ccee" * 3
+    repeated = run("min-ucb", 2, 8, batch=2, repeats=2, **AT_ONCE)
     np.testing.assert_array_equal(coordinates(repeated.trials[0]), coordinates(repeated.trials[1]))
 
 
@@ -172,7 +173,7 @@ def test_the_trace_that_a_proposal_promises_is_what_it_leaves():
 
 @pytest.mark.parametrize("method", [*LOCAL, "ars", "turbo"])
 def test_every_proposal_explains_itself(method):
-    searcher = run(method, 2, 14, **({"initial": 4} if method == "turbo" else {}))
+    searcher = run(method, 2, 14, initial=4)
     words = [searcher.explain(trial) for trial in searcher.trials]
     assert len(set(words)) > 2
     assert all(word and "\n" not in word for word in words)

@@ -108,7 +108,7 @@ def test_fits_are_the_samples_or_the_fit_under_the_length_scales_that_were_used(
 def test_no_report_and_no_experiment_reads_a_methods_tags():
     """`tags["..."]` and `tags.get("...")` are for methods; others hand the whole of them on, or show it as it is."""
     root = Path(raybo.__file__).parent
-    for file in [*(root / "report").glob("*.py"), *(root / "experiments").glob("*.py")]:
+    for file in [*(root / "reporting").glob("*.py"), *(root / "experiments").glob("*.py")]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             inner = node.value if isinstance(node, (ast.Subscript, ast.Attribute)) else None
             if isinstance(inner, ast.Attribute) and inner.attr == "tags":

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import optimize
 
 import raybo.solvers.scipy_minimisers
 from raybo.solvers import solve
-from raybo.solvers.scipy_minimisers import BOX, CLIPPED, WAVE, minimise
+from raybo.solvers.published import raw
+from raybo.solvers.scipy_minimisers import BOX, WAVE, minimise
 from raybo.solvers.solution import Search
 from tests.solvers.problems import DOMAINS, Counted, Hill, Waves
 
@@ -93,7 +96,11 @@ def test_only_successful_runs_count(monkeypatch):
     np.testing.assert_array_equal(found.x, [0.5])
 
 
-@pytest.mark.parametrize("chart", [BOX, CLIPPED, WAVE], ids=["box", "clipped", "wave"])
+CLIPPED = raw(1.0, np.zeros(1), is_bounded=False)
+SCALED = raw(0.25, np.full(1, -1.0), is_bounded=False)
+
+
+@pytest.mark.parametrize("chart", [BOX, CLIPPED, SCALED, WAVE], ids=["box", "clipped", "scaled", "wave"])
 def test_charts(chart):
     x = np.linspace(0.01, 0.99, 50)
     np.testing.assert_allclose(chart.point(chart.coordinates(x)), x, atol=1e-12)
@@ -106,6 +113,50 @@ def test_charts(chart):
 def test_outside_the_box_a_clipped_function_is_flat():
     """Kept for the published conjugate gradients: a run that steps out of the box sees no way back."""
     assert not CLIPPED.slope(np.array([-0.1, 1.1])).any()
+
+
+LOW, SIDE = np.array([-5.0, 0.0]), 15.0
+
+
+class Valley:
+    """A function of two raw coordinates in [-5, 10] x [0, 15], as one of the cube's."""
+
+    def raw(self, z):
+        return -0.1 * (z[..., 1] - 0.2 * z[..., 0] ** 2 - 1.0) ** 2 - np.sin(0.7 * z[..., 0]) - 0.05 * z[..., 0] ** 2
+
+    def value(self, X):
+        return self.raw(LOW + SIDE * X)
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "options"),
+    [
+        ("lbfgsb", "L-BFGS-B", {"gtol": 0.01, "maxiter": 400}),
+        ("nelder-mead", "Nelder-Mead", {"xatol": 0.01, "fatol": 0.01}),
+        ("cg", "CG", {"gtol": 0.01, "maxiter": 400}),
+    ],
+)
+def test_published_solvers_work_in_raw_units(name, method, options):
+    """The script's own loop in raw units: the same starts, ends and numbers of evaluations."""
+    valley, high = Valley(), LOW + SIDE
+    runs = [
+        optimize.minimize(
+            lambda z: -valley.raw(np.clip(z, LOW, high)),
+            LOW + SIDE * start,
+            method=method,
+            bounds=list(zip(LOW, high, strict=True)) if name == "lbfgsb" else None,
+            options=options,
+        )
+        for start in np.random.default_rng(4).random((10, 2))
+    ]
+    best = min((run for run in runs if run.success), key=lambda run: run.fun)
+    domain = SimpleNamespace(d=2, levels=(None, None), categorical=(False, False), snap=lambda X: X)
+    found = solve(name, valley, domain, np.random.default_rng(4), preset="paper", unit=1 / SIDE, origin=tuple(LOW))
+    np.testing.assert_allclose(LOW + SIDE * found.x, np.clip(best.x, LOW, high), atol=1e-6)
+    assert found.value == pytest.approx(-best.fun, abs=1e-9)
+    assert found.evaluations == pytest.approx(sum(run.nfev for run in runs), rel=0.02)  # by rounding
+    in_the_cube = solve(name, valley, domain, np.random.default_rng(4), preset="paper")
+    assert in_the_cube.evaluations != pytest.approx(found.evaluations, rel=0.03)
 
 
 def test_smooth_coordinates_leave_the_faces():

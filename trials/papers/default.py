@@ -41,5 +41,6 @@ EXPERIMENTS = [
             for other in ("random", "gp-ucb, climbing", "ei")
         ],
         curve="simple_regret",
+        hours=0.5,
     )
 ]

@@ -4,19 +4,22 @@ Kim et al. (2025), Algorithm 1 with the random grid of section 4. The paper's be
 kappa here. The experiments' is sqrt(log(t + 1)); with kappa=theory it is Theorem 3's or 7's, for the information gain
 of the points visited in place of the largest that any could have.
 Departures: the model is Matern-5/2 with a length-scale an axis on standardised values (`preset="paper"` restores the
-published one); pending trials are believed at their posterior mean; failed trials count as the worst value seen; the
-initial design is cut to a quarter of a short study.
+published one, `preset="contexts"` takes that of Huang et al. (2024), for comparisons with their methods); pending
+trials are believed at their posterior mean; failed trials count as the worst value seen; the initial design is cut to a
+quarter of a short study.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from raybo.acquisition import UpperConfidence
+from raybo.context import context_model
+from raybo.errors import MethodError
 from raybo.events import Tags, Trial
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
@@ -44,8 +47,14 @@ class GpUcb(RandomGridOptions):
     diagnostics: int = option(
         0, "measure the solver's inexactness every so many suggestions; 0 never (it is costly)", at_least=0
     )
-    preset: Literal["standard", "paper"] = option("standard", "the model and the solvers' settings")
-    lengthscale_start: float = option(1.0, "of the paper's model, in sides of the cube", above=0)
+    preset: Literal["standard", "paper", "contexts"] = option(
+        "standard",
+        "the model, and with paper the solvers' settings; contexts: the model that sbo-kde has, over x alone",
+    )
+    lengthscale_start: float = option(
+        1.0, "of the paper's model, in sides of the cube: the raw unit, in which the paper's solvers work", above=0
+    )
+    origin: tuple[float, ...] = option((0.0,), "of the paper's solvers: the cube's lower corner in raw units")
     prior_mean: float = option(0.0, "of the paper's model, in the values that are maximised")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
@@ -58,7 +67,14 @@ class GpUcb(RandomGridOptions):
         kappa = self.exploration(self.kappa, t, fit.gp, "random-grid-ucb" if on_grid else "ucb")
         bound = fit.average(lambda gp: UpperConfidence(gp, kappa))
         size = self.size(t) if on_grid else None
-        found = solve_apart(self.solver, bound, history, rng, preset=self.preset, size=size, near=fit.best[None, :])
+        settings: dict[str, Any] = {"near": fit.best[None, :]}
+        if self.preset == "paper":
+            if len(self.origin) not in (1, history.d):
+                raise MethodError(
+                    f"origin gives {len(self.origin)} numbers for {history.d} axes; give 1 or {history.d}"
+                )
+            settings = {"preset": "paper", "unit": self.lengthscale_start, "origin": self.origin}
+        found = solve_apart(self.solver, bound, history, rng, size=size, **settings)
         tags = {"t": t, "kappa": kappa, "evaluations": found.evaluations, **fit.prediction(found.x), **fit.tags}
         if self.diagnostics and t % self.diagnostics == 0:
             shift = float(np.max(np.abs(fit.gp.y)))  # the constant B of the paper's shift, estimated
@@ -68,8 +84,9 @@ class GpUcb(RandomGridOptions):
     def _fit(self, history: History, rng: np.random.Generator) -> Fitted:
         if self.preset == "paper":
             model, outputs = random_grid_model(self.lengthscale_start), Standardised(self.prior_mean, 1.0)
-            return fitted(history, model, rng, outputs=outputs, estimate=self.hyperparameters)
-        return fitted(history, standard_model(self.kernel), rng, estimate=self.hyperparameters)
+            return fitted(history, model, rng, outputs=outputs, estimate=self.hyperparameters, afresh=True)
+        model = context_model() if self.preset == "contexts" else standard_model(self.kernel)
+        return fitted(history, model, rng, estimate=self.hyperparameters)
 
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
         """How inexactly the bound was maximised, where that was measured."""

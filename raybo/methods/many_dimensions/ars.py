@@ -20,14 +20,15 @@ import numpy as np
 
 from raybo.events import Tags
 from raybo.history import History, Proposal, Record
-from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration, Start, first_centre
-from raybo.methods.options import Options, option
+from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration, explain
+from raybo.methods.many_dimensions.runs import RunOptions, is_beginning
+from raybo.methods.options import option
 from raybo.space import Array
 from raybo.surrogate import Standardised
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ars(AroundCentre, Options):
+class Ars(AroundCentre, RunOptions):
     """Random search with finite differences along the best of some random directions.
 
     Mania, Guy, Recht (2018), "Simple random search of static linear policies is competitive for reinforcement
@@ -38,19 +39,16 @@ class Ars(AroundCentre, Options):
     nu: float = option(0.05, "standard deviation of the trials about the centre, in sides of the cube", above=0)
     directions: int | None = option(None, "directions an iteration, N; none: 1 + d // 8", at_least=1)
     top: int | None = option(None, "best directions that make the step; none: all", at_least=1)
-    start: Start = option(
-        "best", "the first centre: best known result, or else a Sobol point; sobol; the cube's centre"
-    )
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The other side of the last direction, or one side of a new one; after a step where enough have ended."""
         now = Iteration.of(history)
-        if now is None:
-            first = first_centre(history, rng, self.start)
-            centre = np.array(first.tags["centre"])
-            return self._side(1, centre, int(rng.integers(2**31)), 1, {**first.tags, "role": "explore"})
+        if now is None or is_beginning(history):
+            return self._first(history, rng)
         pairs = ended_pairs(now)
         if len(pairs) >= (1 + history.d // 8 if self.directions is None else self.directions):
+            if self.is_stuck(history, now):
+                return self._first(history, rng)
             centre = np.clip(now.centre + self._step(now, pairs), 0.0, 1.0)
             moved = float(np.linalg.norm(centre - now.centre))
             tags = {"centre": centre.tolist(), "moved": moved}
@@ -59,6 +57,13 @@ class Ars(AroundCentre, Options):
         if last["side"] == 1:
             return self._side(now.number, now.centre, last["direction"], -1, {})
         return self._side(now.number, now.centre, int(rng.integers(2**31)), 1, {})
+
+    def _first(self, history: History, rng: np.random.Generator) -> Proposal:
+        first = self.begin(history, rng)
+        if "design" in first.tags:
+            return first
+        centre, number = np.array(first.tags["centre"]), first.tags["iteration"]
+        return self._side(number, centre, int(rng.integers(2**31)), 1, first.tags)
 
     def _side(self, number: int, centre: Array, direction: int, side: int, tags: Tags) -> Proposal:
         x = np.clip(centre + side * self.nu * delta(direction, len(centre)), 0.0, 1.0)
@@ -79,7 +84,7 @@ class Ars(AroundCentre, Options):
     def explain(self, tags: Tags) -> str:
         """The iteration and the side."""
         if "side" not in tags:
-            return "a trial of no iteration"
+            return explain(tags)
         moved = f", moved by {tags['moved']:.3g}" if "moved" in tags else ""
         side = "+" if tags["side"] > 0 else "-"
         return f"iteration {tags['iteration']}: {side} side of a random direction about the centre{moved}"

@@ -18,7 +18,7 @@ from raybo.acquisition.gradient_information import TraceReduction
 from raybo.errors import MethodError
 from raybo.events import Tags
 from raybo.history import History, Proposal
-from raybo.methods.many_dimensions.iterations import Iteration, explain, first_centre
+from raybo.methods.many_dimensions.iterations import Iteration, explain
 from raybo.methods.many_dimensions.local_search import (
     LocalOptions,
     estimated,
@@ -27,6 +27,7 @@ from raybo.methods.many_dimensions.local_search import (
     prediction,
     surrogate,
 )
+from raybo.methods.many_dimensions.runs import is_beginning, new_start
 from raybo.methods.options import option
 from raybo.space import Array
 from raybo.surrogate import GP, GradientAt
@@ -61,11 +62,13 @@ class Gibo(LocalOptions):
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The iteration's next point, or the step that begins the next one."""
         now = Iteration.of(history)
-        if now is None:
-            return first_centre(history, rng, self.start)
+        if now is None or is_beginning(history):
+            return self.begin(history, rng)
         if now.is_over(self._size(history, now), self.quorum):
             if len(history.y) == 0:  # all have failed
-                return first_centre(history, rng, "sobol", now.number + 1)
+                return new_start(history, rng, now.number + 1)
+            if self.is_stuck(history, now):
+                return self.begin(history, rng)
             gp = surrogate(history, self, last_theta(history, self))
             x = now.centre + self._rates[min(now.number, len(self._rates)) - 1] * self._direction(gp, now.centre)
             x = np.clip(x, 0.0, 1.0)

@@ -17,17 +17,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from raybo.events import State, Tags, Trial
+from raybo.events import COUNTED, State, Tags, Trial
 from raybo.history import History, Proposal, Record
-from raybo.methods.design import sobol_proposal
 from raybo.methods.story import OverTrials, PathInSpace, Scale, Series, Story, is_point
 from raybo.space import Array
 
-Start = Literal["best", "sobol", "centre"]
+ROUNDING = 1e-12  # of the largest value: what no difference is
 
 
 @dataclass(frozen=True)
@@ -80,18 +78,13 @@ class Iteration:
         return Proposal(centre, {**entered, **tags})
 
 
-def first_centre(history: History, rng: np.random.Generator, start: Start, number: int = 1) -> Proposal:
-    """The first trial of a run: where the option `start` says, or at the study's next Sobol point."""
-    tags: Tags = {}
-    if start == "centre":
-        x = np.full(history.d, 0.5)
-    elif start == "best" and len(history.y):
-        x = history.X[int(np.argmax(history.y))]
-    else:
-        proposal = sobol_proposal(history, rng)
-        x, tags = proposal.x, proposal.tags
-    x = history.cube.snap(x[None, :])[0]
-    return Proposal(x, {"iteration": number, "role": "centre", "centre": x.tolist(), **tags})
+def is_flat(trials: Sequence[Record]) -> bool:
+    """Whether those that have ended, two at least, all failed or all gave one value, but for rounding."""
+    outcomes = [record.y for record in trials if record.state in COUNTED]
+    values = [y for y in outcomes if y is not None]
+    if len(outcomes) < 2 or 0 < len(values) < len(outcomes):
+        return False
+    return not values or max(values) - min(values) <= ROUNDING * max(map(abs, values))
 
 
 def is_last(history: History, now: Iteration) -> bool:
@@ -102,6 +95,9 @@ def is_last(history: History, now: Iteration) -> bool:
 
 def explain(tags: Tags) -> str:
     """The phase, and what the model says of the point."""
+    if "design" in tags:
+        point = "a design point (Sobol)"
+        return point if tags["design"] == 1 else f"restarted elsewhere, as nothing differed: {point}"
     if "iteration" not in tags:
         return "a trial of no iteration"
     t = tags["iteration"]

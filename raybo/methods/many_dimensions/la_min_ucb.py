@@ -20,7 +20,7 @@ from raybo.acquisition.look_ahead import FiniteLookAhead, OneShotLookAhead
 from raybo.events import Tags
 from raybo.history import History, Proposal
 from raybo.methods.apart import least_distance
-from raybo.methods.many_dimensions.iterations import Iteration, explain, first_centre, is_last
+from raybo.methods.many_dimensions.iterations import Iteration, explain, is_last
 from raybo.methods.many_dimensions.local_search import (
     LocalOptions,
     estimated,
@@ -30,6 +30,7 @@ from raybo.methods.many_dimensions.local_search import (
     surrogate,
     within,
 )
+from raybo.methods.many_dimensions.runs import is_beginning, new_start
 from raybo.methods.options import option
 from raybo.solvers.box import Box
 from raybo.solvers.from_starts import joint_ascent
@@ -65,11 +66,13 @@ class LaMinUcb(LocalOptions):
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The iteration's next point, or the move that begins the next one."""
         now = Iteration.of(history)
-        if now is None:
-            return first_centre(history, rng, self.start)
+        if now is None or is_beginning(history):
+            return self.begin(history, rng)
         if now.is_over(1 + self.batch_size(history), self.quorum) or is_last(history, now):
             if len(history.y) == 0:  # all have failed
-                return first_centre(history, rng, "sobol", now.number + 1)
+                return new_start(history, rng, now.number + 1)
+            if self.is_stuck(history, now):
+                return self.begin(history, rng)
             gp = surrogate(history, self, last_theta(history, self))
             found, _, _ = safest(gp, self.beta, history, now.centre, self.delta, rng)  # x_{t+1} = argmin UCB
             return now.moves_to(found.x, prediction(gp, found.x))

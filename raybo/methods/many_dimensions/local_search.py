@@ -23,10 +23,11 @@ from raybo.acquisition import UpperConfidence
 from raybo.acquisition.protocols import Acquisition
 from raybo.errors import MethodError
 from raybo.events import State, Tags
-from raybo.history import History
+from raybo.history import History, Proposal
 from raybo.methods.apart import least_distance
-from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration, Start
-from raybo.methods.options import Options, option
+from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration
+from raybo.methods.many_dimensions.runs import RunOptions
+from raybo.methods.options import option
 from raybo.solvers import Solution, solve
 from raybo.solvers.box import Box, Within
 from raybo.solvers.from_starts import ascent_from
@@ -35,16 +36,14 @@ from raybo.surrogate import GP, Hyperparameter, Model, Observations, Standardise
 
 RAW_POINTS, CLIMBS = 64, 5  # of the search for an exploration point, as published
 CLOSEST = 4  # window points of highest mean, and of highest bound, from which the bound is climbed
+AT_LEAST = 1.01  # of the least length-scale, what counts as that
 RANDOM_STARTS = 5  # near the centre, likewise
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalOptions(AroundCentre, Options):
+class LocalOptions(AroundCentre, RunOptions):
     """The options that gibo, mpd, min-ucb and la-min-ucb share."""
 
-    start: Start = option(
-        "best", "the first centre: best known result, or else a Sobol point; sobol; the cube's centre"
-    )
     batch: int | None = option(
         None, "points that explore, an iteration; none: one an axis, at most a tenth of the trials", at_least=1
     )
@@ -75,6 +74,20 @@ class LocalOptions(AroundCentre, Options):
         if not self.lengthscale_high >= self.lengthscale_low:
             raise MethodError(f"lengthscale_high must not be below lengthscale_low, got {self.lengthscale_high}")
         self._model()  # refuses length-scales and variances that are not positive
+
+    def begin(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The next point of a run's design, or its first centre; MethodError as of `model`, before any trial."""
+        self.model(history.d)
+        return super().begin(history, rng)
+
+    def is_stuck(self, history: History, now: Iteration) -> bool:
+        """Whether it has seen no difference, or none but noise: every length-scale was fitted as its least."""
+        if super().is_stuck(history, now):
+            return True
+        if not self.restart or history.last_tag("run") is None or now.theta is None or self.lengthscale is not None:
+            return False
+        lengthscales = np.exp(now.theta[: history.d])
+        return bool((lengthscales <= AT_LEAST * self.lengthscale_low).all())
 
     def batch_size(self, history: History) -> int:
         """How many points explore in an iteration."""

@@ -17,7 +17,7 @@ import numpy as np
 from raybo.acquisition.gradient_information import TraceReduction
 from raybo.events import Tags
 from raybo.history import History, Proposal
-from raybo.methods.many_dimensions.iterations import Iteration, explain, first_centre, is_last
+from raybo.methods.many_dimensions.iterations import Iteration, explain, is_last
 from raybo.methods.many_dimensions.local_search import (
     LocalOptions,
     estimated,
@@ -27,6 +27,7 @@ from raybo.methods.many_dimensions.local_search import (
     safest,
     surrogate,
 )
+from raybo.methods.many_dimensions.runs import is_beginning, new_start
 from raybo.methods.options import option
 from raybo.surrogate import GradientAt
 
@@ -44,11 +45,13 @@ class MinUcb(LocalOptions):
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The iteration's next point, or the move that begins the next one."""
         now = Iteration.of(history)
-        if now is None:
-            return first_centre(history, rng, self.start)
+        if now is None or is_beginning(history):
+            return self.begin(history, rng)
         if now.is_over(self.repeats + self.batch_size(history), self.quorum) or is_last(history, now):
             if len(history.y) == 0:  # all have failed
-                return first_centre(history, rng, "sobol", now.number + 1)
+                return new_start(history, rng, now.number + 1)
+            if self.is_stuck(history, now):
+                return self.begin(history, rng)
             gp = surrogate(history, self, last_theta(history, self))
             found, _, _ = safest(gp, self.beta, history, now.centre, self.delta, rng)  # step 4
             return now.moves_to(found.x, prediction(gp, found.x))

@@ -20,7 +20,7 @@ from scipy.special import ndtr
 from raybo.acquisition.gradient_information import DirectionCertainty, factor_of_gradient
 from raybo.events import Tags
 from raybo.history import History, Proposal
-from raybo.methods.many_dimensions.iterations import Iteration, explain, first_centre
+from raybo.methods.many_dimensions.iterations import Iteration, explain
 from raybo.methods.many_dimensions.local_search import (
     LocalOptions,
     estimated,
@@ -29,6 +29,7 @@ from raybo.methods.many_dimensions.local_search import (
     prediction,
     surrogate,
 )
+from raybo.methods.many_dimensions.runs import is_beginning, new_start
 from raybo.methods.options import option
 from raybo.space import Array
 from raybo.surrogate import GP, GradientAt
@@ -53,11 +54,13 @@ class Mpd(LocalOptions):
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The iteration's next point, or the end of the walk that begins the next one."""
         now = Iteration.of(history)
-        if now is None:
-            return first_centre(history, rng, self.start)
+        if now is None or is_beginning(history):
+            return self.begin(history, rng)
         if now.is_over(1 + self.batch_size(history), self.quorum):
             if len(history.y) == 0:  # all have failed
-                return first_centre(history, rng, "sobol", now.number + 1)
+                return new_start(history, rng, now.number + 1)
+            if self.is_stuck(history, now):
+                return self.begin(history, rng)
             gp = surrogate(history, self, last_theta(history, self))
             x, steps = walk(gp, now.centre, self.probability, self.stride, self.variant)
             return now.moves_to(x, {"steps": steps, **prediction(gp, x)})

@@ -2,7 +2,8 @@
 
 Eriksson, Pearce, Gardner, Turner, Poloczek (2019), "Scalable Global Optimization via Local Bayesian Optimization",
 NeurIPS: TuRBO-1. Written from the paper's description. A run begins with a Latin hypercube; its region is a box around
-the best point, shaped by the length-scales; a region that has become too small ends the run, and a fresh one begins.
+the best point, shaped by the length-scales; a region that has become too small ends the run, and a fresh one begins;
+as one does, unless restart=false, where nothing has differed in the design, which leaves nothing to model.
 Departures: one proposal is one draw, for whichever worker asks; the counters move for every `batch` results that have
 come in. At most 2,000 candidates, since a joint draw costs their cube. Categorical axes are redrawn among all
 categories. Failed trials count as the worst value of the run; those in flight are believed at their posterior mean,
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from raybo.events import FAILURES, State, Tags, Trial
 from raybo.history import History, Proposal, Record
 from raybo.methods.design import design_size
+from raybo.methods.many_dimensions.iterations import is_flat
 from raybo.methods.options import Options, option
 from raybo.methods.refits import REFIT_SHARE
 from raybo.methods.story import OverTrials, Scale, Series, Story
@@ -68,6 +70,7 @@ class Turbo(Options):
     candidates: int | None = option(
         None, "among which a draw is maximised; none: 100 an axis, at most 2,000", at_least=1, at_most=2_000
     )
+    restart: bool = option(True, "begin anew elsewhere once a run's design has seen no difference at all")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The next point of the run's design, or the maximiser of a draw within the region."""
@@ -77,9 +80,11 @@ class Turbo(Options):
         asked = sum("region" in record.tags for record in own)
         if asked >= region.design:
             region = self._counted(region, own, history.d)
-            if region.length < LEAST_LENGTH:
+            if region.length < LEAST_LENGTH or self._is_stuck(history, region, own):
                 region, own, asked = self._fresh(history, rng, region.run + 1), [], 0
         tags: Tags = {"region": dataclasses.asdict(region)}
+        if asked == 0 and self.restart and (tag is None or history.last_tag("run") is not None):
+            tags["run"] = region.run
         if asked < region.design:
             x = latin_hypercube(region.design, history.d, np.random.default_rng(region.seed))[asked]
             return Proposal(x, tags)
@@ -91,6 +96,11 @@ class Turbo(Options):
 
     def _fresh(self, history: History, rng: np.random.Generator, run: int) -> Region:
         return Region(run, design_size(history, 2 * history.d, self.initial), int(rng.integers(2**31)))
+
+    def _is_stuck(self, history: History, region: Region, own: list[Record]) -> bool:
+        """Whether the design has ended and nothing has differed; never in a study of raybo 0.1, which names no run."""
+        ended = sum(record.has_ended for record in own)
+        return self.restart and history.last_tag("run") is not None and ended >= region.design and is_flat(own)
 
     def _counted(self, region: Region, own: list[Record], d: int) -> Region:
         """The region after the results that have come in since, in batches."""

@@ -7,7 +7,10 @@ length-scales divided by h(t), and a constant kappa, so that the function's norm
     S_t                   its sum
     h_t                   1.1^j h_(t-1), j = 0..40, at most 1,000: brings S_t nearest to p(t); it never falls
 
-Where S_t is above p(t) without it, h stays. Constants and the rule are reconstructed: neither paper gives all of them.
+Where S_t is above p(t) without it, h stays, as it does for most or all of a search of some dozens of steps: until then
+the method is `map`. The other reading is `norm=growing`: as in the theory of Berkenkamp et al., h = g^d is the growth
+of the function's norm, kappa is multiplied by it, and the length-scales are divided by g. Ha et al. do not say which.
+Constants and the rule are reconstructed: neither paper gives all of them.
 In parallel t, S and h advance with every proposal, whose standard deviation knows the pending points; failed trials
 count as the worst value seen.
 """
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -50,6 +54,10 @@ class AGpUcb(unknown.UnknownOptions):
         0.9, "of t in the reference for the sum of the regret's bounds, in (0, 1]", above=0, at_most=1
     )
 
+    norm: Literal["constant", "growing"] = option(
+        "constant", "of the function: growing multiplies kappa by h, and divides length-scales by its d-th root"
+    )
+
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design; then the maximiser of the bound, under the fitted or shorter length-scales."""
         if unknown.is_in_design(history, self.initial):
@@ -58,24 +66,34 @@ class AGpUcb(unknown.UnknownOptions):
         h, S = float(history.last_tag("h", 1.0)), float(history.last_tag("S", 0.0))
         reference = t**self.power  # p(t)
         fit = unknown.fit(history, rng, "map", self.prior)
-        x, tags = self._top(divided(fit, h, history), history, rng)
-        if S + 2.0 * self.kappa * tags["std"] < reference:
+        x, tags = self._top(fit, h, history, rng)
+        if S + 2.0 * self._kappa(h) * tags["std"] < reference:
             grown = self._grown(fit, h, reference - S, history, rng)
             if grown > h:
                 h = grown
-                x, tags = self._top(divided(fit, h, history), history, rng)
-        S += 2.0 * self.kappa * tags["std"]
-        used = fit.gp.lengthscale / h
+                x, tags = self._top(fit, h, history, rng)
+        S += 2.0 * self._kappa(h) * tags["std"]
+        used = fit.gp.lengthscale / self._divisor(h, history.d)
         return Proposal(x, {"t": t, "h": h, "S": S, "reference": reference, "lengthscale": used.tolist(), **tags})
 
-    def _top(self, fit: Fitted, history: History, rng: np.random.Generator) -> tuple[Array, Tags]:
-        return unknown.maximiser(fit, history, rng, acquisition="ucb", kappa=self.kappa, solver=self.solver)
+    def _divisor(self, h: float, d: int) -> float:
+        """g, of the length-scales."""
+        return h if self.norm == "constant" else float(h ** (1.0 / d))
+
+    def _kappa(self, h: float) -> float:
+        return self.kappa if self.norm == "constant" else self.kappa * h
+
+    def _top(self, fit: Fitted, h: float, history: History, rng: np.random.Generator) -> tuple[Array, Tags]:
+        shorter = divided(fit, self._divisor(h, history.d), history)
+        return unknown.maximiser(shorter, history, rng, acquisition="ucb", kappa=self._kappa(h), solver=self.solver)
 
     def _grown(self, fit: Fitted, h: float, wanted: float, history: History, rng: np.random.Generator) -> float:
         """h whose step has a bound nearest to the wanted one; the smallest of equals."""
         grid = np.minimum(h * STEP ** np.arange(GRID), LARGEST)
         points = candidates(fit, history, rng)
-        bounds = [2.0 * self.kappa * std_at_top(divided(fit, each, history), self.kappa, points) for each in grid]
+        shorter = [divided(fit, self._divisor(each, history.d), history) for each in grid]
+        kappas = [self._kappa(each) for each in grid]
+        bounds = [2.0 * kappa * std_at_top(fit, kappa, points) for fit, kappa in zip(shorter, kappas, strict=True)]
         return float(grid[np.argmin(np.square(wanted - np.array(bounds)))])
 
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
@@ -86,6 +104,7 @@ class AGpUcb(unknown.UnknownOptions):
         """The design; or what is expected, and how far the length-scales have shrunk."""
         if "design" in tags:
             return unknown.explain_point(tags)
-        lengths = "length-scales as fitted" if tags["h"] == 1.0 else f"length-scales divided by {tags['h']:.2f}"
+        divisor = self._divisor(tags["h"], len(tags.get("lengthscale", ())) or 1)
+        lengths = "length-scales as fitted" if tags["h"] == 1.0 else f"length-scales divided by {divisor:.2f}"
         sums = f"regret bounds sum to {tags['S']:.1f}, reference {tags['reference']:.1f}"
         return f"{unknown.explain_point(tags)}; {lengths}; {sums}"

@@ -1,0 +1,164 @@
+"""What a trial prints, caught in its worker: Python's and C's, from threads and from processes that it starts.
+
+While a trial runs, file descriptors 1 and 2 of its worker lead to a file of that worker, in the directory of Ray's
+logs. A thread sends what is new there to the study several times a second, the rest goes with the trial's result. What
+was written is not lost with the worker: on its own node the study looks into the file of one that died.
+
+The file begins with a line that says whose output it holds: the study, the trial, the attempt, where in the file that
+begins, and how many bytes came before. A file and not a pipe: who writes to it never waits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+KEPT_BYTES = 100_000  # of a trial's output: the last
+FILE_BYTES = 10 * KEPT_BYTES  # of a worker's file, after which it begins anew
+SEND_SECONDS = 0.25
+WAIT_SECONDS = 5.0  # at most, until the study has heard what was sent, before a trial's result is on its way
+HEADER_BYTES = 128
+PREFIX = "raybo-output-"
+
+Owner: TypeAlias = tuple[str, int, int]  # study, trial, attempt
+Piece: TypeAlias = tuple[int, bytes]  # where in all that an attempt has printed it begins, and what it is
+Send: TypeAlias = Callable[[int, bytes], Any]
+
+
+class Capture:
+    """Catches the output of this process while a trial runs in it.
+
+    Args:
+        directory: where its file is made.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._own, path = tempfile.mkstemp(prefix=PREFIX, dir=directory)
+        self._written = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._before = (os.dup(1), os.dup(2))
+        self._lock = threading.Lock()
+        self._running = threading.Event()
+        self._send: Send | None = None
+        self._owner: Owner = ("", 0, 0)
+        self._at = 0  # in the file, from where on nobody was sent it
+        self._sent = 0  # bytes of this attempt
+        self._last: Any = None
+        threading.Thread(target=self._keep_sending, name="raybo-output", daemon=True).start()
+
+    def begin(self, owner: Owner, send: Send) -> None:
+        """Catch what is printed from now on."""
+        _flush()
+        with self._lock:
+            size = os.fstat(self._own).st_size
+            if size > HEADER_BYTES:
+                os.ftruncate(self._own, HEADER_BYTES)
+            self._owner, self._send, self._sent, self._last = owner, send, 0, None
+            self._start()
+        for descriptor in (1, 2):
+            os.dup2(self._written, descriptor)
+        self._running.set()
+
+    def end(self) -> tuple[Piece, Any]:
+        """Catch nothing more; returns what has not been sent yet, and what sending the last piece returned."""
+        _flush()
+        self._running.clear()
+        for descriptor, before in zip((1, 2), self._before, strict=True):
+            os.dup2(before, descriptor)
+        with self._lock:
+            self._send = None
+            return self._news(), self._last
+
+    def _start(self) -> None:
+        header = " ".join(map(str, (*self._owner, HEADER_BYTES, self._sent)))
+        os.pwrite(self._own, header.ljust(HEADER_BYTES - 1).encode() + b"\n", 0)
+        self._at = HEADER_BYTES
+
+    def _keep_sending(self) -> None:
+        while True:
+            self._running.wait()
+            time.sleep(SEND_SECONDS)
+            with self._lock:
+                if self._send is not None:
+                    where, data = self._news()
+                    if data:
+                        self._last = self._send(where, data)
+                    if self._at > FILE_BYTES:  # what is printed in this very moment is lost
+                        os.ftruncate(self._own, HEADER_BYTES)
+                        self._start()
+
+    def _news(self) -> Piece:
+        """The last of what was printed since this was called before."""
+        size = os.fstat(self._own).st_size
+        new = max(0, size - self._at)
+        self._at, self._sent = size if new else self._at, self._sent + new
+        data = os.pread(self._own, min(new, KEPT_BYTES), size - min(new, KEPT_BYTES)) if new else b""
+        return self._sent - len(data), data
+
+
+@cache  # once a worker
+def _capture(directory: Path) -> Capture | None:
+    try:
+        return Capture(directory)
+    except OSError:  # no such place, no room: the trial runs all the same
+        return None
+
+
+@contextlib.contextmanager
+def caught(directory: Path, owner: Owner, send: Send, rest: list[Piece]) -> Iterator[None]:
+    """Catch what this process prints meanwhile.
+
+    Args:
+        directory: where this worker's file is, or is made.
+        owner: whose output it is.
+        send: called with pieces of it from another thread; returns Ray's reference to that call.
+        rest: the last piece is added to it, if there is one.
+    """
+    capture = _capture(directory)
+    if capture is None:
+        yield
+        return
+    capture.begin(owner, send)
+    try:
+        yield
+    finally:
+        piece, last = capture.end()
+        if last is not None:
+            import ray
+
+            wait: Any = ray.wait
+            wait([last], timeout=WAIT_SECONDS)  # or the result might be there before it
+        if piece[1]:
+            rest.append(piece)
+
+
+def left_by(directory: Path, owner: Owner, heard: int) -> Piece:
+    """What a trial printed that nobody was sent, because its worker died.
+
+    Args:
+        directory: where this node's workers have their files.
+        owner: whose output is wanted.
+        heard: how many bytes of it are known.
+    """
+    for path in directory.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError, ValueError), open(path, "rb") as file:
+            study, trial, attempt, start, before = file.readline(HEADER_BYTES).decode().split()
+            if (study, int(trial), int(attempt)) == owner:
+                end = file.seek(0, os.SEEK_END)
+                first = max(int(start) + max(0, heard - int(before)), end - KEPT_BYTES)
+                file.seek(first)
+                return int(before) + first - int(start), file.read(KEPT_BYTES)
+    return heard, b""
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the job may have put anything in its place, or closed it
+            stream.flush()

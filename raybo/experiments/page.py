@@ -1,0 +1,121 @@
+"""An experiment's results as text: the table of its runs, and the page with its verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from raybo.experiments.plan import Experiment, Measure
+from raybo.experiments.results import Row, columns, of
+from raybo.experiments.verdicts import FEWEST, LEVEL, Verdict, judge
+from raybo.space import Array
+
+HOW = (
+    f"Wilcoxon's signed-rank test over runs paired by seed, two-sided, at {LEVEL:.0%}, its p-values corrected together "
+    "by Holm's method for all claims of this page: *holds* where the claimed difference is significant, *does not "
+    "hold* where the opposite is, *undecided* otherwise. The difference is how much better the one is than the other "
+    "(or than so many times the other, where the claim says so), Hodges and Lehmann's estimate with its 95 % interval; "
+    "positive is as claimed."
+)
+LOOK = f"Fewer than {FEWEST} pairs are not tested: *a look* says what was seen, and no more."
+UNTIMED = "What suggestions cost was not measured in these runs; where a claim is about it, it says so."
+
+
+def table(experiment: Experiment, rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
+    """A heading and a row for each problem and entry that has runs: medians over the repeats, with quartiles."""
+    kinds = _known(experiment, rows)
+    heading = ["problem", "method", "runs"]
+    for kind, words in kinds.items():
+        heading += [words, *(["its mean (sd)"] if kind == "final_regret" else [])]
+    lines = []
+    for problem in experiment.problems:
+        for entry in experiment.entries:
+            runs = sum(row.problem == problem.name and row.method == entry.name for row in rows)
+            if runs:
+                found = {kind: np.array([*of(rows, problem.name, entry.name, kind).values()]) for kind in kinds}
+                cells = [cell for kind in kinds for cell in _cells(kind, found[kind])]
+                lines.append([problem.name, entry.name, str(runs), *cells])
+    return heading, lines
+
+
+def page(experiment: Experiment, rows: Sequence[Row], note: str = "") -> str:
+    """The table and the verdicts as Markdown, after a note on the runs."""
+    verdicts = judge(experiment, rows)
+    repeats = len({row.seed for row in rows})
+    lines = [f"# {experiment.title}", "", f"`raybo reproduce {experiment.name} --repeats {repeats}`", ""]
+    lines += [note.strip(), ""] if note else []
+    lines += ["![curves](figure.png)", "", *as_table(*table(experiment, rows))]
+    lines += ["", " ".join(_notes(experiment, rows))]
+    if verdicts:
+        heading = ["claim", "problem", "pairs", "the better", "the other", "difference", "p", "verdict"]
+        lines += ["", "## Claims", "", *as_table(heading, [_verdict(verdict) for verdict in verdicts])]
+        words = {verdict.word for verdict in verdicts}
+        lines += ["", " ".join([HOW, *([LOOK] if "a look" in words else [])])]
+    return "\n".join(lines) + "\n"
+
+
+def _known(experiment: Experiment, rows: Sequence[Row]) -> dict[Measure, str]:
+    return {kind: heading for kind, heading in columns(experiment).items() if any(kind in row.numbers for row in rows)}
+
+
+def _notes(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
+    kinds = _known(experiment, rows)
+    notes = ["Medians over the repeats, [quartiles]."]
+    if "processor_seconds" in kinds:
+        notes += ["Suggestions: processor seconds that the study's process spent proposing, in the whole run."]
+    else:
+        notes += [UNTIMED]
+    if experiment.is_held_out:
+        notes += [
+            "Values are those of what a method recommends, evaluated apart from the trials that it learnt from and not "
+            "charged to its budget: the best so far, after a fifth of the run, on average over it, and at its end; and "
+            "the last recommendation. In the figure the thin lines are the recommendations themselves."
+        ]
+    elif metrics := sorted({problem.metric for problem in experiment.problems if problem.metric is not None}):
+        notes += [
+            f"Values and regret are those of the metric {', '.join(metrics)}, which no method sees. The recommendation "
+            "is the trial that the study calls its best when it ends."
+        ]
+    elif any(problem.optimum is None for problem in experiment.problems):
+        notes += ["Where the optimum is not known, regret is against the best value of any run."]
+    if "missed" in kinds:
+        basins = "; ".join(f"{problem.name}: {problem.found_within:g}" for problem in experiment.problems)
+        notes += [f"The optimum is missed by the runs whose simple regret ends above a bound ({basins})."]
+    if "final_inexactness" in kinds:
+        notes += [
+            "The accumulated inexactness M_T is the sum over the steps of 1 - eta, where eta is the share of the "
+            "acquisition's maximum that the solver reached, measured at every fifth step against a much more thorough "
+            "search and interpolated between; measuring it is part of what suggestions cost here."
+        ]
+    if "final_model_error" in kinds:
+        notes += ["The model's error is that of the posterior mean on a grid, squared, when the run ends."]
+    return notes
+
+
+def _verdict(v: Verdict) -> list[str]:
+    text = v.claim.text + (f" ({v.claim.source})" if v.claim.source else "")
+    if v.word == "not measured":
+        return [text, v.problem, "0", "", "", "", "", f"**{v.word}**"]
+    estimate, low, high = v.effect
+    p = "" if v.word == "a look" else f"{v.corrected:.3f}" if v.corrected >= 0.0005 else "<0.001"
+    difference = f"{estimate:.3g} [{low:.3g}, {high:.3g}]"
+    return [text, v.problem, str(v.repeats), f"{v.better:.4g}", f"{v.worse:.4g}", difference, p, f"**{v.word}**"]
+
+
+def _cells(kind: Measure, numbers: Array) -> list[str]:
+    if len(numbers) == 0:
+        return ["", ""] if kind == "final_regret" else [""]
+    if kind == "missed":
+        return [f"{int(numbers.sum())} of {len(numbers)}"]
+    low, median, high = np.quantile(numbers, [0.25, 0.5, 0.75])
+    cell = f"{median:.4g} [{low:.4g}, {high:.4g}]"
+    if kind != "final_regret":
+        return [cell]
+    return [cell, f"{numbers.mean():.3g} ({numbers.std(ddof=1):.2g})" if len(numbers) > 1 else f"{numbers.mean():.3g}"]
+
+
+def as_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a Markdown table."""
+    lines = [heading, ["---"] * len(heading), *rows]
+    return ["| " + " | ".join(cells) + " |" for cells in lines]

@@ -1,0 +1,139 @@
+"""What was measured of an experiment's runs: a row each, written to `runs.csv` and read back from it.
+
+Tables, verdicts and pages are made of these rows alone, so that whoever has the file can make them again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast, get_args
+
+from raybo.columns import as_cell, from_cell
+from raybo.errors import JournalError
+from raybo.experiments.measures import measure, optimum
+from raybo.experiments.plan import Experiment, Measure
+from raybo.experiments.run import Run
+from raybo.files import write_file
+from raybo.study import Study
+
+FILE = "runs.csv"
+KEYS = ("problem", "method", "seed", "mode")
+MEASURES: dict[Measure, str] = {
+    "final_value": "final value",
+    "final_regret": "simple regret",
+    "cumulative_regret": "cumulative regret",
+    "processor_seconds": "suggestions, processor s",
+}
+HELD_OUT_MEASURES: dict[Measure, str] = {
+    "early_held_out": "best after a fifth",
+    "mean_held_out": "best, mean of the run",
+    "best_held_out": "best",
+    "final_held_out": "last",
+    "processor_seconds": "suggestions, processor s",
+}
+RECOMMENDED_MEASURES: dict[Measure, str] = {"recommended_regret": "regret of the recommendation"}
+FOUND_MEASURES: dict[Measure, str] = {"missed": "missed the optimum"}
+INEXACT_MEASURES: dict[Measure, str] = {"final_inexactness": "accumulated inexactness"}
+MODEL_MEASURES: dict[Measure, str] = {"final_model_error": "squared error of the model"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run.
+
+    Attributes:
+        problem, method: names of its problem and its entry.
+        seed: of the run, by which runs are paired.
+        mode: "max" or "min", what is wanted of the objective.
+        numbers: its measures; one that is not known is left out.
+    """
+
+    problem: str
+    method: str
+    seed: int
+    mode: str
+    numbers: Mapping[Measure, float]
+
+
+def columns(experiment: Experiment) -> dict[Measure, str]:
+    """What is measured of an experiment's runs, with the headings of its table."""
+    if experiment.is_held_out:
+        return HELD_OUT_MEASURES
+    found = dict(MEASURES)
+    if any(problem.metric for problem in experiment.problems):
+        found |= RECOMMENDED_MEASURES
+    if all(problem.found_within is not None for problem in experiment.problems):
+        found |= FOUND_MEASURES
+    if experiment.curve == "inexactness":
+        found |= INEXACT_MEASURES
+    if all(problem.model_error for problem in experiment.problems):
+        found |= MODEL_MEASURES
+    return found
+
+
+def measured(experiment: Experiment, studies: Mapping[Run, Study]) -> list[Row]:
+    """A row for each run, by problem, entry and seed."""
+    kinds = columns(experiment)
+    rows = []
+    for problem in experiment.problems:
+        runs = [run for run in studies if run.problem == problem]
+        if not runs:
+            continue
+        best = optimum(problem, studies)
+        order = [entry.name for entry in experiment.entries]
+        for run in sorted(runs, key=lambda run: (order.index(run.entry.name), run.seed)):
+            found = {kind: measure(kind, studies[run], problem, best) for kind in kinds}
+            numbers = {kind: number for kind, number in found.items() if not math.isnan(number)}
+            rows.append(Row(problem.name, run.entry.name, run.seed, studies[run].mode, numbers))
+    return rows
+
+
+def write_rows(rows: Sequence[Row], directory: Path) -> Path:
+    """Write them to the directory's file."""
+    file = directory / FILE
+    kinds = [kind for kind in get_args(Measure) if any(kind in row.numbers for row in rows)]
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow([*KEYS, *kinds])
+    for row in rows:
+        numbers = [repr(row.numbers[kind]) if kind in row.numbers else "" for kind in kinds]
+        writer.writerow([as_cell(row.problem), as_cell(row.method), row.seed, row.mode, *numbers])
+    write_file(file, text.getvalue())
+    return file
+
+
+def read_rows(directory: Path) -> list[Row]:
+    """The rows of the directory's file.
+
+    Raises:
+        JournalError: there is none, or it cannot be read.
+    """
+    file = directory / FILE
+    try:
+        with file.open(newline="", encoding="utf-8") as text:
+            return [
+                Row(
+                    from_cell(row["problem"]),
+                    from_cell(row["method"]),
+                    int(row["seed"]),
+                    row["mode"],
+                    {cast(Measure, kind): float(row[kind]) for kind in row if kind not in KEYS and row[kind]},
+                )
+                for row in csv.DictReader(text)
+            ]
+    except (OSError, KeyError, ValueError) as error:
+        raise JournalError(f"{file}: it cannot be read as the results of runs ({error})") from error
+
+
+def of(rows: Sequence[Row], problem: str, method: str, kind: Measure) -> dict[int, float]:
+    """One measure of a problem's and an entry's runs by seed, as far as it is known."""
+    return {
+        row.seed: row.numbers[kind]
+        for row in rows
+        if row.problem == problem and row.method == method and kind in row.numbers
+    }

@@ -1,0 +1,63 @@
+"""All claims of all experiments in one page: a line each, with what was found on its problems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from raybo.experiments.page import as_table
+from raybo.experiments.plan import Claim, Experiment, Figure
+from raybo.experiments.results import FILE, read_rows
+from raybo.experiments.verdicts import Verdict, judge
+from raybo.files import write_file
+
+PAGE = "claims.md"
+INTRODUCTION = """# Every claim, and what was found
+
+A line a claim. Each problem that it speaks of stands under its verdict, with how much better the one was than the other
+in its measure (the typical paired difference and its 95 % interval; positive is as claimed). The tests, and the number
+of pairs of every verdict, are on the pages of the folders, which this page is made of by `raybo reproduce`.
+"""
+
+
+def write_summary(experiments: Mapping[str, Experiment | Figure], directory: Path) -> Path:
+    """Write the page of the directory in which the experiments' folders are."""
+    write_file(directory / PAGE, summary(experiments, directory))
+    return directory / PAGE
+
+
+def summary(experiments: Mapping[str, Experiment | Figure], directory: Path) -> str:
+    """The page as Markdown, of the experiments that have results in the directory."""
+    parts = [INTRODUCTION]
+    for name, experiment in experiments.items():
+        if isinstance(experiment, Figure) or not experiment.claims or not (directory / name / FILE).exists():
+            continue
+        rows = read_rows(directory / name)
+        found: dict[tuple[str, str, str, str], list[Verdict]] = {}  # claims of one text may speak of several problems
+        for verdict in judge(experiment, rows):
+            found.setdefault(_key(verdict.claim), []).append(verdict)
+        repeats = len({row.seed for row in rows})
+        parts += [f"## [{experiment.title}]({name}/README.md)\n", f"`raybo reproduce {name} --repeats {repeats}`\n"]
+        heading = ["claim", "holds", "does not hold", "undecided", "a look, or not measured"]
+        parts += ["\n".join(as_table(heading, [_line(verdicts) for verdicts in found.values()])) + "\n"]
+    return "\n".join(parts)
+
+
+def _key(claim: Claim) -> tuple[str, str, str, str]:
+    return claim.text, claim.source, claim.measure, claim.better
+
+
+def _line(verdicts: list[Verdict]) -> list[str]:
+    claim = verdicts[0].claim
+    cells: dict[str, list[str]] = {"holds": [], "does not hold": [], "undecided": [], "other": []}
+    for verdict in verdicts:
+        cells[verdict.word if verdict.word in cells else "other"].append(_found(verdict))
+    return [claim.text + (f" ({claim.source})" if claim.source else ""), *("; ".join(cell) for cell in cells.values())]
+
+
+def _found(verdict: Verdict) -> str:
+    if verdict.word == "not measured":
+        return f"{verdict.problem}: not measured"
+    estimate, low, high = verdict.effect
+    pairs = f", {verdict.repeats} pairs" if verdict.word == "a look" else ""
+    return f"{verdict.problem} {estimate:.3g} [{low:.3g}, {high:.3g}]{pairs}"

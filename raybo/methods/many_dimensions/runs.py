@@ -1,0 +1,91 @@
+"""How a local method begins: at the best of a small design; and afresh elsewhere, once nothing differs where it is.
+
+A run is a design, a first centre at the best of it, and the iterations from there. Where an iteration has seen no
+difference at all there is no slope to follow, and the next run begins. The tags tell which it is:
+
+    design    r, on the design points of run r
+    run       r, on the first trial of run r's first iteration
+
+Without a tag `run` a study never restarts, and once it has an iteration its first design is over. So one that raybo 0.1
+began, without a design, goes on as it was.
+
+Workers: a design lasts until as many trials have ended as it has points; who asks before gets a further one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import numpy as np
+
+from raybo.events import State, Tags
+from raybo.history import History, Proposal
+from raybo.methods.design import sobol_proposal
+from raybo.methods.many_dimensions.iterations import Iteration, is_flat
+from raybo.methods.options import Options, option
+from raybo.space import Array
+
+Start = Literal["best", "sobol", "centre"]
+DESIGN = 25  # points of a design, at most
+SHARE = 4  # of the planned trials, the part that a design takes at most: a fourth
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """The options of a run's beginning, which gibo, mpd, min-ucb, la-min-ucb and ars share."""
+
+    start: Start = option(
+        "best", "the first centre: best known result; a Sobol point (sobol); the cube's centre (centre)"
+    )
+    initial: int | None = option(
+        None,
+        "Sobol points before the first centre; none: 25, at most a quarter of the trials, and 0 unless start=best",
+        at_least=0,
+    )
+    restart: bool = option(True, "begin anew elsewhere once an iteration has seen no difference, or nothing but noise")
+
+    def design_size(self, history: History) -> int:
+        """How many points a run's design has."""
+        if self.initial is not None:
+            return self.initial
+        if self.start != "best":
+            return 0
+        return DESIGN if history.planned is None else min(DESIGN, history.planned // SHARE)
+
+    def begin(self, history: History, rng: np.random.Generator) -> Proposal:
+        """The next point of a run's design, or its first centre; what is known counts for the design of run 1."""
+        run = 1 + history.last_tag("run", 0)
+        own = [record for record in history.records if run == 1 or record.tags.get("design") == run]
+        if sum(record.has_ended for record in own) < self.design_size(history):
+            point = sobol_proposal(history, rng)
+            return Proposal(point.x, {**point.tags, "design": run})
+        tags: Tags = {"run": run} if self.restart else {}
+        finished = [record for record in own if record.state is State.FINISHED]
+        number = 1 + history.last_tag("iteration", 0)
+        if run == 1 and self.start == "centre":
+            return entered(history, np.full(history.d, 0.5), number, tags)
+        if (run == 1 and self.start == "sobol") or not finished:
+            return new_start(history, rng, number, tags)
+        return entered(history, max(finished, key=lambda record: cast(float, record.y)).x, number, tags)
+
+    def is_stuck(self, history: History, now: Iteration) -> bool:
+        """Whether the iteration, which is over, has seen no difference, and a new run is to begin."""
+        return self.restart and history.last_tag("run") is not None and is_flat(now.own)
+
+
+def is_beginning(history: History) -> bool:
+    """Whether a later run than the first has begun its design, but no iteration."""
+    return bool(history.last_tag("design", 0) > max(1, history.last_tag("run", 0)))
+
+
+def new_start(history: History, rng: np.random.Generator, number: int, tags: Tags | None = None) -> Proposal:
+    """The first trial of an iteration at the study's next Sobol point."""
+    point = sobol_proposal(history, rng)
+    return entered(history, point.x, number, {**point.tags, **(tags or {})})
+
+
+def entered(history: History, x: Array, number: int, tags: Tags) -> Proposal:  # (d,)
+    """The first trial of an iteration to whose centre none led."""
+    x = history.cube.snap(x[None, :])[0]
+    return Proposal(x, {"iteration": number, "role": "centre", "centre": x.tolist(), **tags})

@@ -1,0 +1,63 @@
+"""What a study looks like: the live display, tables for a terminal, figures, and the report.
+
+On a terminal
+    live              the line of a study that this process runs
+    watch             a study that another process runs, followed by its journal
+    tables            trials, the best of them, methods; how values are written everywhere
+    trial_view        everything about one trial
+Figures
+    run_figures       how it went: the best so far, the workers' time, the time of suggestions
+    timeline          what the workers did when
+    parameter_figures all parameters together: importance, parallel coordinates
+    importance        which parameters matter
+    model_figures     the surrogate along parameters, and over pairs of them
+    emulator          the surrogate itself
+    context_figures   the contexts that were met
+    story_figures     what the method noted
+    axes              how a parameter fills an axis
+    theme             colours, fonts, frames
+    panel             a figure with its words
+What they are put together in
+    figures           all that apply to a study, in order
+    summary           the facts, as HTML
+    page              the report: one HTML file
+    image             one picture, for a paper
+    plots             one by one, for a notebook
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from raybo.errors import RayboError
+from raybo.files import STANDARD_OUTPUT
+
+if TYPE_CHECKING:
+    from raybo.study import Study
+
+PICTURES = (".png", ".svg", ".pdf")
+
+__all__ = ["draw"]
+
+
+def draw(study: Study, path: Path | str) -> None:
+    """Draw a study in the form that the file's name ends in: .html is a page of figures, .png, .svg or .pdf a picture.
+
+    "-" is standard output, for a page.
+
+    Raises:
+        MissingExtra: what draws it is not installed.
+        RayboError: the name ends otherwise, or the file cannot be written.
+    """
+    path = Path(path)
+    if str(path) == STANDARD_OUTPUT or path.suffix.lower() in (".html", ".htm"):
+        from raybo.reporting.page import write_report
+
+        write_report(study, path)
+    elif path.suffix.lower() in PICTURES:
+        from raybo.reporting.image import write_image
+
+        write_image(study, path)
+    else:
+        raise RayboError(f"{path}: its name must end in .html for a page, or {', '.join(PICTURES)} for a picture")

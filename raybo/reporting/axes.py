@@ -1,0 +1,120 @@
+"""How a parameter fills the axis of a figure: numbers as they are, categories at 0, 1, 2, ... under their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from raybo.events import State, Trial
+from raybo.reporting.tables import shown
+from raybo.space import Array, Categorical, Parameter, choice_names
+from raybo.study import Study
+
+MOST_LEVELS = 60  # values of a stepped parameter that a curve shows; more are drawn like a continuum
+NAME_CHARACTERS = 18  # of a category under an axis
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One parameter of a study as figures show it.
+
+    Attributes:
+        index: which axis of the cube it is.
+        name: of the parameter, nested ones joined by dots.
+        parameter: its kind and range.
+    """
+
+    index: int
+    name: str
+    parameter: Parameter
+
+    @property
+    def is_categorical(self) -> bool:
+        """Whether only equality has meaning along it."""
+        return isinstance(self.parameter, Categorical)
+
+    @property
+    def is_log(self) -> bool:
+        """Whether equal ratios are equally far apart."""
+        return not isinstance(self.parameter, Categorical) and self.parameter.log
+
+    @property
+    def is_stepped(self) -> bool:
+        """Whether its values are few enough to be shown one by one."""
+        return self.parameter.count is not None and self.parameter.count <= MOST_LEVELS
+
+    @property
+    def labels(self) -> list[str]:
+        """The categories' names, shortened; empty for numbers."""
+        if not isinstance(self.parameter, Categorical):
+            return []
+        texts = [shown(choice) for choice in choice_names(self.parameter.choices)]
+        return [text if len(text) <= NAME_CHARACTERS else text[: NAME_CHARACTERS - 3] + "..." for text in texts]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """From where to where it goes, with half a category beyond each end; about its value where it has one only."""
+        if isinstance(self.parameter, Categorical):
+            return -0.5, len(self.parameter.choices) - 0.5
+        low, high = float(self.parameter.low), float(self.parameter.high)
+        if low == high:
+            return (
+                (low / 2, high * 2)
+                if self.parameter.log
+                else (low - 0.5 * (abs(low) or 1), high + 0.5 * (abs(high) or 1))
+            )
+        return low, high
+
+    def places(self, values: Sequence[object]) -> Array:  # (n,)
+        """Where values of the parameter stand."""
+        if isinstance(self.parameter, Categorical):
+            return np.array([self.parameter.position(value, self.name) for value in values], dtype=np.float64)
+        return np.array(values, dtype=np.float64)
+
+    def grid(self, most: int) -> tuple[Array, Array]:  # (m,), (m,)
+        """Coordinates in the cube along the axis, at most so many unless it is stepped, and where they stand."""
+        if self.is_stepped:
+            count = self.parameter.count
+            assert count is not None
+            if isinstance(self.parameter, Categorical):
+                values = list(self.parameter.choices)
+            else:
+                step = self.parameter.step or 0
+                values = [min(self.parameter.low + i * step, self.parameter.high) for i in range(count)]
+            return self.parameter.encode(values), self.places(values)
+        u = np.linspace(0.0, 1.0, most)
+        return u, self.places(self.parameter.decode(u))
+
+
+def axes_of(study: Study) -> list[Axis]:
+    """An axis for each parameter, in the space's order."""
+    parameters = study.space.parameters.values()
+    return [Axis(i, name, p) for i, (name, p) in enumerate(zip(study.space.names, parameters, strict=True))]
+
+
+def places_of(study: Study, trials: Sequence[Trial]) -> Array:  # (n, d)
+    """Where the configurations of trials stand on each parameter's axis; NaN where the parameter is not open."""
+    rows = [study.space.pack(trial.config) for trial in trials]
+    places = np.full((len(rows), study.space.d), np.nan)
+    for axis in axes_of(study):
+        for n, row in enumerate(rows):
+            value = row[axis.index]  # of a category its position, which is its place
+            if value is not None:
+                places[n, axis.index] = value
+    return places
+
+
+def centre(study: Study, *axes: Axis) -> Trial | None:
+    """The best finished trial in whose configuration these parameters are open; None where there is none."""
+    done = [trial for trial in study.trials if trial.state is State.FINISHED]
+    if done:
+        is_open = ~np.isnan(places_of(study, [study.best])[0])
+        if all(is_open[axis.index] for axis in axes):
+            return study.best
+    places = places_of(study, done)[:, [axis.index for axis in axes]]
+    having = [trial for trial, at in zip(done, places, strict=True) if not np.isnan(at).any()]
+    order = study.goal.best_first([cast(float, trial.value) for trial in having])
+    return having[order[0]] if having else None

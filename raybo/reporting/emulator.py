@@ -1,0 +1,84 @@
+"""What a Gaussian process makes of a finished study, whatever method ran it: predictions in the user's units.
+
+The model is that of `auto` (Matern-5/2, the most likely hyperparameters, values made normal by a power), but no bad
+value is clipped. Failed trials are left out, for here the question is what the objective does and not where to look
+next. Contexts are not in the model: what they do to a value is noise to it, and the prediction is for those met.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.errors import NumericalError
+from raybo.goal import Goal
+from raybo.history import History
+from raybo.space import Array
+from raybo.study import Study
+from raybo.surrogate import GP, Observations, Outputs, Tamed, fit_map, standard_model
+
+LEAST_TRIALS = 5  # finished ones, below which nothing is claimed of the objective
+CONDITIONED = 500  # trials at most, the best fifth of them and an even choice of the rest: enough for a picture
+BAND_SDS = 1.2816  # of a normal law, on either side: four times in five the truth lies between
+
+
+@dataclass(frozen=True, eq=False)
+class Emulator:
+    """A surrogate of a study's objective.
+
+    Attributes:
+        gp: conditioned on finished trials, in the units of `outputs`.
+        outputs: from maximised values to those units.
+        goal: the study's, from values back to the user's sign.
+        history: the study's, in the cube.
+    """
+
+    gp: GP
+    outputs: Outputs
+    goal: Goal
+    history: History
+
+    @classmethod
+    def of(cls, study: Study) -> Emulator | None:
+        """The surrogate; None where trials are too few, all equal, or cannot be factorised."""
+        history = study.history
+        y = history.y
+        if len(y) < LEAST_TRIALS or float(np.ptp(0.5 * y)) == 0.0:
+            return None
+        outputs = Tamed.of(y, clip=None)
+        all_points = Observations.of(history.X, outputs.apply(y), history.cube.categorical)
+        observations, model = all_points.thinned(CONDITIONED), standard_model()
+        try:
+            gp = GP.of(observations, model, fit_map(observations, model))
+        except NumericalError:
+            return None
+        return cls(gp, outputs, study.goal, history)
+
+    def band(self, X: Array) -> tuple[Array, Array, Array]:  # (m, d) -> (m,), (m,), (m,)
+        """Median of f at the rows of X, and the ends of the band that holds it four times in five; user's units."""
+        mean, var = self.gp.posterior(X)
+        half = BAND_SDS * np.sqrt(var)
+        middle, one, other = (self.goal.value_of(self.outputs.invert(z)) for z in (mean, mean - half, mean + half))
+        return middle, np.minimum(one, other), np.maximum(one, other)
+
+    def around(self, number: int, u: Mapping[int, Array]) -> Array:  # (m, d)
+        """Points like that of a trial but for the given coordinates (m,) of some axes, as they would be run."""
+        rows = len(next(iter(u.values())))
+        X = np.repeat(self.history.records[number].x[None, :], rows, axis=0)
+        for axis, along in u.items():
+            X[:, axis] = along
+        return self.history.cube.snap(X)  # what another choice opens, or closes, goes with it
+
+    @property
+    def explained(self) -> float:
+        """Share of the values' variance that leaving each trial out would still have explained, at most 1.
+
+        Leave-one-out residuals come from the factor: e_i = alpha_i / (A^-1)_ii (Rasmussen, Williams (2006), eq. 5.12).
+        """
+        inverse = np.linalg.inv(self.gp.L)
+        residuals = self.gp.alpha / np.square(inverse).sum(axis=0)
+        spread = float(np.var(self.gp.y))
+        return 1.0 - float(np.mean(np.square(residuals))) / spread if spread > 0.0 else -math.inf

@@ -1,0 +1,33 @@
+"""All figures that apply to a study, in the order in which a report shows them."""
+
+from __future__ import annotations
+
+from raybo.reporting.emulator import Emulator
+from raybo.reporting.importance import importance
+from raybo.reporting.model_figures import contours, slices
+from raybo.reporting.panel import Panel
+from raybo.reporting.parameter_figures import importance_bars, parallel
+from raybo.reporting.run_figures import best_so_far, suggestions, timeline
+from raybo.reporting.story_figures import stories
+from raybo.study import Study
+
+
+def panels(study: Study) -> list[Panel]:
+    """The figures of a study, each only where it applies.
+
+    Raises:
+        MissingExtra: plotly is not installed.
+    """
+    made: list[Panel | None] = [best_so_far(study), *stories(study)]
+    emulator = Emulator.of(study)
+    order = list(range(study.space.d))
+    if emulator is not None:
+        found = importance(emulator)
+        order = found.order
+        made += [
+            importance_bars(study, emulator, found),
+            slices(study, emulator, order),
+            contours(study, emulator, order),
+        ]
+    made += [parallel(study, order), timeline(study), suggestions(study)]
+    return [panel for panel in made if panel is not None]

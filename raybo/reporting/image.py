@@ -1,0 +1,168 @@
+"""One picture of a study for a paper or a slide, by matplotlib: the best so far, what matters, slices, a map."""
+
+from __future__ import annotations
+
+import io
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from raybo.errors import MissingExtra
+from raybo.events import FAILURES, State, Trial
+from raybo.files import write_file
+from raybo.reporting.axes import Axis, axes_of, centre, places_of
+from raybo.reporting.emulator import Emulator
+from raybo.reporting.importance import Importance, importance
+from raybo.reporting.model_figures import map_of
+from raybo.reporting.run_figures import value_range
+from raybo.reporting.theme import BLUE, GREY, LIGHT, ORANGE, RED, SCALE
+from raybo.study import Study
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SHOWN = 3  # parameters with a slice
+BARS = 8  # parameters among those that matter
+CURVE, MAP = 201, 61  # coordinates along a slice, and along each side of the map
+LEGEND: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1.02, 0.98), "ncols": 3, "handletextpad": 0.3}
+STYLE: Any = {
+    "font.size": 8.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": GREY,
+    "legend.frameon": False,
+    "savefig.dpi": 200,
+    "svg.fonttype": "none",
+}
+
+
+def write_image(study: Study, path: Path) -> None:
+    """Write the picture in the format that the file's name ends in.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        RayboError: the file cannot be written.
+    """
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("pictures need matplotlib: pip install 'raybo[plot]'") from None
+    emulator = Emulator.of(study)
+    found = None if emulator is None else importance(emulator)
+    with mpl.rc_context(STYLE):
+        if emulator is None or found is None:
+            figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+            _best_so_far(study, figure.add_subplot())
+        else:
+            figure = Figure(figsize=(9.8, 5.8), layout="constrained")
+            plots = figure.subplots(2, 3)
+            _best_so_far(study, plots[0, 0])
+            _importance(study, found, plots[0, 1])
+            axes = [axis for axis in (axes_of(study)[i] for i in found.order) if centre(study, axis) is not None]
+            if pair := next((pair for pair in combinations(axes, 2) if centre(study, *pair) is not None), None):
+                _map(study, emulator, *pair, plots[0, 2])
+            else:
+                plots[0, 2].set_axis_off()
+            for k, plot in enumerate(plots[1]):
+                if k < min(SHOWN, len(axes)):
+                    _slice(study, emulator, axes[k], plot, first=k == 0)
+                else:
+                    plot.set_axis_off()
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=path.suffix[1:].lower())
+    write_file(path, drawn.getvalue())
+
+
+def _best_so_far(study: Study, plot: Axes) -> None:
+    done = [trial for trial in study.trials if trial.state is State.FINISHED]
+    numbers = np.array([trial.number for trial in done])
+    values = np.array([trial.value for trial in done], dtype=np.float64)
+    low, high, is_log, _ = value_range(study, values)
+    if is_log:
+        plot.set_yscale("log")
+    plot.plot(numbers, values, ".", color=BLUE, alpha=0.6, label="trial")
+    if done:
+        line = study.goal.best_so_far(values)
+        plot.step([*numbers, len(study.trials) - 1], [*line, line[-1]], where="post", color=ORANGE, label="best so far")
+    failed = [trial.number for trial in study.trials if trial.state in FAILURES]
+    ends = (10.0**low, 10.0**high) if is_log else (low, high)
+    if failed:
+        plot.plot(failed, np.full(len(failed), ends[0]), "x", color=RED, clip_on=False, label="failed")
+    plot.set_ylim(*ends)
+    plot.set(xlabel="trial", ylabel=study.description.metric)
+    plot.legend(**LEGEND)
+
+
+def _importance(study: Study, found: Importance, plot: Axes) -> None:
+    order = found.order[:BARS][::-1]
+    names = [axes_of(study)[i].name for i in order]
+    rows = np.arange(len(order))
+    for name, index, colour, at in (("total", found.total, LIGHT, rows - 0.2), ("alone", found.main, BLUE, rows + 0.2)):
+        middle = index[1, order]
+        ends = np.maximum([middle - index[0, order], index[2, order] - middle], 0.0)
+        bars = {"elinewidth": 0.8, "ecolor": "#4a5058"}
+        # as a list: matplotlib 3.10 takes a row of one number for a number
+        plot.barh(at, middle, 0.4, xerr=ends.tolist(), color=colour, label=name, error_kw=bars)
+    plot.set_yticks(rows, names)
+    plot.set(xlabel="share of the objective's variance", xlim=(0.0, None))
+    plot.legend(**LEGEND, reverse=True)
+
+
+def _slice(study: Study, emulator: Emulator, axis: Axis, plot: Axes, *, first: bool) -> None:
+    u, at = axis.grid(CURVE)
+    X = emulator.around(cast(Trial, centre(study, axis)).number, {axis.index: u})
+    middle, below, above = emulator.band(X)
+    done = [trial for trial in study.trials if trial.state is State.FINISHED]
+    values = np.array([trial.value for trial in done], dtype=np.float64)
+    low, high, is_log, _ = value_range(study, values)
+    if is_log:
+        plot.set_yscale("log")
+    plot.plot(places_of(study, done)[:, axis.index], values, ".", color=BLUE, alpha=0.35, label="trial")
+    if axis.is_stepped:
+        ends = np.maximum([middle - below, above - middle], 0.0)
+        plot.errorbar(at, middle, ends, fmt="_", color=ORANGE, markersize=9, elinewidth=0.9, label="model")
+    else:
+        plot.fill_between(at, below, above, color=ORANGE, alpha=0.18, linewidth=0)
+        plot.plot(at, middle, color=ORANGE, label="model")
+    plot.set_ylim(*((10.0**low, 10.0**high) if is_log else (low, high)))
+    plot.set(xlabel=axis.name, ylabel=study.description.metric if first else "")
+    _scale(plot, axis, "x")
+    if first:
+        plot.legend(**LEGEND)
+
+
+def _map(study: Study, emulator: Emulator, a: Axis, b: Axis, plot: Axes) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    x, y, z = map_of(study, emulator, a, b, MAP)
+    scale: Any = LinearSegmentedColormap.from_list("raybo", SCALE)
+    colours = scale if study.goal.larger_is_better else scale.reversed()
+    if a.is_stepped or b.is_stepped:
+        drawn: Any = plot.pcolormesh(x, y, z, cmap=colours)
+    else:
+        drawn = plot.contourf(x, y, z, levels=14, cmap=colours)
+    figure: Any = plot.figure
+    figure.colorbar(drawn, ax=plot, label=study.description.metric)
+    done = places_of(study, [trial for trial in study.trials if trial.state is State.FINISHED])
+    plot.plot(done[:, a.index], done[:, b.index], ".", color="#2b3036", alpha=0.5, markersize=3)
+    best = places_of(study, [study.best])[0]
+    plot.plot(best[a.index], best[b.index], "*", color=ORANGE, markeredgecolor="white", markersize=13)
+    plot.set(xlabel=a.name, ylabel=b.name)
+    _scale(plot, a, "x")
+    _scale(plot, b, "y")
+
+
+def _scale(plot: Axes, axis: Axis, which: str) -> None:
+    if axis.is_categorical:
+        places = list(range(len(axis.labels)))
+        getattr(plot, f"set_{which}ticks")(places, axis.labels)
+    elif axis.is_log:
+        getattr(plot, f"set_{which}scale")("log")
+    low, high = axis.range
+    if axis.is_stepped and not (axis.is_categorical or axis.is_log):  # whole marks at both ends
+        half = 0.5 * (high - low) / max(1, (axis.parameter.count or 2) - 1)
+        low, high = low - half, high + half
+    getattr(plot, f"set_{which}lim")(low, high)

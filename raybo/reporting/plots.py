@@ -1,0 +1,91 @@
+"""A study in a notebook: its best trials as a table, and its figures one by one, `raybo.plots(study).slices()`."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from raybo.errors import TrialError
+from raybo.reporting import model_figures, parameter_figures, run_figures
+from raybo.reporting.emulator import LEAST_TRIALS, Emulator
+from raybo.reporting.importance import Importance, importance
+from raybo.reporting.panel import Panel
+from raybo.reporting.story_figures import stories
+from raybo.reporting.summary import summary
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from raybo.study import Study
+
+
+def plots(study: Study) -> Plots:
+    """What a notebook shows of a study: a table of its best trials, and each figure when it is asked for."""
+    return Plots(study)
+
+
+class Plots:
+    """The figures of a study as plotly shows them; the surrogate is fitted once. Itself it shows as a table.
+
+    Every function returns a `plotly.graph_objects.Figure`, and raises TrialError where the figure does not apply to the
+    study, MissingExtra where plotly is not installed.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+
+    def _repr_html_(self) -> str:
+        """A line about the study, and its best trials."""
+        return summary(self._study)
+
+    def best_so_far(self) -> go.Figure:
+        """Every value, the best of them so far, and where trials failed."""
+        return _figure(run_figures.best_so_far(self._study), "the study has no trials")
+
+    def importance(self) -> go.Figure:
+        """Main and total effects of each parameter, with their uncertainty."""
+        made = parameter_figures.importance_bars(self._study, self._emulator, self._importance)
+        return _figure(made, "the study has one parameter only")
+
+    def slices(self) -> go.Figure:
+        """The surrogate along each parameter through the best trial."""
+        return model_figures.slices(self._study, self._emulator, self._importance.order).figure
+
+    def contours(self) -> go.Figure:
+        """Maps of the surrogate over pairs of the parameters that matter most."""
+        made = model_figures.contours(self._study, self._emulator, self._importance.order)
+        return _figure(made, "the study has one parameter only")
+
+    def parallel(self) -> go.Figure:
+        """Every finished trial as a line over all parameters."""
+        made = parameter_figures.parallel(self._study, list(range(self._study.space.d)))
+        return _figure(made, "no trial has finished, or there is one parameter only")
+
+    def timeline(self) -> go.Figure:
+        """When each worker ran what."""
+        return _figure(run_figures.timeline(self._study), "no times are known")
+
+    def suggestions(self) -> go.Figure:
+        """The time of each suggestion beside that of each trial."""
+        return _figure(run_figures.suggestions(self._study), "the method proposed nothing")
+
+    def stories(self) -> dict[str, go.Figure]:
+        """What the method itself has to tell (arms, bounds, contexts, paths), by name; empty for most methods."""
+        return {panel.key: panel.figure for panel in stories(self._study) if panel is not None}
+
+    @cached_property
+    def _emulator(self) -> Emulator:
+        made = Emulator.of(self._study)
+        if made is None:
+            raise TrialError(f"a model of the objective needs {LEAST_TRIALS} finished trials with different values")
+        return made
+
+    @cached_property
+    def _importance(self) -> Importance:
+        return importance(self._emulator)
+
+
+def _figure(panel: Panel | None, otherwise: str) -> go.Figure:
+    if panel is None:
+        raise TrialError(f"there is nothing to draw: {otherwise}")
+    return panel.figure

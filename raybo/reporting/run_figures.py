@@ -1,0 +1,209 @@
+"""Figures of how a study went: the best so far, the workers' time, the time of suggestions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from raybo.events import FAILURES, Origin, State, Trial
+from raybo.reporting.panel import Panel
+from raybo.reporting.tables import config_line
+from raybo.reporting.theme import (
+    BLUE,
+    GREY,
+    ORANGE,
+    RED,
+    STATE_COLOURS,
+    escaped,
+    figure,
+    mark_size,
+    plotly,
+)
+from raybo.reporting.timeline import Span, busy_share, pauses_of, spans
+from raybo.space import Array
+from raybo.study import Study
+
+FAR = 6.0  # interquartile ranges below the middle half: values beyond are left outside the frame
+HOVER_CHARACTERS = 300
+LANES = 64  # that a timeline shows
+
+
+def best_so_far(study: Study) -> Panel | None:
+    """Every value, the best of them so far, and where trials failed; None before the first trial."""
+    if not study.trials:
+        return None
+    go = plotly()
+    done = [trial for trial in study.trials if trial.state is State.FINISHED]
+    values = np.array([trial.value for trial in done], dtype=np.float64)
+    low, high, is_log, outside = value_range(study, values)
+    fig = figure(height=420)
+    added = np.array([trial.origin is Origin.ADDED for trial in done], dtype=bool)
+    for mask, name, symbol, colour in ((~added, "trial", "circle", BLUE), (added, "added", "diamond-open", GREY)):
+        if mask.any():
+            chosen = [trial for trial, wanted in zip(done, mask, strict=True) if wanted]
+            fig.add_trace(
+                go.Scatter(
+                    x=[trial.number for trial in chosen],
+                    y=values[mask],
+                    mode="markers",
+                    name=name,
+                    marker={"color": colour, "symbol": symbol, "size": mark_size(len(done)), "opacity": 0.65},
+                    text=[hover(study, trial) for trial in chosen],
+                    hoverinfo="text",
+                )
+            )
+    if done:
+        best = study.goal.best_so_far(values)
+        fig.add_trace(
+            go.Scatter(
+                x=[*(trial.number for trial in done), len(study.trials) - 1],
+                y=[*best, best[-1]],
+                mode="lines",
+                name="best so far",
+                line={"color": ORANGE, "width": 2.5, "shape": "hv"},
+                hoverinfo="skip",
+            )
+        )
+    floor = low + 0.02 * (high - low)
+    for states, name, symbol, colour in (
+        (FAILURES, "failed", "x", RED),
+        ((State.STOPPED,), "stopped", "square-open", GREY),
+        ((State.PENDING,), "running", "triangle-up-open", STATE_COLOURS[State.PENDING]),
+    ):
+        chosen = [trial for trial in study.trials if trial.state in states]
+        if chosen:
+            fig.add_trace(
+                go.Scatter(
+                    x=[trial.number for trial in chosen],
+                    y=[10.0**floor if is_log else floor] * len(chosen),
+                    mode="markers",
+                    name=name,
+                    marker={"color": colour, "symbol": symbol, "size": 8},
+                    text=[hover(study, trial) for trial in chosen],
+                    hoverinfo="text",
+                )
+            )
+    margin = 0.03 * max(1, len(study.trials) - 1)
+    fig.update_xaxes(title="trial", range=[-margin, len(study.trials) - 1 + margin])
+    fig.update_yaxes(title=escaped(study.description.metric), range=[low, high], type="log" if is_log else "linear")
+    left = f" {outside} values that are far worse lie outside the frame." if outside else ""
+    caption = (
+        "Each mark is a trial in the order of asking, the line is the best value known by then; crosses at the foot "
+        f"are trials that failed.{left}"
+    )
+    return Panel("best-so-far", "Best so far", caption, fig)
+
+
+def timeline(study: Study) -> Panel | None:
+    """When each worker ran what; None where no times are known."""
+    found = spans(study)
+    if not found:
+        return None
+    go = plotly()
+    unit, word = (1.0, "seconds") if max(s.end for s in found) < 600 else (60.0, "minutes")
+    lanes = sorted({(span.host, span.lane) for span in found})[:LANES]
+    names = {lane: _lane_name(lane, lanes) for lane in lanes}
+    fig = figure(height=max(200, min(900, 110 + 26 * len(lanes))), barmode="overlay", bargap=0.25)
+    for state in State:
+        chosen = [span for span in found if span.state is state and (span.host, span.lane) in names]
+        if chosen:
+            fig.add_trace(
+                go.Bar(
+                    base=[span.begin / unit for span in chosen],
+                    x=[(span.end - span.begin) / unit for span in chosen],
+                    y=[names[span.host, span.lane] for span in chosen],
+                    orientation="h",
+                    name="running" if state is State.PENDING else str(state),
+                    marker={"color": STATE_COLOURS[state], "line": {"color": "white", "width": _seam(found)}},
+                    text=[
+                        f"trial {span.trial}: {state}<br>{span.end - span.begin:.3g} s from {span.begin:.4g} s"
+                        for span in chosen
+                    ],
+                    textposition="none",
+                    hoverinfo="text",
+                )
+            )
+    order = [names[lane] for lane in lanes]
+    fig.update_yaxes(categoryorder="array", categoryarray=order[::-1], automargin=True, showgrid=False)
+    fig.update_xaxes(title=f"{word} since the study began")
+    share = f"they were busy {100.0 * busy_share(study, found):.0f} % of the time"
+    away = (
+        "while the study ran; its pauses do not count" if pauses_of(study) else "between the first trial and the last"
+    )
+    caption = f"A row for each worker, a bar for each trial, white where it was idle; {share} {away}."
+    return Panel("timeline", "What the workers did", caption, fig)
+
+
+def suggestions(study: Study) -> Panel | None:
+    """The time of each suggestion beside that of each trial; None where the method proposed nothing."""
+    asked = [trial for trial in study.trials if trial.suggest_seconds > 0.0]
+    if not asked:
+        return None
+    go = plotly()
+    fig = figure(height=320)
+    ran = [trial for trial in study.trials if trial.seconds]
+    rows: list[tuple[str, Sequence[Trial], list[float | None], str]] = [
+        ("trial", ran, [trial.seconds for trial in ran], "#b9bfc6"),
+        ("suggestion", asked, [trial.suggest_seconds for trial in asked], BLUE),
+    ]
+    for name, trials, seconds, colour in rows:
+        fig.add_trace(
+            go.Scatter(
+                x=[trial.number for trial in trials],
+                y=seconds,
+                mode="markers",
+                name=name,
+                marker={"color": colour, "size": mark_size(len(study.trials)) - 1.0},
+                hovertemplate="trial %{x}: %{y:.3g} s<extra></extra>",
+            )
+        )
+    fig.update_xaxes(title="trial")
+    fig.update_yaxes(title="seconds", type="log", dtick=1, exponentformat="power")
+    median = float(np.median([trial.suggest_seconds for trial in asked]))
+    caption = (
+        f"How long the method thought about each trial (median {_seconds(median)}), beside how long the trial itself "
+        "took; the scale is logarithmic."
+    )
+    return Panel("suggestions", "Time of a suggestion", caption, fig)
+
+
+def value_range(study: Study, values: Array) -> tuple[float, float, bool, int]:
+    """Ends of an axis for the values (logarithms of ten where it is logarithmic), and how many far worse are left out.
+
+    Logarithmic where positive values are minimised over more than three decades.
+    """
+    if len(values) == 0:
+        return 0.0, 1.0, False, 0
+    is_log = not study.goal.larger_is_better and bool(values.min() > 0.0) and values.max() / values.min() > 1e3
+    shown = np.log10(values) if is_log else values
+    first, third = np.quantile(shown, [0.25, 0.75])
+    reach = FAR * (third - first)
+    low, high = float(shown.min()), float(shown.max())
+    if reach > 0.0 and math.isfinite(reach):
+        low, high = (max(low, first - reach), high) if study.goal.larger_is_better else (low, min(high, third + reach))
+    outside = int(((shown < low) | (shown > high)).sum())
+    margin = 0.06 * (high - low) or 0.05 * max(abs(high), 1e-12)
+    return low - 1.5 * margin, high + margin, is_log, outside
+
+
+def hover(study: Study, trial: Trial) -> str:
+    """What is told of a trial under the pointer."""
+    result = f"{trial.value:.6g}" if trial.value is not None else f"{trial.state} {trial.reason}".strip()
+    text = escaped(config_line(study, trial)[:HOVER_CHARACTERS]).replace(", ", "<br>")
+    return f"<b>trial {trial.number}</b>: {escaped(result[:HOVER_CHARACTERS])}<br>{text}"
+
+
+def _lane_name(lane: tuple[str, int], lanes: Sequence[tuple[str, int]]) -> str:
+    hosts = {host for host, _ in lanes if host}
+    host = lane[0] or "unknown"
+    return f"worker {lane[1] + 1}" if len(hosts) <= 1 and lane[0] else f"{escaped(host)} {lane[1] + 1}"
+
+
+def _seam(found: list[Span]) -> float:
+    return 0.5 if len(found) <= 300 else 0.0
+
+
+def _seconds(seconds: float) -> str:
+    return f"{1_000 * seconds:.3g} ms" if seconds < 1.0 else f"{seconds:.3g} s"

@@ -1,0 +1,141 @@
+"""What a study came to, as HTML: the facts, the best configuration, the best trials, what was asked for, failures."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import cast
+
+from raybo.events import FAILURES, State
+from raybo.reporting.tables import shown
+from raybo.reporting.timeline import pauses_of
+from raybo.space import Categorical, Integer, Parameter
+from raybo.study import Study
+
+LEADERS = 10  # trials in the table of the best
+REASONS = 8  # in the table of failures
+REASON_CHARACTERS = 160
+
+
+def summary(study: Study) -> str:
+    """A study in a notebook: one line about it, and its best trials."""
+    return f"<p>{html.escape(repr(study))}</p>{best_trials(study)}"
+
+
+def facts(study: Study) -> str:
+    """A heading, and the numbers that matter."""
+    d = study.description
+    better = "the larger the better" if study.goal.larger_is_better else "the smaller the better"
+    done, failed = study.count(State.FINISHED), study.count(*FAILURES)
+    told = [
+        ("best", f"best {d.metric}", shown(study.best.value) if done else "none yet"),
+        ("", f"finished{f' of {study.planned} planned' if study.planned else ''}", str(done)),
+        ("failed" if failed else "", "failed", str(failed)),
+    ]
+    if done and "expected" in study.best.details:
+        told.append(("", "its expected value over contexts", shown(study.best.details["expected"])))
+    if running := study.count(State.PENDING):
+        told.append(("", "running when this was made", str(running)))
+    if stopped := study.count(State.STOPPED):
+        told.append(("", "stopped", str(stopped)))
+    seconds = sum(trial.seconds or 0.0 for trial in study.trials)
+    told.append(("", "in trials", _duration(seconds)))
+    if elapsed := _elapsed(study):
+        paused = sum(end - begin for begin, end in pauses_of(study))
+        told.append(
+            ("", "while it ran, without pauses" if paused else "from beginning to end", _duration(elapsed - paused))
+        )
+    cards = "".join(
+        f'<div class="fact {kind}"><b>{html.escape(value)}</b><span>{html.escape(name)}</span></div>'
+        for kind, name, value in told
+    )
+    what = f"{d.metric}, {better}; method {d.method}, {study.space.d} parameters"
+    return f"<h1>{html.escape(d.objective)}</h1><p class=what>{html.escape(what)}</p><div class=facts>{cards}</div>"
+
+
+def best_configuration(study: Study) -> str:
+    """The best trial's parameters; nothing where none has finished."""
+    if not study.count(State.FINISHED):
+        return ""
+    best = study.best
+    rows = [(name, shown(value)) for name, value in study.space.open_values(best.config)]
+    return f"<section><h2>Best trial: number {best.number}</h2>{_table((), rows)}</section>"
+
+
+def asked_for(study: Study) -> str:
+    """What the study was asked to do: method, seed, settings, and the space."""
+    d = study.description
+    rows = [("method", d.method), *((f"option {key}", str(value)) for key, value in d.options.items())]
+    rows += [("seed", str(d.seed)), *((f"setting {key}", str(value)) for key, value in d.settings.items())]
+    rows += [
+        (name, range_in_words(parameter))
+        for name, parameter in zip(study.space.names, study.space.parameters.values(), strict=True)
+    ]
+    return f"<section><h2>What was asked for</h2>{_table((), [(a, b[:REASON_CHARACTERS]) for a, b in rows])}</section>"
+
+
+def range_in_words(parameter: Parameter) -> str:
+    """What a parameter may be, in a few words."""
+    if isinstance(parameter, Categorical):
+        return ", ".join(shown(choice) for choice in parameter.choices)
+    step = f", in steps of {shown(parameter.step)}" if parameter.step not in (None, 1) else ""
+    whole = ", whole" if isinstance(parameter, Integer) else ""
+    return f"{shown(parameter.low)} to {shown(parameter.high)}{whole}{step}{', logarithmic' if parameter.log else ''}"
+
+
+def failures(study: Study) -> str:
+    """Why trials failed, and how often; nothing where none did."""
+    failed = [trial for trial in study.trials if trial.state in FAILURES]
+    if not failed:
+        return ""
+    counted = Counter(trial.reason[:REASON_CHARACTERS] for trial in failed)
+    examples = {trial.reason[:REASON_CHARACTERS]: str(trial.number) for trial in reversed(failed)}
+    rows = [(str(count), reason, examples[reason]) for reason, count in counted.most_common(REASONS)]
+    rest = len(counted) - len(rows)
+    more = f"<p class=what>and {rest} more reasons</p>" if rest else ""
+    head = ("trials", "why they failed", "the first")
+    return f"<section><h2>Failures</h2>{_table(head, rows)}{more}</section>"
+
+
+def best_trials(study: Study) -> str:
+    """The trials with the best values; nothing where none has finished."""
+    done = [trial for trial in study.trials if trial.state is State.FINISHED]
+    if not done:
+        return ""
+    values = [cast(float, trial.value) for trial in done]
+    best = [done[i] for i in study.goal.best_first(values)[:LEADERS]]
+    rows = [
+        (
+            str(trial.number),
+            shown(trial.value),
+            "" if trial.seconds is None else f"{trial.seconds:.3g}",
+            *("" if value is None else shown(value) for value in study.space.values(trial.config)),
+            study.explain(trial),
+        )
+        for trial in best
+    ]
+    head = ("trial", study.description.metric, "seconds", *study.space.names, "why it was tried")
+    return f"<section><h2>The best trials</h2><div class=wide>{_table(head, rows)}</div></section>"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    top = f"<tr>{''.join(f'<th>{html.escape(name)}</th>' for name in head)}</tr>" if head else ""
+    kinds = ["td"] * 99 if head else ["th", "td"]
+    body = "".join(
+        "<tr>" + "".join(f"<{k}>{html.escape(cell)}</{k}>" for k, cell in zip(kinds, row, strict=False)) + "</tr>"
+        for row in rows
+    )
+    return f"<table>{top}{body}</table>"
+
+
+def _elapsed(study: Study) -> float:
+    times = [datetime.fromisoformat(event.at) for event in study.events if event.at]
+    return (times[-1] - times[0]).total_seconds() if times else 0.0
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.3g} s"
+    return f"{seconds / 60:.3g} min" if seconds < 7_200 else f"{seconds / 3_600:.3g} h"

@@ -1,0 +1,180 @@
+"""Tables for a terminal: a study's trials, its best configuration, the methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich import box
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from raybo import methods
+from raybo.events import FAILURES, State, Trial
+from raybo.reporting.fitted import Named, add_column, named_grid
+from raybo.space import Categorical, Float, Integer
+from raybo.study import Study
+
+STYLES = {State.FINISHED: "", State.FAILED: "red", State.LOST: "red", State.STOPPED: "dim", State.PENDING: "cyan"}
+# characters of a window in which there are columns; the reason has one of its own; also where a row is one line
+NARROW, WIDE, ROOMY = 56, 110, 150
+
+
+def study_view(study: Study, last: int) -> Group:
+    """What `raybo show` prints: a heading, the last trials, why they were tried, and the best one."""
+    parts: list[RenderableType] = [heading(study), trials_table(study, study.trials[-last:])]
+    return Group(*parts, *([best_view(study)] if study.count(State.FINISHED) else []))
+
+
+def heading(study: Study) -> Text:
+    """What is studied, and how many trials are in which state."""
+    description = study.description
+    failed = study.count(*FAILURES)
+    return Text.assemble(
+        (description.objective, "bold"),
+        f": {description.mode} {description.metric}, method {description.method}, seed {description.seed}; "
+        f"{study.count(State.FINISHED)} finished, {failed} failed, {study.count(State.STOPPED)} stopped, "
+        f"{study.count(State.PENDING)} pending"
+        + (f" of {study.planned} planned" if study.planned else "")
+        + _without_context(study),
+    )
+
+
+def trials_table(study: Study, trials: Sequence[Trial], *, one_line: bool = False) -> Trials:
+    """A row for each trial: number, state, value, seconds, configuration, and why it was tried or how it ended.
+
+    Args:
+        study: theirs.
+        trials: which.
+        one_line: whether a row must not take more than a line; what has no room there is left out.
+    """
+    return Trials(study, trials, one_line)
+
+
+@dataclass(frozen=True)
+class Trials:
+    """The table of `trials_table`, laid out for the width that it is given."""
+
+    study: Study
+    trials: Sequence[Trial]
+    one_line: bool
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if options.max_width < NARROW + (0 if self.study.context is None else 20):
+            yield from self._below_one_another()
+            return
+        has_why = options.max_width >= (ROOMY if self.one_line else WIDE)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        values = ["" if trial.value is None else f"{trial.value:.6g}" for trial in self.trials]
+        seconds = ["" if trial.seconds is None else f"{trial.seconds:.2f}" for trial in self.trials]
+        add_column(table, "trial", (str(trial.number) for trial in self.trials), right=True)
+        table.add_column("state", no_wrap=True, min_width=8)
+        add_column(table, self.study.description.metric, values, right=True)
+        add_column(table, "s", seconds, right=True)
+        if self.study.context is not None:
+            table.add_column("context", ratio=1)
+        table.add_column("configuration", ratio=3)
+        if has_why:
+            table.add_column("why", overflow="fold", ratio=2, no_wrap=self.one_line)
+        for trial, value, took in zip(self.trials, values, seconds, strict=True):
+            why, style = self._why(trial)
+            state = f"{trial.state}" + (f" ({trial.attempt} attempts)" if trial.attempt > 1 else "")
+            below = "" if has_why or self.one_line else why
+            most = 1 if self.one_line else None
+            table.add_row(
+                str(trial.number),
+                Text(state, style=STYLES[trial.state], overflow="ellipsis"),
+                value,
+                took,
+                *([] if self.study.context is None else [Named(named(trial.context or {}), most)]),
+                Named(config_values(self.study, trial), most, below, style or "dim"),
+                *([Text(why, style, overflow="ellipsis" if self.one_line else "fold")] if has_why else []),
+            )
+        yield table
+
+    def _below_one_another(self) -> RenderResult:
+        """For a window that has no room for columns: result, configuration and reason, one below the other."""
+        for trial in self.trials:
+            value = "" if trial.value is None else f" {trial.value:.6g}"
+            yield Text.assemble(f"{trial.number} ", (str(trial.state), STYLES[trial.state]), value)
+            if not self.one_line:
+                yield Padding(Named(config_values(self.study, trial), None, *self._why(trial)), (0, 0, 0, 2))
+
+    def _why(self, trial: Trial) -> tuple[str, str]:
+        """Why it was tried, or how it ended badly; and in which style that is told."""
+        if trial.reason and trial.state is not State.FINISHED:
+            return trial.reason, "red"
+        return self.study.explain(trial), ""
+
+
+def best_view(study: Study, context: Mapping[str, Any] | None = None, *, one_line: bool = False) -> Group:
+    """The best trial and its configuration, a line for each parameter or one for all; or the best for a context."""
+    best = study.best if context is None else study.best_for(context)
+    metric = study.description.metric
+    words = Text.assemble("best ", (f"{metric} {best.value:.6g}", "bold green"), f" (trial {best.number})")
+    if "expected" in best.details:
+        words = Text.assemble(
+            "best expected " if context is None else f"best at {context_line(context)}: ",
+            (f"{metric} {best.details['expected']:.6g}", "bold green"),
+            f" ± {best.details['expected_sd']:.2g} (trial {best.number}, which measured {best.value:.6g}"
+            f"{'' if best.context is None else f' at {context_line(best.context)}'})",
+        )
+    if one_line:
+        return Group(words, Named(config_values(study, best), most_lines=1))
+    return Group(words, named_grid(config_values(study, best)))
+
+
+def methods_table(names: Sequence[str]) -> Group:
+    """Every method: what it does, and its options with their defaults."""
+    parts: list[RenderableType] = []
+    for name in names:
+        text, options = methods.describe(name)
+        paragraphs = text.split("\n\n")
+        parts.append(Text.assemble((name, "bold"), "  ", " ".join(paragraphs[0].split())))
+        parts += [Text("    " + " ".join(paragraph.split()), style="italic") for paragraph in paragraphs[1:]]
+        grid = Table.grid(padding=(0, 2))
+        for option, default, meaning in options:
+            grid.add_row(Text(f"    {option}={shown(default)}"), Text(meaning, style="dim"))
+        parts += [grid, Text("")] if options else [Text("")]
+    return Group(*parts)
+
+
+def config_line(study: Study, trial: Trial) -> str:
+    """A configuration on one line."""
+    return ", ".join(f"{name}={value}" for name, value in config_values(study, trial))
+
+
+def config_values(study: Study, trial: Trial) -> list[tuple[str, str]]:
+    """Names and values of the parameters that are open in a configuration, as they are shown."""
+    return named(dict(study.space.open_values(trial.config)))
+
+
+def named(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names and values as they are shown."""
+    return [(name, shown(value)) for name, value in values.items()]
+
+
+def context_line(context: Mapping[str, Any] | None) -> str:
+    """A context on one line; empty where it is not known."""
+    return ", ".join(f"{name}={value}" for name, value in named(context or {}))
+
+
+def _without_context(study: Study) -> str:
+    """How many trials are left out of what is learned about contexts."""
+    if study.context is None:
+        return ""
+    unknown = sum(trial.state is State.FINISHED and trial.context is None for trial in study.trials)
+    return f"; {unknown} finished without a context" if unknown else ""
+
+
+def shown(value: Any) -> str:
+    """A value as people read it: floats with six figures, a choice that holds parameters by what is fixed in it."""
+    if isinstance(value, Mapping):
+        fixed = {key: of for key, of in value.items() if not isinstance(of, (Float, Integer, Categorical, Mapping))}
+        return " ".join(f"{key}={shown(of)}" for key, of in fixed.items()) or " ".join(map(str, value))
+    if isinstance(value, (Float, Integer)):  # a choice that is a parameter itself
+        return f"{shown(value.low)} to {shown(value.high)}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,122 @@
+"""What the workers did when: the spans of time in which trials ran, and the fewest lanes that hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from raybo.events import Event, Kind, Origin, State
+from raybo.study import Study
+
+CLOCK_SECONDS = 2e-3  # beginnings are told in milliseconds
+LEAST_PAUSE = 30.0  # seconds that a command may take to begin, or a trial to be lost
+
+
+@dataclass(frozen=True)
+class Span:
+    """One attempt at a trial.
+
+    Attributes:
+        trial: its number.
+        begin, end: seconds since the study began.
+        lane: which worker of its host, from 0.
+        host: where it ran; empty where it did not say.
+        state: how the trial ended; lost also for an attempt that another one followed, pending while it runs.
+    """
+
+    trial: int
+    begin: float
+    end: float
+    lane: int
+    host: str
+    state: State
+
+
+def spans(study: Study) -> list[Span]:
+    """Every attempt of which times are known, by its beginning.
+
+    A trial says itself when it began and how long it took. Of one that was lost only the journal's times are known.
+    """
+    timed = [event for event in study.events if event.at]
+    if not timed:
+        return []
+    start, last = _seconds(timed[0].at), _seconds(timed[-1].at)
+    asked: dict[int, float] = {}
+    found: list[tuple[float, float, int, str, State]] = []
+    for event in timed:
+        number, at = event.trial, _seconds(event.at)
+        if number is None:
+            continue
+        if event.kind is Kind.ASKED:
+            if study.trials[number].origin is not Origin.ADDED:
+                asked[number] = at
+        elif number in asked and event.kind is not Kind.CONTEXT_OBSERVED:
+            begin, end = _ran(event, asked.pop(number), at)
+            state = State.LOST if event.kind is Kind.RETRIED else study.trials[number].state
+            found.append((begin, end, number, str(event.data.get("host", "")), state))
+            if event.kind is Kind.RETRIED:
+                asked[number] = at
+    found += [(at, max(at, last), number, "", State.PENDING) for number, at in asked.items()]
+    return _in_lanes((begin - start, end - start, number, host, state) for begin, end, number, host, state in found)
+
+
+def busy_share(study: Study, found: list[Span]) -> float:
+    """Which part of the workers' time trials filled, from the first beginning to the last end, while the study ran."""
+    if not found:
+        return 0.0
+    lanes = len({(span.host, span.lane) for span in found})
+    first, last = min(span.begin for span in found), max(span.end for span in found)
+    pauses = [(max(begin, first), min(end, last)) for begin, end in pauses_of(study)]
+    away = sum(max(0.0, end - begin) for begin, end in pauses)
+    elapsed = last - first - away
+    # what was in flight when a command was killed says nothing of the pause that followed
+    filled = sum(s.end - s.begin - sum(max(0.0, min(s.end, b) - max(s.begin, a)) for a, b in pauses) for s in found)
+    return min(1.0, filled / (lanes * elapsed)) if elapsed > 0.0 else 1.0
+
+
+def pauses_of(study: Study) -> list[tuple[float, float]]:
+    """When no command ran the study, in seconds since it began.
+
+    It is a time in which nothing was written and no trial ran to its end, longer than anything in it has taken.
+    """
+    timed = [event for event in study.events if event.at]
+    if not timed:
+        return []
+    start = until = _seconds(timed[0].at)
+    least = 2.0 * max([LEAST_PAUSE, *(max(t.seconds or 0.0, t.suggest_seconds) for t in study.trials)])
+    active = [_ran(event, at := _seconds(event.at), at) for event in timed]
+    found = []
+    for begin, end in sorted(active):
+        if begin - until > least:
+            found.append((until - start, begin - start))
+        until = max(until, end)
+    return found
+
+
+def _ran(event: Event, asked: float, ended: float) -> tuple[float, float]:
+    if "started" not in event.data or event.data.get("seconds") is None:
+        return asked, ended
+    begin = _seconds(str(event.data["started"]))
+    return begin, begin + float(event.data["seconds"])
+
+
+def _in_lanes(rows: Iterable[tuple[float, float, int, str, State]]) -> list[Span]:
+    """Each in the first lane that is free, a new one where all are taken."""
+    free: dict[str, list[float]] = {}
+    placed = []
+    for begin, end, number, host, state in sorted(rows, key=lambda row: (row[0], row[2])):
+        ends = free.setdefault(host, [])
+        open_lanes = [lane for lane, until in enumerate(ends) if until <= begin + CLOCK_SECONDS]
+        if open_lanes:
+            lane = open_lanes[0]
+            ends[lane] = end
+        else:
+            lane = len(ends)
+            ends.append(end)
+        placed.append(Span(number, begin, end, lane, host, state))
+    return placed
+
+
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()

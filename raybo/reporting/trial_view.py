@@ -1,0 +1,103 @@
+"""Everything about one trial, for a terminal."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from raybo.errors import TrialError
+from raybo.events import FAILURES, Event, Kind, Trial
+from raybo.journal.beside import OUTPUT
+from raybo.reporting.fitted import named_grid
+from raybo.reporting.tables import STYLES, shown
+from raybo.study import Study
+from raybo.terminal_text import without_colours
+
+TAG_CHARACTERS = 100  # of a tag's value
+OUTPUT_LINES = 40  # of what it printed, the last
+
+
+def trial_view(study: Study, number: int) -> Group:
+    """What `raybo show --trial` prints: result, configuration, why it was tried, what happened when, its traceback.
+
+    Raises:
+        TrialError: there is no such trial.
+    """
+    if not 0 <= number < len(study.trials):
+        raise TrialError(f"trial {number}: no such trial; the study has {len(study.trials)}, numbered from 0")
+    trial = study.trials[number]
+    parts: list[RenderableType] = [_heading(study, trial)]
+    parts += _section("configuration", [(n, shown(v)) for n, v in study.space.open_values(trial.config)])
+    tags = [(key, _brief(value)) for key, value in trial.tags.items()]
+    parts += [Text("\nwhy it was tried", style="bold"), Text(f"  {study.explain(trial)}")]
+    parts += _section("what the method noted", tags)
+    metrics = {**(trial.context or {}), **(trial.details.get("metrics") or {})}
+    parts += _section("what else it returned", [(name, shown(value)) for name, value in metrics.items()])
+    parts += _section("what happened", [_told(event) for event in study.events if event.trial == number])
+    if trace := trial.details.get("traceback"):
+        parts += [Text("\ntraceback", style="bold"), Text(str(trace).rstrip())]
+    if directory := study.directory(trial):
+        parts += _output(directory / OUTPUT, next(e.at for e in study.events if e.trial == number))
+        parts += [Text("\nits directory", style="bold"), Text(f"  {directory}")]
+    return Group(*parts)
+
+
+def _heading(study: Study, trial: Trial) -> Text:
+    text = Text.assemble(
+        (f"trial {trial.number}", "bold"),
+        f" of {study.description.objective}: ",
+        (str(trial.state), STYLES[trial.state]),
+    )
+    if trial.value is not None:
+        text.append(f", {study.description.metric} {trial.value!r}")
+        if study.best.number == trial.number:
+            text.append(", the best so far", style="bold green")
+    elif trial.reason:
+        text.append(f": {trial.reason}", style="red" if trial.state in FAILURES else "")
+    return text
+
+
+def _section(title: str, rows: list[tuple[str, str]]) -> list[RenderableType]:
+    if not rows:
+        return []
+    return [Text(f"\n{title}", style="bold"), named_grid(rows)]
+
+
+def _output(path: Path, asked: str) -> list[RenderableType]:
+    """The end of what it printed; nothing where that is older than the trial, of another study of this name."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            if asked and os.fstat(file.fileno()).st_mtime + 1 < datetime.fromisoformat(asked).timestamp():
+                return []
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - OUTPUT_LINES * 1_000))
+            lines = without_colours(file.read().decode(errors="replace")).splitlines()
+    except OSError:
+        return []
+    title = f"\nthe end of what it printed ({path.name})" if size and len(lines) > OUTPUT_LINES else "\nwhat it printed"
+    return [Text(title, style="bold"), Text("\n".join(lines[-OUTPUT_LINES:]))] if lines else []
+
+
+def _told(event: Event) -> tuple[str, str]:
+    data, at = event.data, event.at.replace("T", " ").replace("+00:00", " UTC")
+    attempt = f"attempt {data['attempt']}" if "attempt" in data else ""
+    seconds = f"{data['seconds']:.3f} s" if isinstance(data.get("seconds"), (int, float)) else ""
+    words = {
+        Kind.ASKED: f"asked, after {1_000 * float(data.get('suggest_seconds', 0.0)):.1f} ms of thought",
+        Kind.RETRIED: f"started again: {data.get('reason', '')}",
+        Kind.CONTEXT_OBSERVED: "observed its context",
+    }.get(event.kind, str(event.kind))
+    host = f"on {data['host']}" if data.get("host") else ""
+    return at or f"event {event.number}", ", ".join(part for part in (words, attempt, seconds, host) if part)
+
+
+def _brief(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        text = "[" + ", ".join(_brief(item) for item in value) + "]"
+    else:
+        text = shown(value)
+    return text if len(text) <= TAG_CHARACTERS else text[: TAG_CHARACTERS - 3] + "..."

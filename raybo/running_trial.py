@@ -1,0 +1,64 @@
+"""The trial that this process is running, as the job itself may ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class CurrentTrial:
+    """The trial that is running here.
+
+    Attributes:
+        number: from 0, in the order of asking.
+        attempt: from 1; grows when the trial starts again.
+        seed: a whole number below 2**32, of the study's seed and the trial's number: the same at every attempt, another
+            one for every trial.
+        config: the configuration.
+    """
+
+    number: int
+    attempt: int
+    seed: int
+    config: Mapping[str, Any]
+    _kept: Path = field(repr=False)
+
+    @property
+    def directory(self) -> Path:
+        """A directory of this trial's own, which is kept: `FILE.trials/NUMBER` beside the journal, the same at every
+        attempt. Made when first asked for.
+
+        On a cluster it lies on the node that runs the trial, unless the nodes share the journal's directory. A study
+        without a journal that stays removes it at its end.
+
+        Raises:
+            OSError: it cannot be made there.
+        """
+        self._kept.mkdir(parents=True, exist_ok=True)
+        return self._kept
+
+
+_running: CurrentTrial | None = None  # of the process, which runs one at a time: threads of the job see it too
+
+
+def current_trial() -> CurrentTrial | None:
+    """The trial that this process is running; None outside the trials of `raybo tune` and `raybo.tune`.
+
+    Trials that Ray Tune or scikit-learn run are theirs and not known here.
+    """
+    return _running
+
+
+@contextmanager
+def running(trial: CurrentTrial | None) -> Iterator[None]:
+    """What `current_trial` returns meanwhile."""
+    global _running
+    before, _running = _running, trial
+    try:
+        yield
+    finally:
+        _running = before

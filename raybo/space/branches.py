@@ -1,0 +1,83 @@
+"""The choices that hold parameters of their own: which they are, and what they are called.
+
+A branch is called by what is fixed in it, `{"kind": "svm", "C": Float(0, 1)}` svm, by as much of that as tells it from
+the others. Where nothing is fixed, its keys say enough, `{"svm": {"C": ...}}`, unless another branch has them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from raybo.space.parameters import Categorical, Float, Integer, Parameter
+
+
+class Branch(int):
+    """The position of a branch among the choices, which people read as its name: `model.svm.C`, not `model.0.C`."""
+
+    choices: Sequence[Any]
+
+    def __new__(cls, position: int, choices: Sequence[Any]) -> Branch:
+        """The branch at a position of the choices."""
+        branch = super().__new__(cls, position)
+        branch.choices = choices
+        return branch
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it is copied and pickled: with what its name is made of."""
+        return Branch, (int(self), self.choices)
+
+    def __str__(self) -> str:
+        """Its name in a path; empty where the keys in it say enough."""
+        others = [set(c) for k, c in enumerate(self.choices) if k != self and isinstance(c, dict) and _is_open(c)]
+        mine = self.choices[self]
+        if isinstance(mine, dict) and not _fixed(mine) and not any(set(mine) & keys for keys in others):
+            return ""
+        return str(choice_names(self.choices)[self])
+
+
+def branches_of(parameter: Parameter) -> list[tuple[Branch, Any]]:
+    """The choices, with their positions, that hold parameters of their own."""
+    if not isinstance(parameter, Categorical) or not isinstance(parameter.choices, Sequence):
+        return []
+    return [(Branch(k, parameter.choices), choice) for k, choice in enumerate(parameter.choices) if _is_open(choice)]
+
+
+def choice_names(choices: Sequence[Any]) -> list[Any]:
+    """The choices as they are told: those that hold parameters by their names, which differ, others as they are."""
+    words = {k: _words(choice) for k, choice in enumerate(choices) if _is_open(choice)}
+    plain = {choice for k, choice in enumerate(choices) if k not in words and isinstance(choice, str)}
+    names: dict[int, str] = {}
+    for most in range(1, max(map(len, words.values()), default=0) + 1):
+        names = {k: "-".join(texts[:most]) for k, texts in words.items()}
+        if len({*names.values(), *plain}) == len(names) + len(plain):
+            break
+    taken = [*plain, *names.values()]
+    return [
+        choice if k not in names else names[k] if taken.count(names[k]) == 1 else f"{names[k]}-{k + 1}"
+        for k, choice in enumerate(choices)
+    ]
+
+
+def _is_open(choice: Any) -> bool:
+    """Whether there is a parameter anywhere in it."""
+    if isinstance(choice, (Float, Integer, Categorical)):
+        return True
+    inside = choice.values() if isinstance(choice, dict) else choice if isinstance(choice, (list, tuple)) else ()
+    return any(_is_open(each) for each in inside)
+
+
+def _words(choice: Any) -> list[str]:
+    """What a branch may be called by, the most telling first."""
+    if isinstance(choice, (Float, Integer, Categorical)):
+        return [type(choice).__name__.lower()]
+    keys = [str(key) for key in choice] if isinstance(choice, dict) else []
+    return _fixed(choice) or keys or [type(choice).__name__]
+
+
+def _fixed(choice: Any) -> list[str]:
+    """What is fixed in a branch: its texts, and other constants with their keys."""
+    items = choice.items() if isinstance(choice, dict) else enumerate(choice)
+    plain = [(key, value) for key, value in items if isinstance(value, (str, int, float)) or value is None]
+    texts = [value for _, value in plain if isinstance(value, str)]
+    return texts + [f"{key}={value}" for key, value in plain if not isinstance(value, str)]

@@ -1,0 +1,106 @@
+"""Studies in this process: those of `raybo.tune` with one worker, resumable, and over when the time is."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+import raybo
+from raybo.events import Kind, State
+from raybo.experiments import Entry, Experiment, Problem, compare
+from raybo.experiments.here import tune_here
+from raybo.experiments.results import read_rows
+from raybo.objectives import load_objective
+from raybo.replay import replay
+
+JOB = """
+import raybo
+
+
+@raybo.objective(space={"x": raybo.Float(0, 1), "n": raybo.Integer(1, 9)}, metric="v", mode="min",
+                 context={"c": raybo.Float(0, 1)})
+def job(config, *, shift=0.0):
+    if config["n"] == 9:
+        raise ValueError("nine")
+    return {"v": (config["x"] - 0.3) ** 2 + shift, "c": config["x"] / 2, "twice": 2.0}
+"""
+
+
+@pytest.fixture
+def job(tmp_path):
+    Path(tmp_path, "job.py").write_text(JOB)
+    return load_objective(str(tmp_path / "job.py"))
+
+
+def run(job, path, trials=8, between=lambda: None, method="sbo-kde"):
+    return tune_here(job, trials=trials, method=method, seed=3, storage=path, options={"initial": 3}, between=between)
+
+
+def untimed(study):
+    """The events, without what no two runs share."""
+    kept = ("x", "values", "tags", "value", "c", "context", "metrics", "reason", "trials")
+    return [(event.kind, event.trial, {k: event.data[k] for k in kept if k in event.data}) for event in study.events]
+
+
+def test_a_study_here_can_be_replayed_and_its_journal_is_whole(job, tmp_path):
+    study = run(job, tmp_path / "a.db")
+    assert study.count(State.FINISHED, State.FAILED) == len(study.trials) == study.planned == 8
+    assert [event.number for event in study.events] == list(range(1, len(study.events) + 1))
+    assert study.trials[0].context is not None
+    assert study.trials[0].details["metrics"] == {"twice": 2.0}
+    assert all(trial.suggest_processor_seconds is not None for trial in study.trials)
+    assert not [again for again in replay(study) if again.differs]
+
+
+def test_interrupted_anywhere_it_goes_on_as_if_nothing_had_been(job, tmp_path):
+    whole = run(job, tmp_path / "whole.db")
+    for stop in (0, 3, 7):
+        left = iter(range(stop))
+
+        def between(left=left):
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run(job, tmp_path / f"{stop}.db", between=between)
+        assert raybo.load(tmp_path / f"{stop}.db").count(State.PENDING) == 1
+        resumed = run(job, tmp_path / f"{stop}.db")
+        events = [event for event in untimed(resumed) if event[0] is not Kind.RETRIED]
+        assert events == untimed(whole)
+        assert resumed.trials[stop].attempt == 2
+
+
+@pytest.mark.slow
+def test_it_makes_the_trials_that_ray_makes(job, tmp_path):
+    here = run(job, tmp_path / "here.db", method="gp-ucb")
+    on_ray = raybo.tune(job, trials=8, method="gp-ucb", seed=3, storage=tmp_path / "ray.db", workers=1, initial=3)
+    assert [(t.config, t.value) for t in here.trials] == [(t.config, t.value) for t in on_ray.trials]
+
+
+def test_an_experiment_stops_when_its_time_is_over_and_goes_on(job, tmp_path):
+    """Results are of the runs that are complete, wherever they are in the order."""
+    entries = [Entry("dear", "random", dear=True), Entry("a", "random"), Entry("b", "sobol")]
+    plan = Experiment("e", "title", [Problem("p", "job.py", 4)], entries, 2)
+    out = tmp_path / "out"
+    assert compare(plan, out, root=tmp_path, here=True, until=0.0)[0] == []
+    assert not (out / "runs.csv").exists()
+    seen = []
+
+    def watch(done, of, finished):
+        seen.append((finished.entry.name, finished.seed, done, of))
+        if done == 3:
+            now[0] = time.monotonic() + 1e9
+
+    now = [0.0]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("raybo.experiments.run.time.monotonic", lambda: now[0])
+        rows, _ = compare(plan, out, root=tmp_path, here=True, until=1.0, watch=watch)
+    assert [run[:2] for run in seen] == [("a", 0), ("b", 0), ("a", 1)]
+    assert [(row.method, row.seed) for row in read_rows(out)] == [(row.method, row.seed) for row in rows]
+    assert {(row.method, row.seed) for row in rows} == {("a", 0), ("a", 1), ("b", 0)}
+    assert "| p | b | 1 |" in (out / "README.md").read_text()
+    rows, verdicts = compare(plan, out, root=tmp_path, here=True)
+    assert len(rows) == 6
+    assert {verdict.word for verdict in verdicts} == {"a look"}

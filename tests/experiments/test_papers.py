@@ -1,0 +1,208 @@
+"""The papers' experiments as data, and the results that are kept of them: what they declare is what is run and said."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import raybo
+from raybo import methods
+from raybo.context import context_model
+from raybo.experiments import Experiment, Figure
+from raybo.experiments.here import tune_here
+from raybo.experiments.output import draw, write_page
+from raybo.experiments.page import page
+from raybo.experiments.papers import find_experiments
+from raybo.experiments.results import KEYS, columns, read_rows
+from raybo.experiments.run import bound_objective, runs
+from raybo.experiments.summary import summary
+from raybo.experiments.verdicts import FEWEST, judge
+from raybo.study import searcher_of
+from raybo.surrogate import Likelihood, random_grid_model, uhe_model
+from trials.synthetic import PROBLEMS
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "reproduction"
+_, FOUND = find_experiments(ROOT)
+EXPERIMENTS = {name: found for name, found in FOUND.items() if isinstance(found, Experiment)}
+KEPT = [name for name in EXPERIMENTS if (RESULTS / name).is_dir()]
+
+
+def test_every_experiment_names_a_real_objective_method_and_options():
+    assert {"inexact-fig1", "inexact-fig3", "inexact-fig4", "inexact-fig6", "local-fig2", "local-fig3"} <= set(FOUND)
+    for experiment in EXPERIMENTS.values():
+        for problem in experiment.problems:
+            assert bound_objective(problem, ROOT).space.d >= 1
+            for entry in experiment.entries:
+                methods.make(entry.method, **entry.options_for(problem))
+
+
+def test_optima_and_raw_units_are_those_of_the_functions():
+    checked = 0
+    for experiment in EXPERIMENTS.values():
+        for problem in experiment.problems:
+            file, _, name = problem.target.partition(":")
+            if file != "trials/synthetic.py":
+                continue
+            known = PROBLEMS[name]
+            assert problem.optimum == pytest.approx(known.optimum, abs=1e-9)
+            sign = 1 if known.mode == "max" else -1
+            parameter = next(iter(bound_objective(problem, ROOT).space.parameters.values()))
+            for entry in experiment.entries:
+                options = entry.options_for(problem)
+                if "prior_mean" in options:  # of what is maximised
+                    assert options["prior_mean"] == pytest.approx(sign * known.optimum, abs=1e-9)
+                if "lengthscale_start" in options:  # 1 in raw units, in sides of the box
+                    assert options["lengthscale_start"] * (parameter.high - parameter.low) == pytest.approx(1.0)
+                    lows = [p.low for p in bound_objective(problem, ROOT).space.parameters.values()]
+                    assert list(options["origin"]) == lows
+                    checked += 1
+    assert checked >= 48
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "trials" / "papers").glob("*.py")), ids=lambda path: path.stem)
+def test_a_preset_that_a_papers_file_names_is_that_of_all_its_runs_of_the_method(path):
+    """A figure without the preset that its neighbours have is another model's, under the same name."""
+    found: dict[str, set[object]] = {}
+    names = [name for name, experiment in EXPERIMENTS.items() if _file(name) == path]
+    for experiment in (EXPERIMENTS[name] for name in names):
+        for problem in experiment.problems:
+            for entry in experiment.entries:
+                found.setdefault(entry.method, set()).add(entry.options_for(problem).get("preset"))
+    assert all(len(presets) == 1 for presets in found.values()), found
+
+
+class Built(Exception):
+    """A model was about to be fitted."""
+
+
+def declared_model(experiment, problem, entry):
+    """The model that the paper's file says its methods have; None where it says nothing of it."""
+    name = experiment.name
+    if name.startswith("context-"):
+        return context_model()
+    if name.startswith("inexact-"):
+        return random_grid_model(entry.options_for(problem).get("lengthscale_start", 1.0))
+    if name.startswith("uhe-") and entry.method != "random":
+        return uhe_model()
+    return None
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_model_that_is_declared_is_the_one_of_the_runs_journals(name, tmp_path, monkeypatch):
+    """Each method after its design, made again from the journal of a run, about to fit its first model."""
+    experiment = EXPERIMENTS[name]
+    problem = experiment.problems[-1]
+    objective = bound_objective(problem, ROOT)
+    if problem.seeded is not None:
+        objective = objective.with_settings(**{problem.seeded: experiment.first_seed})
+    rng = np.random.default_rng(0)
+    names = [] if objective.context is None else objective.context.names
+
+    @wraps(objective.function)
+    def chance(config, **settings):
+        return {returned: rng.random() for returned in (objective.metric, *names)}
+
+    cheap = replace(objective, function=chance)
+    for run in runs(replace(experiment, problems=[problem], repeats=1), tmp_path):
+        wanted = declared_model(experiment, problem, run.entry)
+        if wanted is None:
+            continue
+        options = run.entry.options_for(problem)
+        run.path.parent.mkdir(parents=True, exist_ok=True)
+        design = int(options.get("initial", 3 * objective.space.d))
+        study = tune_here(
+            cheap,
+            trials=design,
+            method=run.entry.method,
+            seed=run.seed,
+            storage=run.path,
+            options=options,
+            between=lambda: None,
+        )
+        journal = raybo.load(run.path)
+        kept = (journal.description.method, dict(journal.description.options))
+        assert kept == (run.entry.method, json.loads(json.dumps(options)))
+        searcher = searcher_of(journal.description, study.space, study.context)
+        for event in journal.events:
+            searcher.apply(event)
+        searcher.plan(problem.trials)
+        fitted = []
+
+        def note(self, observations, model, *rest, fitted=fitted, **named):
+            fitted.append(model)
+            raise Built
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Likelihood, "__init__", note)
+            for _ in range(20):  # a bandit may ask for some random points first
+                try:
+                    trial = searcher.ask()
+                except Built:
+                    break
+                searcher.tell(trial, rng.random(), **({"context": {n: 0.5 for n in names}} if names else {}))
+        assert fitted[:1] == [wanted], f"{run.entry.name} on {problem.name}"
+
+
+# ---- what is kept
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_page_says_what_its_runs_show(name, tmp_path):
+    folder, experiment = RESULTS / name, EXPERIMENTS[name]
+    rows, note = read_rows(folder), folder / "note.md"
+    assert (folder / "README.md").read_text() == page(experiment, rows, note.read_text() if note.exists() else "")
+    assert {row.problem for row in rows} <= {problem.name for problem in experiment.problems}
+    assert {row.method for row in rows} <= {entry.name for entry in experiment.entries}
+    known = {*columns(experiment), *KEYS}
+    assert {kind for row in rows for kind in row.numbers} <= known  # no cost but processor seconds
+    for verdict in judge(experiment, rows):
+        assert verdict.word in ("a look", "not measured") or verdict.repeats >= FEWEST
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_figure_shows_the_curves_beside_it(name, tmp_path):
+    """It can be drawn of them, and every method that has runs is in it."""
+    for file in ("runs.csv", "curves.csv", "note.md"):
+        if (RESULTS / name / file).exists():
+            (tmp_path / file).write_bytes((RESULTS / name / file).read_bytes())
+    drawn, written = draw(EXPERIMENTS[name], tmp_path), write_page(EXPERIMENTS[name], tmp_path)
+    assert drawn.stat().st_size > 10_000
+    assert written.read_text() == (RESULTS / name / "README.md").read_text()
+    lines = (RESULTS / name / "curves.csv").read_text().splitlines()
+    for row in read_rows(tmp_path):
+        assert any(line.startswith(start) for line in lines for start in _starts(row)), row
+
+
+def _starts(row):
+    problem = f'"{row.problem}"' if "," in row.problem else row.problem
+    method = f'"{row.method}"' if "," in row.method else row.method
+    return [f"{problem},{method},"]
+
+
+def test_the_page_of_all_claims_is_that_of_the_folders():
+    assert (RESULTS / "claims.md").read_text() == summary(FOUND, RESULTS)
+
+
+def test_the_index_names_every_folder_with_the_command_that_made_it():
+    """And with as many repeats as there are runs."""
+    text = (RESULTS / "README.md").read_text()
+    for name in KEPT:
+        repeats = len({row.seed for row in read_rows(RESULTS / name)})
+        (line,) = [line for line in text.splitlines() if f"({name}/README.md)" in line and line.startswith("|")]
+        assert f"`raybo reproduce {name} --repeats {repeats}`" in line
+
+
+def test_every_folder_of_results_is_an_experiment_that_can_be_made_again():
+    assert {folder.name for folder in RESULTS.iterdir() if folder.is_dir()} <= set(FOUND)
+    assert all(isinstance(found, (Experiment, Figure)) for found in FOUND.values())
+
+
+def _file(name):
+    """The file that an experiment is in."""
+    return next(path for path in (ROOT / "trials" / "papers").glob("*.py") if f'"{name}"' in path.read_text())

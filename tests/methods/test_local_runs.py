@@ -1,0 +1,155 @@
+"""How the local methods begin: a design and its best point, and afresh elsewhere once nothing differs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from raybo.events import Event, Kind
+from raybo.history import History
+from raybo.methods import make
+from raybo.searcher import Searcher
+from tests.methods.studies import coordinates, floats, hill, run, run_workers
+from trials.papers.local import EXPERIMENTS
+
+FAST = {"lengthscale": 0.4, "outputscale": 1.0, "batch": 2}
+LA = {"samples": 4, "restarts": 2}
+METHODS = {"gibo": FAST, "mpd": FAST, "min-ucb": FAST, "la-min-ucb": {**FAST, **LA}, "ars": {"directions": 1}}
+EVERY = pytest.mark.parametrize("method", METHODS)
+
+
+def step(x):
+    """A plateau, and a hill on a quarter of the square."""
+    return hill(x) + 1.0 if np.max(x) < 0.5 else 0.0
+
+
+def parts(searcher):
+    """Per trial, the run whose design it belongs to, or "." where it belongs to an iteration."""
+    return "".join(str(trial.tags.get("design", ".")) for trial in searcher.trials)
+
+
+@EVERY
+def test_the_first_centre_is_the_best_point_of_a_design(method):
+    searcher = run(method, 2, 12, initial=8, **METHODS[method])
+    assert parts(searcher) == "11111111...."
+    values = [hill(coordinates(trial)) for trial in searcher.trials[:8]]
+    best = searcher.trials[int(np.argmax(values))]
+    assert searcher.trials[8].tags["centre"] == pytest.approx(coordinates(best))
+    assert searcher.explain(searcher.trials[0]) == "a design point (Sobol)"
+
+
+@EVERY
+def test_a_design_is_a_quarter_of_a_short_study_and_25_points_of_a_long_one(method):
+    sizes = {None: 25, 12: 3, 400: 25}
+    for planned, size in sizes.items():
+        searcher = Searcher(floats(2), method, "max", 0, planned, **METHODS[method])
+        for _ in range(size + 1):
+            searcher.tell(searcher.ask(), 0.0)
+        assert parts(searcher) == "1" * size + "."
+
+
+@EVERY
+def test_other_starts_have_no_design_and_known_results_count_for_it(method):
+    assert parts(run(method, 2, 3, start="centre", **METHODS[method])) == "..."
+    assert parts(run(method, 2, 3, start="sobol", **METHODS[method])) == "..."
+    searcher = Searcher(floats(2), method, "max", 0, None, initial=3, **METHODS[method])
+    for i in range(2):
+        searcher.add({"x0": 0.1 * i, "x1": 0.5}, float(i))
+    for _ in range(2):
+        searcher.tell(searcher.ask(), 0.0)
+    assert parts(searcher) == "..1."
+    assert searcher.trials[3].tags["centre"] == pytest.approx([0.1, 0.5])
+
+
+@EVERY
+def test_an_iteration_without_a_difference_restarts_elsewhere(method):
+    """On a plateau one design follows the other, until one finds the hill."""
+    searcher = run(method, 2, 40, lambda x: 7.0, initial=4, **METHODS[method])
+    assert searcher.history.last_tag("run") >= 3
+    fresh = next(trial for trial in searcher.trials if trial.tags.get("design") == 2)
+    assert searcher.explain(fresh) == "restarted elsewhere, as nothing differed: a design point (Sobol)"
+    design = [tuple(coordinates(trial)) for trial in searcher.trials if "design" in trial.tags]
+    assert len(set(design)) == len(design)
+    found = run(method, 2, 60, step, seed=3, initial=2, **METHODS[method])
+    runs = found.history.last_tag("run")
+    assert found.best.value > 0.9
+    design = [trial for trial in found.trials if trial.tags.get("design") == runs]
+    first = next(trial for trial in found.trials if trial.tags.get("run") == runs)
+    best = max(design, key=lambda trial: trial.value)
+    assert first.tags["centre"] == pytest.approx(coordinates(best))
+
+
+@EVERY
+def test_without_restarts_and_design_it_is_what_it_was(method):
+    """No tag of a run, and no restart on a plateau."""
+    searcher = run(method, 2, 20, lambda x: 7.0, initial=0, restart=False, **METHODS[method])
+    assert not any({"design", "run"} & set(trial.tags) for trial in searcher.trials)
+    assert [t.tags["iteration"] for t in searcher.trials] == sorted(t.tags["iteration"] for t in searcher.trials)
+    assert len({tuple(t.tags["centre"]) for t in searcher.trials if "run" in t.tags}) == 0
+
+
+@EVERY
+def test_a_study_of_0_1_goes_on_as_it_began(method):
+    """It began with an iteration, and none of its trials names a run."""
+    old = run(method, 2, 18, lambda x: 7.0, initial=0, restart=False, **METHODS[method])
+    history = History(floats(2).cube)
+    new = make(method, **METHODS[method])
+    for trial in old.trials:
+        rng = old._stream(trial.number, 0)
+        if trial.number:
+            proposal = new.propose(history, rng)
+            np.testing.assert_array_equal(proposal.x, coordinates(trial))
+            assert proposal.tags == trial.tags
+        history.apply(Event(Kind.ASKED, trial.number, {"x": coordinates(trial).tolist(), "tags": trial.tags}))
+        history.apply(Event(Kind.TOLD, trial.number, {"value": 7.0}))
+
+
+@EVERY
+@pytest.mark.parametrize("workers", [3, 8])
+def test_a_design_lasts_until_its_points_have_ended(method, workers):
+    searcher = run_workers(method, 2, 30, workers, step, fail={1, 2}, initial=6, **METHODS[method])
+    first = parts(searcher).index(".")
+    assert 6 <= first < 6 + workers
+    assert set(parts(searcher)[:first]) == {"1"}
+
+
+def test_failures_that_do_not_differ_are_no_slope_either():
+    searcher = run("gibo", 2, 4, initial=4, **FAST)
+    for _ in range(3):
+        searcher.fail(searcher.ask(), "unlucky")
+    assert searcher.ask().tags["design"] == 2
+
+
+@pytest.mark.parametrize("method", ["gibo", "mpd", "min-ucb"])
+def test_nothing_but_noise_is_no_slope_either(method):
+    """Every length-scale is fitted as its least, and the next run begins; with a known one there is none to tell by."""
+
+    def noise(x):
+        return float(np.random.default_rng(x.view(np.uint32)).standard_normal())
+
+    assert run(method, 2, 40, noise, initial=6, batch=4).history.last_tag("run") > 1
+    assert run(method, 2, 40, noise, initial=6, **FAST).history.last_tag("run") == 1
+    assert run(method, 2, 40, initial=6, batch=4).history.last_tag("run") == 1
+
+
+def test_turbo_begins_another_run_where_its_design_does_not_differ():
+    searcher = run("turbo", 2, 12, lambda x: 7.0, initial=4)
+    assert [trial.tags["region"]["run"] for trial in searcher.trials] == [1] * 4 + [2] * 4 + [3] * 4
+    late = Searcher(floats(2), "turbo", "max", 0, initial=4)
+    for trial in [late.ask() for _ in range(4)][:3]:
+        late.tell(trial, 7.0)
+    assert late.ask().tags["region"]["run"] == 1  # the last one may differ
+    old = run("turbo", 2, 12, lambda x: 7.0, initial=4, restart=False)
+    assert {trial.tags["region"]["run"] for trial in old.trials} == {1}
+    assert not any("run" in trial.tags for trial in old.trials)
+    going_on = make("turbo", initial=4).propose(old.history, np.random.default_rng(0))
+    assert going_on.tags["region"]["run"] == 1
+    assert "run" not in going_on.tags
+
+
+def test_the_papers_settings_have_neither_design_nor_restarts():
+    for experiment in EXPERIMENTS:
+        for problem in experiment.problems:
+            for entry in experiment.entries:
+                options = entry.options_for(problem)
+                assert (options["initial"], options["restart"]) == (0, False)

@@ -1,0 +1,86 @@
+"""The display of a running study: one moving line on a terminal, sparse plain lines elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+
+import pytest
+from rich.console import Console
+
+from raybo.engine.plan import Status
+from raybo.reporting import live
+from raybo.reporting.live import Display
+
+STATUS = Status(
+    metric="accuracy",
+    planned=60,
+    finished=10,
+    failed=2,
+    running=4,
+    best=(7, 0.98765432),
+    suggest_seconds=0.0123,
+    elapsed=75.0,
+    left=3_725.0,
+    notes=[],
+    last_event=40,
+)
+NEW = dataclasses.replace(STATUS, finished=0, failed=0, running=0, best=None, suggest_seconds=None, left=None)
+
+
+def shown(*statuses, terminal=False, width=120):
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=width, color_system=None)
+    with Display(console) as display:
+        for status in statuses:
+            display(status)
+            if terminal:
+                display._live.refresh()
+    return console.file.getvalue()
+
+
+def test_a_status_is_one_line():
+    line = str(STATUS)
+    assert line == "12/60 trials, best 0.987654 (trial 7), 4 running, 2 failed, suggestion 12 ms, 3725 s left"
+    assert str(NEW) == "0/60 trials, best none yet, 0 running, 0 failed"
+
+
+def test_elsewhere_than_on_a_terminal_a_line_is_printed_only_for_news():
+    again = dataclasses.replace(STATUS, running=3, elapsed=80.0)
+    more = dataclasses.replace(STATUS, finished=11)  # no better, and too soon
+    better = dataclasses.replace(STATUS, finished=12, best=(11, 0.99))
+    done = dataclasses.replace(STATUS, finished=58, best=(11, 0.99))
+    lines = shown(NEW, STATUS, again, more, better, done, done).splitlines()
+    assert [line.split()[0] for line in lines] == ["0/60", "12/60", "14/60", "60/60"]
+
+
+def test_after_some_seconds_the_count_is_told_without_a_better_result(monkeypatch):
+    monkeypatch.setattr(live, "LINE_SECONDS", 0.0)
+    lines = shown(STATUS, dataclasses.replace(STATUS, finished=11)).splitlines()
+    assert [line.split()[0] for line in lines] == ["12/60", "13/60"]
+
+
+def test_what_happened_to_single_trials_is_told_as_it_was_written():
+    noted = dataclasses.replace(STATUS, notes=["trial 3 failed: ValueError: [bold]x[/bold]", "trial 4 lost: died"])
+    for terminal in (False, True):
+        text = shown(noted, terminal=terminal)
+        assert "trial 3 failed: ValueError: [bold]x[/bold]" in text
+        assert "trial 4 lost: died" in text
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_on_a_terminal_progress_best_running_failures_suggestion_and_time_are_shown(width):
+    text = " ".join(shown(NEW, STATUS, terminal=True, width=width).split())
+    for fact in ("12/60", "1:15", "about 1:02:05 left", "0.987654", "4 running", "2 failed", "12 ms a suggestion"):
+        assert fact in text or width < 120
+    assert "12/60" in text
+
+
+def test_the_terminal_is_left_in_order_when_the_study_breaks_off():
+    console = Console(file=io.StringIO(), force_terminal=True, color_system=None)
+    display = Display(console)
+    with contextlib.suppress(KeyboardInterrupt), display:
+        display(STATUS)
+        raise KeyboardInterrupt
+    text = console.file.getvalue()
+    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # the cursor was hidden, and shows again

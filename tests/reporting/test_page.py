@@ -1,0 +1,316 @@
+"""The report: every figure that applies is there, in a real browser, without errors and without a network."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+import raybo
+from raybo.errors import MissingExtra, RayboError
+from raybo.events import Event, Kind
+from raybo.reporting import draw
+from raybo.reporting.emulator import Emulator
+from raybo.reporting.figures import panels
+from raybo.reporting.importance import importance
+from raybo.reporting.page import page, write_report
+from raybo.reporting.summary import range_in_words
+from raybo.study import Study
+from tests.reporting.studies import run
+
+ALWAYS = ["best-so-far", "importance", "slices", "contours", "parallel", "timeline", "suggestions"]
+
+
+def keys(study):
+    return [panel.key for panel in panels(study)]
+
+
+def test_a_study_has_every_figure_that_applies():
+    assert keys(run("random", 20)) == ALWAYS
+    assert keys(run("random", 20, mode="min")) == ALWAYS
+
+
+def test_what_does_not_apply_is_left_out():
+    study = run("random", 20)
+    assert keys(Study(study.description, [])) == []
+    assert keys(Study(study.description, study.events[:2])) == ["best-so-far", "timeline", "suggestions"]
+    one = run("random", 20, space={"x": raybo.Float(0, 1)})
+    assert keys(one) == ["best-so-far", "slices", "timeline", "suggestions"]
+    nothing_finished = run("random", 12, failing=1.0)
+    assert keys(nothing_finished) == ["best-so-far", "timeline", "suggestions"]
+
+
+def test_captions_are_sentences_and_no_figure_is_empty():
+    for panel in panels(run("sobol", 30)):
+        assert panel.caption[0].isupper()
+        assert panel.caption.endswith(".")
+        assert panel.figure.data
+    many = panels(run("random", 20, space={f"p{i}": raybo.Float(0, 1) for i in range(25)}, failing=0.0))
+    slices = next(panel for panel in many if panel.key == "slices")
+    assert "12 that matter most of 25" in slices.caption
+
+
+def test_the_page_holds_everything_itself_and_escapes_what_users_wrote():
+    study = run("random", 20)
+    text = page(study, panels(study))
+    body = re.sub(r"<script>.*?</script>", "", text, flags=re.S)
+    assert not re.search(r"(src|href)=", body)
+    assert "default-src 'none'" in text
+    assert "<h1>train_&lt;net&gt;</h1>" in text
+    assert "ValueError: &lt;i&gt;diverged&lt;/i&gt;" in body
+    assert "<i>diverged" not in body
+    assert "&lt;b&gt;relu&lt;/b&gt;" in body
+    for fact in ("best accuracy", "finished of 20 planned", "Failures", "Best trial", "folds", "The best trials"):
+        assert fact in text
+
+
+def test_ranges_are_told_in_words():
+    assert range_in_words(raybo.Float(1e-4, 1, log=True)) == "0.0001 to 1, logarithmic"
+    assert range_in_words(raybo.Integer(2, 10, step=2)) == "2 to 10, whole, in steps of 2"
+    assert range_in_words(raybo.Categorical(["a", None])) == "a, None"
+
+
+def test_a_page_or_a_picture_by_the_name_of_the_file(tmp_path):
+    study = run("sobol", 15)
+    for name, begins in (
+        ("r.html", b"<!DOCTYPE html>"),
+        ("r.png", b"\x89PNG"),
+        ("r.svg", b"<?xml"),
+        ("r.PDF", b"%PDF"),
+    ):
+        draw(study, tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(begins)
+    with pytest.raises(RayboError, match=r"must end in \.html for a page, or \.png, \.svg, \.pdf"):
+        draw(study, tmp_path / "r.txt")
+    with pytest.raises(RayboError, match="cannot be written"):
+        draw(study, tmp_path / "none" / "r.html")
+    with pytest.raises(RayboError, match="cannot be written"):
+        draw(study, tmp_path / "none" / "r.png")
+
+
+@pytest.mark.parametrize("trials", [0, 3, 12])
+def test_pictures_of_short_studies(trials, tmp_path):
+    study = run("random", 12, failing=0.4)
+    draw(Study(study.description, study.events[: 2 * trials + 1]), tmp_path / "r.png")
+    one = run("random", 12, space={"x": raybo.Float(0, 1)}, mode="min")
+    draw(one, tmp_path / "one.png")
+    for name in ("r.png", "one.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("mode", ["max", "min"])
+def test_a_picture_shows_the_best_so_far_and_slices_along_what_matters_most(mode, tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda self, path, **_: drawn.append(self))
+    study = run("sobol", 30, mode=mode)
+    draw(study, tmp_path / "r.png")
+    (figure,) = drawn
+    (line,) = [line for line in figure.axes[0].get_lines() if line.get_label() == "best so far"]
+    values = [trial.value for trial in study.trials if trial.value is not None]
+    improving = np.maximum.accumulate if mode == "max" else np.minimum.accumulate
+    assert list(line.get_ydata()[:-1]) == list(improving(values))
+    found = importance(Emulator.of(study))
+    assert [plot.get_xlabel() for plot in figure.axes[3:6]] == [study.space.names[i] for i in found.order[:3]]
+
+
+def test_without_its_extra_the_remedy_is_told(monkeypatch, tmp_path):
+    import sys
+
+    for name in [name for name in sys.modules if name.split(".")[0] in ("plotly", "matplotlib")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    study = run("random", 6)
+    for name in ("r.html", "r.png"):
+        with pytest.raises(MissingExtra, match=r"pip install 'raybo\[plot\]'"):
+            draw(study, tmp_path / name)
+
+
+# ---- in a browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium; WebGL in software, for machines without a graphics card."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+        opened = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        yield opened
+        opened.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("width", [1200, 390])
+def test_the_page_opens_in_a_browser_without_errors_or_requests(browser, tmp_path, width):
+    write_report(run("random", 30), tmp_path / "report.html")
+    with contextlib.closing(browser.new_page(viewport={"width": width, "height": 900})) as tab:
+        said, asked = [], []
+        tab.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+        tab.on("pageerror", lambda error: said.append(str(error)))
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.set_default_timeout(240_000)  # software WebGL on a busy machine
+        tab.goto((tmp_path / "report.html").as_uri())
+        tab.wait_for_function("document.querySelectorAll('.js-plotly-plot .main-svg').length > 0")
+        tab.wait_for_timeout(500)
+        drawn = tab.evaluate(
+            "[...document.querySelectorAll('figure')].map(f => [f.id, f.querySelectorAll("
+            "'.trace, .bars, .contourlayer path, .heatmaplayer image, .parcoords').length])"
+        )
+        assert [key for key, _ in drawn] == ALWAYS
+        assert all(marks > 0 for _, marks in drawn), drawn
+        assert said == []
+        assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+        overlapping = tab.evaluate(OVERLAPS)
+        assert overlapping == [], json.dumps(overlapping)
+        assert tab.evaluate(COVERED) == []
+        wide = tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide == 0
+
+
+COVERED = """
+[...document.querySelectorAll('figure')].flatMap(figure => {
+  const bar = figure.querySelector('.modebar');
+  if (!bar) return [];
+  const p = bar.getBoundingClientRect();
+  return [...figure.querySelectorAll('.legendtext, .legendpoints, .trace, .xtitle, .ytitle, .axis-title')].filter(one => {
+    const q = one.getBoundingClientRect();
+    return q.width > 0 && Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1
+      && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 1;
+  }).map(one => [figure.id, one.textContent]);
+})
+"""
+OVERLAPS = """
+[...document.querySelectorAll('figure')].flatMap(figure => {
+  const texts = [...figure.querySelectorAll('.xtick text, .ytick text, .xtitle, .ytitle, .legendtext')]
+    .map(t => [t.textContent, t.getBoundingClientRect()]).filter(([, r]) => r.width > 0);
+  const found = [];
+  texts.forEach(([a, p], i) => texts.slice(i + 1).forEach(([b, q]) => {
+    const w = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+    const h = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+    if (w > 2 && h > 4) found.push([figure.id, a, b, w, h]);
+  }));
+  return found;
+})
+"""
+
+
+# ---- times
+
+
+def test_times_of_trials_that_met_a_loss_are_those_of_the_journal():
+    from raybo.events import State
+    from raybo.reporting.timeline import busy_share, spans
+
+    asked = {"x": [0.5], "values": [0.5], "tags": {}}
+    times = [f"2026-01-01T00:00:{s:02d}.000+00:00" for s in range(60)]
+    listed = [
+        (Kind.PLANNED, None, {"trials": 3}, 0),
+        (Kind.ASKED, 0, asked, 0),
+        (Kind.ASKED, 1, asked, 1),
+        (Kind.TOLD, 0, {"value": 1.0, "started": times[1], "seconds": 4.0, "host": "a"}, 6),
+        (Kind.RETRIED, 1, {"reason": "its worker died", "attempt": 2}, 7),
+        (Kind.ASKED, 2, asked, 6),
+        (Kind.TOLD, 1, {"value": 2.0, "started": times[8], "seconds": 2.0, "host": "a", "attempt": 2}, 11),
+    ]
+    events = [Event(kind, trial, data, n, times[s]) for n, (kind, trial, data, s) in enumerate(listed, 1)]
+    description = run("random", 1, space={"x": raybo.Float(0, 1)}).description
+    found = spans(Study(description, events))
+    seen = [(span.trial, span.begin, span.end, span.host, span.lane, span.state) for span in found]
+    assert seen == [
+        (0, 1.0, 5.0, "a", 0, State.FINISHED),
+        (1, 1.0, 7.0, "", 0, State.LOST),
+        (2, 6.0, 11.0, "", 1, State.PENDING),
+        (1, 8.0, 10.0, "a", 0, State.FINISHED),
+    ]
+    assert busy_share(Study(description, events), found) == pytest.approx((4 + 6 + 5 + 2) / (3 * 10))
+
+
+def test_a_pause_between_two_commands_is_no_idleness():
+    from datetime import datetime, timedelta
+
+    from raybo.reporting.timeline import busy_share, pauses_of, spans
+
+    study = run("random", 30, failing=0.0)
+    events = list(study.events)
+
+    def later(at, seconds):
+        return (datetime.fromisoformat(at) + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+
+    whole = busy_share(study, spans(study))
+    assert pauses_of(study) == []
+    assert whole > 0.7
+    # the command was killed after an event: what then was in flight is run again when the next command comes
+    half = len(events) // 2
+    moved = []
+    for i, event in enumerate(events):
+        data, pause = dict(event.data), 1_800.0 if i >= half else 0.0
+        if "started" in data:
+            data["started"] = later(data["started"], pause)
+        moved.append(Event(event.kind, event.trial, data, event.number, later(event.at, pause)))
+    paused = Study(study.description, moved)
+    ((begin, end),) = pauses_of(paused)
+    assert end - begin == pytest.approx(1_800, abs=5)
+    assert busy_share(paused, spans(paused)) == pytest.approx(whole, abs=0.15)
+    timeline = next(panel for panel in panels(paused) if panel.key == "timeline")
+    assert "its pauses do not count" in timeline.caption
+    assert "without pauses" in page(paused, [])
+
+
+MODELS = raybo.Categorical([{"kind": "svm", "C": raybo.Float(0, 1)}, {"kind": "knn", "k": raybo.Integer(1, 9)}])
+
+
+def test_what_is_not_open_has_no_place_and_the_best_no_star_there(tmp_path):
+    from raybo.reporting.axes import axes_of, centre, places_of
+
+    study = run("random", 40, space={"model": MODELS, "x": raybo.Float(0, 1)}, failing=0.0)
+    model, c, k, x = axes_of(study)
+    assert model.labels == ["svm", "knn"]
+    assert [axis.name for axis in (model, c, k, x)] == ["model", "model.svm.C", "model.knn.k", "x"]
+    for trial, places in zip(study.trials, places_of(study, study.trials), strict=True):
+        is_open = [trial.config["model"]["kind"] == kind for kind in ("svm", "knn")]
+        assert list(~np.isnan(places[1:3])) == is_open
+    best = study.best
+    closed, opened = (c, k) if best.config["model"]["kind"] == "knn" else (k, c)
+    assert centre(study, opened, x) is best
+    assert centre(study, closed).config["model"]["kind"] != best.config["model"]["kind"]
+    assert centre(study, c, k) is None
+    made = {panel.key: panel for panel in panels(study)}
+    starred = [t for t in made["contours"].figure.data if t.name == "best"]
+    titles = [a.title.text for a in made["contours"].figure.select_xaxes()]
+    assert len(titles) == 5  # not C beside k, which are never open together
+    assert starred
+    for trace in starred:
+        assert closed.name not in (axis_title(made["contours"], trace, "x"), axis_title(made["contours"], trace, "y"))
+    lines = {d.label: d for d in made["parallel"].figure.data[0].dimensions}
+    for axis in (c, k):
+        assert "none" in lines[axis.name].ticktext
+        assert np.isfinite(np.array(lines[axis.name].values)).all()
+    draw(study, tmp_path / "r.png")
+
+
+def axis_title(panel, trace, which):
+    """The title of the axis that a trace is drawn over."""
+    name = getattr(trace, f"{which}axis") or which
+    return getattr(panel.figure.layout, name.replace(which, f"{which}axis", 1)).title.text
+
+
+def test_trials_at_the_same_time_are_in_different_lanes():
+    from raybo.reporting.timeline import spans
+
+    found = spans(run("random", 30))
+    assert {span.lane for span in found if span.host} == {0, 1, 2}
+    for a in found:
+        for b in found:
+            if a is not b and (a.host, a.lane) == (b.host, b.lane):
+                assert a.end <= b.begin + 0.01 or b.end <= a.begin + 0.01

@@ -1,0 +1,145 @@
+"""Tables for a terminal: every fact is there, and nothing a user wrote is taken for markup."""
+
+from __future__ import annotations
+
+import pytest
+from rich.console import Console
+
+from raybo import methods
+from raybo.events import Event, Kind
+from raybo.journal import Description
+from raybo.reporting.tables import (
+    best_view,
+    config_line,
+    methods_table,
+    shown,
+    study_view,
+    trials_table,
+)
+from raybo.searcher import Searcher
+from raybo.space import Categorical, Float, Integer, Space
+from raybo.study import Study
+
+SPACE = Space({"lr": Float(1e-4, 1, log=True), "m": {"n": Integer(1, 9), "c": Categorical(["[bold]", None])}})
+
+
+def study_of(*events, mode="max"):
+    description = Description("[red]job", "[i]score", mode, SPACE.to_json(), "random", 3)
+    return Study(description, [Event(kind, trial, data, n) for n, (kind, trial, data) in enumerate(events, 1)])
+
+
+def asked(number, **tags):
+    return Kind.ASKED, number, {"x": [0.5] * 3, "values": [0.00012345678, 3, 0], "tags": tags}
+
+
+EVERY_STATE = (
+    (Kind.PLANNED, None, {"trials": 9}),
+    *(asked(n) for n in range(6)),
+    asked(6, origin="added"),
+    asked(7, fallback="no factor"),
+    (Kind.TOLD, 0, {"value": 0.123456789, "seconds": 1.234}),
+    (Kind.FAILED, 1, {"reason": "ValueError: [bold]bad[/bold] [rate]"}),
+    (Kind.RETRIED, 2, {"reason": "died", "attempt": 2}),
+    (Kind.FAILED, 2, {"reason": "its worker died", "kind": "lost", "attempt": 2}),
+    (Kind.STOPPED, 3, {"reason": "stopped by the user"}),
+    (Kind.RETRIED, 4, {"reason": "its node was lost", "attempt": 2}),
+    (Kind.TOLD, 6, {"value": -1e-7}),
+)
+
+
+def text_of(view, width=200, **console):
+    console = Console(width=width, record=True, force_terminal=False, **console)
+    with console.capture() as capture:
+        console.print(view)
+    return capture.get()
+
+
+def test_a_study_is_shown_with_every_trial_and_the_best():
+    text = text_of(study_view(study_of(*EVERY_STATE), 20))
+    heading, *lines = text.splitlines()
+    assert "[i]score" in lines[1]
+    assert heading.startswith("[red]job: max [i]score, method random, seed 3; ")
+    assert heading.endswith("2 finished, 2 failed, 1 stopped, 3 pending of 9 planned")
+    rows = {line.split()[0]: line for line in lines if line.split() and line.split()[0].isdigit()}
+    assert set(rows) == set("01234567")
+    for number, facts in {
+        "0": ["finished", "0.123457", "1.23", "lr=0.000123457", "m.n=3", "m.c=[bold]", "a uniform random point"],
+        "1": ["failed", "ValueError: [bold]bad[/bold] [rate]"],
+        "2": ["lost (2 attempts)", "its worker died"],
+        "3": ["stopped", "stopped by the user"],
+        "4": ["pending (2 attempts)", "its node was lost"],
+        "5": ["pending", "a uniform random point"],
+        "6": ["finished", "-1e-07", "added by the user"],
+        "7": ["pending", "a random point, because the model failed: no factor"],
+    }.items():
+        for fact in facts:
+            assert fact in rows[number]
+    best = text[text.index("best ") :]
+    assert best.splitlines()[0] == "best [i]score 0.123457 (trial 0)"
+    assert [line.split() for line in best.splitlines()[1:4]] == [["lr", "0.000123457"], ["m.n", "3"], ["m.c", "[bold]"]]
+
+
+def test_only_the_last_trials_are_listed_where_wanted():
+    study = study_of(*EVERY_STATE)
+    text = text_of(trials_table(study, study.trials[-2:]))
+    assert [line.split()[0] for line in text.splitlines()[3:] if line.strip()] == ["6", "7"]
+
+
+def test_a_study_without_results_is_shown_too():
+    text = text_of(study_view(study_of((Kind.PLANNED, None, {"trials": 9}), asked(0)), 20))
+    assert "0 finished" in text
+    assert "best" not in text
+    assert "0 finished, 0 failed, 0 stopped, 0 pending" in text_of(study_view(study_of(), 20))
+
+
+def test_on_a_narrow_terminal_nothing_is_lost():
+    columns = [line.split() for line in text_of(study_view(study_of(*EVERY_STATE), 20), width=80).splitlines()]
+    text = "".join(word for words in columns for word in words)
+    for fact in ("[red]job", "[i]score", "0.123457", "finished", "lost", "pending"):
+        assert fact in text
+
+
+def test_the_best_is_named_with_its_configuration():
+    assert text_of(best_view(study_of(*EVERY_STATE, mode="min"))).startswith("best [i]score -1e-07 (trial 6)")
+
+
+def test_values_have_six_figures():
+    assert [shown(value) for value in (1 / 3, 1e-9 / 3, 5, "a", None, True)] == [
+        "0.333333",
+        "3.33333e-10",
+        "5",
+        "a",
+        "None",
+        "True",
+    ]
+
+
+def test_a_configuration_fits_on_a_line():
+    study = study_of(*EVERY_STATE)
+    assert config_line(study, study.trials[0]) == "lr=0.000123457, m.n=3, m.c=[bold]"
+
+
+@pytest.mark.parametrize("name", methods.METHODS)
+def test_every_method_is_listed_with_its_options(name):
+    text = text_of(methods_table([name]))
+    assert text.startswith(f"{name}  ")
+    for option, _, meaning in methods.describe(name)[1]:
+        assert f"{option}=" in text
+        assert "".join(meaning.split()) in "".join(text.split())
+
+
+def test_a_parameter_that_is_not_open_in_a_configuration_is_not_shown():
+    models = [{"kind": "svm", "C": Float(1e-3, 1e3, log=True)}, {"kind": "knn", "k": Integer(1, 30)}]
+    searcher = Searcher({"model": Categorical(models), "z": Float(0, 1)}, "random", seed=0)
+    events = []
+    apply = searcher.apply
+    searcher.apply = lambda event: events.append(apply(event)) or events[-1]
+    for _ in range(8):
+        searcher.tell(searcher.ask(), 1.0)
+    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    told = [dict(study.space.open_values(trial.config)) for trial in study.trials]
+    assert {tuple(row) for row in told} == {("model", "model.svm.C", "z"), ("model", "model.knn.k", "z")}
+    assert {shown(row["model"]) for row in told} == {"kind=svm", "kind=knn"}
+    frame = study.to_dataframe()
+    assert [*frame["model"]] == [row["model"]["kind"] for row in told]
+    assert (frame["model.svm.C"].notna() != frame["model.knn.k"].notna()).all()
