@@ -16,7 +16,7 @@ from tests.engine.hosts import Hosts
 from tests.faults.plan import Kill, Kind
 
 NODES = 2  # beside the head, each with one processor
-ATTEMPTS = 3  # to start a node or a head: on a loaded machine Ray may give up
+ATTEMPTS = 8  # to start a node or a head: on a loaded machine Ray may give up
 OURS = ("ray::StudyActor", "ray::trial", "tests.faults.driver")  # how the command lines of a study's processes begin
 
 

@@ -16,6 +16,8 @@ from tests.faults.running import Running
 HUNG_SECONDS = 180.0  # without an event: Ray on a machine that is loaded ten times over needs up to 60 to start
 WORD_SECONDS = 90.0  # in which a command says that the head of its cluster is gone: 45, and slow machines
 FAREWELL_SECONDS = 12.0  # in which a detached study that has ended answers still
+HEAD_GONE = r"has died|nothing answers at|cannot join the Ray cluster"  # as the study runs, or as it is begun
+DISK = r"disk is full|disk I/O error|make room on the disk|No space left|check the disk"
 
 # each says whether it met somebody, or what was wrong
 Strike = Callable[[Running, Kill], "bool | Complaint"]
@@ -77,7 +79,7 @@ def _on_gcs(running: Running, _: Kill) -> bool | Complaint:
     took = time.monotonic() - begun
     if code is None or took > WORD_SECONDS:
         return Complaint(Wrong.HUNG, f"{took:.0f} s after the head of its cluster was gone the command had not ended")
-    if code != 0 and (wrong := in_a_line(running, r"has died")):
+    if code != 0 and (wrong := in_a_line(running, HEAD_GONE)):
         return wrong
     running.forget_actor()
     running.cluster.build_again()
@@ -123,9 +125,6 @@ def _on_disk(running: Running, _: Kill) -> bool | Complaint:
     running.forget_actor()
     running.type()
     return True
-
-
-DISK = r"disk is full|disk I/O error|make room on the disk|No space left|check the disk"
 
 
 def _by_a_second(running: Running, _: Kill) -> bool | Complaint:

@@ -17,7 +17,7 @@ from tests.faults.harness import Report, look_for_processes, run
 from tests.faults.plan import LOSE_NODES, Kill, Kind, Place, PlannedStudy, kinds_at
 from tests.faults.running import HERE
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(1_800)]
 
 ON_HOSTS = pytest.mark.skipif(not hosts.are_possible(), reason="needs root and network namespaces")
 
