@@ -1,0 +1,185 @@
+"""Two illustrations that open the papers on unknown hyperparameters, drawn of single runs.
+
+Ha, Nguyen, Tran-The, Zhang, Zhang, van den Hengel, arXiv:2306.06844, figure 1 (uhe-fig1): a function of one dimension,
+drawn from a Gaussian process whose length-scale is 0.1, and what is to be believed of the length-scale after 20 results
+that a search chose, and after 20 at independent uniform points.
+
+Wang, de Freitas (2014), arXiv:1406.7758, figure 1 (wang-defreitas-fig1): the trap, and what expected improvement with
+sampled length-scales, and Algorithm 1, believe of it after 10, 30 and 60 evaluations: mean and two standard deviations.
+
+Neither paper names its function's draw or its seeds; here both are 0, whatever they show.
+"""
+
+from __future__ import annotations
+
+import csv
+import runpy
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+import raybo
+from raybo.experiments import Figure
+from raybo.surrogate import GP, Hyperparameter, Likelihood, Model, Observations, Standardised
+
+Array: TypeAlias = NDArray[np.float64]
+
+TRAP = runpy.run_path(str(Path(__file__).parents[1] / "synthetic.py"))["trap"]
+SEED = 0
+LINE = np.linspace(0.0, 1.0, 601)
+
+
+# ---- Ha et al.
+
+TRUE_LENGTH, NOISE_VARIANCE, RESULTS = 0.1, 1e-4, 20
+KNOWN = Model(  # all but the length-scale, on which the prior is flat in its logarithm
+    lengthscale=Hyperparameter(low=5e-3, high=2.0),
+    outputscale=Hyperparameter(fixed=1.0),
+    noise_variance=Hyperparameter(fixed=NOISE_VARIANCE),
+)
+LENGTHS = np.geomspace(0.01, 1.0, 400)
+
+
+def drawn() -> Array:  # (601,)
+    """The function on the line."""
+    rng = np.random.default_rng(SEED)
+    gp = GP.of(Observations.of(np.empty((0, 1)), np.empty(0)), KNOWN, np.log([TRUE_LENGTH, 1.0, NOISE_VARIANCE]))
+    K = gp.kernel.matrix(LINE[:, None], LINE[:, None]) + 1e-10 * np.eye(len(LINE))
+    return np.asarray(np.linalg.cholesky(K) @ rng.standard_normal(len(LINE)))
+
+
+def searched(f: Array) -> Array:  # (20,)
+    """The points that GP-UCB with the most likely hyperparameters chose."""
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "map", seed=SEED, trials=RESULTS)
+    for _ in range(RESULTS):
+        trial = searcher.ask()
+        searcher.tell(trial, float(np.interp(trial.config["x"], LINE, f)))
+    return np.array([trial.config["x"] for trial in searcher.trials])
+
+
+def belief(x: Array, f: Array) -> Array:  # (20,) -> (400,)
+    """The posterior density of the logarithm of the length-scale."""
+    y = np.interp(x, LINE, f)
+    likelihood = Likelihood(Observations.of(x[:, None], y), KNOWN)
+    u = np.log(LENGTHS)
+    log = np.array([likelihood.log_marginal(np.array([each, 0.0, np.log(NOISE_VARIANCE)]))[0] for each in u])
+    density = np.exp(log - log.max())
+    return np.asarray(density / (density.sum() * (u[1] - u[0])))
+
+
+def write_belief(directory: Path) -> None:
+    """The page, the figure and the densities."""
+    f = drawn()
+    points = {"chosen by a search": searched(f), "uniform": np.random.default_rng([SEED, 1]).random(RESULTS)}
+    beliefs = {name: belief(x, f) for name, x in points.items()}
+    canvas, panels = _canvas(1, 3)
+    for panel, (name, x) in zip(panels[0], points.items(), strict=False):
+        panel.plot(LINE, f, color="black", linewidth=1.0)
+        panel.plot(x, np.interp(x, LINE, f), "o", markersize=4)
+        panel.set(title=f"{RESULTS} results, {name}", xlabel="x")
+    for name, density in beliefs.items():
+        panels[0, 2].plot(LENGTHS, density, label=name)
+    panels[0, 2].axvline(TRUE_LENGTH, color="grey", linewidth=0.8)
+    panels[0, 2].set(xscale="log", title="posterior of the length-scale", xlabel="length-scale; grey: the true one")
+    panels[0, 2].legend(frameon=False, fontsize="small")
+    rows = [
+        [name, f"{LENGTHS[np.argmax(density)]:.3g}", *(f"{end:.3g}" for end in _middle(density))]
+        for name, density in beliefs.items()
+    ]
+    heading = ["results", "most likely length-scale", "5 % quantile", "95 % quantile"]
+    text = (
+        "# What is believed of a length-scale (figure 1)\n\n"
+        f"`uhe-fig1`: one run each, of seed {SEED}; the true length-scale is {TRUE_LENGTH:g}."
+    )
+    _finish(directory, canvas, text, heading, rows)
+    with (directory / "curves.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["length-scale", *beliefs])
+        writer.writerows([f"{number:.10g}" for number in row] for row in zip(LENGTHS, *beliefs.values(), strict=True))
+
+
+def _middle(density: Array) -> Array:  # (2,)
+    mass = np.cumsum(density)
+    return np.interp([0.05, 0.95], mass / mass[-1], LENGTHS)
+
+
+# ---- Wang, de Freitas
+
+AFTER = (10, 30, 60)
+VARIANTS = {"EI, slice sampling": "slice", "Algorithm 1": "bounds"}
+RBF = Model(kernel="rbf", outputscale=Hyperparameter(fixed=1.0), noise_variance=Hyperparameter(fixed=1e-4))
+
+
+def states(variant: str) -> list[tuple[Array, Array, Array, Array]]:  # (n,), (n,), (601,), (601,)
+    """After so many evaluations: points, values, and the posterior's mean and standard deviation on the line."""
+    searcher = raybo.Searcher(TRAP.space, "wang-defreitas", seed=SEED, initial=3, kernel="rbf", variant=variant)
+    found = []
+    for _ in range(3 + max(AFTER)):
+        trial = searcher.ask()
+        searcher.tell(trial, TRAP(trial.config, noise=0.01)["value"])
+    trials = searcher.trials
+    for n in (3 + after for after in AFTER):
+        x = np.array([trial.config["x1"] for trial in trials[:n]])
+        y = np.array([trial.value for trial in trials[:n]], dtype=np.float64)
+        outputs = Standardised.of(y)
+        observations = Observations.of(x[:, None], outputs.apply(y))
+        tags = trials[n - 1].tags  # the hyperparameters that the last of these was proposed with
+        thetas = np.array(tags.get("thetas", [tags["theta"]]))
+        moments = [GP.of(observations, RBF, theta).posterior(LINE[:, None]) for theta in thetas]
+        means, variances = (np.array(part) for part in zip(*moments, strict=True))
+        std = np.sqrt(variances.mean(axis=0) + means.var(axis=0))
+        found.append((x, y, outputs.invert(means.mean(axis=0)), outputs.std * std))
+    return found
+
+
+def write_trap(directory: Path) -> None:
+    """The page and the figure."""
+    truth = np.array([TRAP({"x1": x})["noiseless"] for x in LINE])
+    canvas, panels = _canvas(len(AFTER), len(VARIANTS))
+    rows = []
+    for column, (name, variant) in enumerate(VARIANTS.items()):
+        for row, (after, (x, y, mean, std)) in enumerate(zip(AFTER, states(variant), strict=True)):
+            panel = panels[row, column]
+            panel.fill_between(LINE, mean - 2 * std, mean + 2 * std, alpha=0.2, linewidth=0)
+            panel.plot(LINE, mean, linewidth=1.2)
+            panel.plot(LINE, truth, color="black", linewidth=0.8)
+            panel.plot(x, y, "o", markersize=3)
+            panel.set(title=f"{name}, {after} evaluations", ylim=(-1.5, 5.0))
+            rows.append([name, str(after), f"{y.max():.3g}", f"{std[np.argmin(np.abs(LINE - 0.9))]:.3g}"])
+    text = (
+        "# What two searches believe of the trap (figure 1)\n\n"
+        f"`wang-defreitas-fig1`: one run each, of seed {SEED}, after three uniform points. Black: the function, whose "
+        "peak of 4 is at 0.9; the line and the band: mean and two standard deviations."
+    )
+    heading = ["method", "evaluations", "best value", "standard deviation at 0.9"]
+    _finish(directory, canvas, text, heading, rows)
+
+
+# ---- both
+
+
+def _canvas(rows: int, columns: int) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure as Canvas
+
+    canvas = Canvas(figsize=(4.2 * columns, 2.8 * rows), layout="constrained")
+    return canvas, canvas.subplots(rows, columns, squeeze=False)
+
+
+def _finish(directory: Path, canvas: Any, text: str, heading: list[str], rows: list[list[str]]) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    canvas.savefig(directory / "figure.png", dpi=130)
+    table = [" | ".join(cells) for cells in (heading, ["---"] * len(heading), *rows)]
+    lines = [text, "", "![figure](figure.png)", "", *(f"| {line} |" for line in table)]
+    (directory / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+EXPERIMENTS = [
+    Figure(
+        "uhe-fig1", "What is believed of a length-scale after chosen and after uniform results (figure 1)", write_belief
+    ),
+    Figure(
+        "wang-defreitas-fig1", "What two searches believe of the trap (figure 1 of Wang and de Freitas)", write_trap
+    ),
+]
