@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,6 +21,11 @@ from raybo.history import History, Proposal
 from raybo.ledger import Ledger
 from raybo.space import Array, Row, Space, context_space
 from raybo.threads import limit_threads
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # typing has it from Python 3.11
+
+    from raybo.methods.keywords import MethodOptions
 
 NO_CONTEXT = "its context is not known; it counts for its value, and is left out of what is learned about contexts"
 
@@ -56,7 +61,7 @@ class Searcher:
         seed: int | None = None,
         trials: int | None = None,
         context: Space | Mapping[str, Any] | None = None,
-        **options: Any,
+        **options: Unpack[MethodOptions],
     ) -> None:
         if mode not in ("max", "min"):
             raise MethodError(f"mode must be 'max' or 'min', got {mode!r}")

@@ -94,7 +94,7 @@ class Study:
         return self._ledger.count(*states)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """A row per trial: number, state, value, seconds, attempt, reason, and a typed column per parameter and context.
+        """A row per trial: number, state, value, seconds, attempt, reason, and typed parameters and contexts.
 
         A parameter whose name is taken has `config.` before it, a context `context.`.
 

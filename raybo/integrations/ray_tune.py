@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -25,6 +25,11 @@ from raybo.integrations.tune_state import SavedSearch
 from raybo.searcher import Searcher as Asker
 from raybo.space import Config, Space
 from raybo.space.tune import holds_domain
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # typing has it from Python 3.11
+
+    from raybo.methods.keywords import MethodOptions
 
 try:
     from ray.tune.result import DEFAULT_METRIC
@@ -71,7 +76,7 @@ class RayboSearch(Searcher):
         evaluated_rewards: Sequence[float | None] | None = None,
         context: Space | Mapping[str, Any] | None = None,
         seed: int | None = None,
-        **options: Any,
+        **options: Unpack[MethodOptions],
     ) -> None:
         if mode not in ("max", "min", None):
             raise MethodError(f"mode must be 'max' or 'min', got {mode!r}")
@@ -83,7 +88,7 @@ class RayboSearch(Searcher):
         rewards = [None] * len(points) if evaluated_rewards is None else list(evaluated_rewards)
         if len(points) != len(rewards):
             raise MethodError(f"evaluated_rewards: one for each of the {len(points)} points, got {len(rewards)}")
-        self._method, self._options, self._seed = method, options, seed
+        self._method, self._options, self._seed = method, cast("dict[str, Any]", options), seed
         self._context = context if context is None or isinstance(context, Space) else Space(context)
         self._points = [point for point, reward in zip(points, rewards, strict=True) if reward is None]
         self._known: list[tuple[Mapping[str, Any], Any, str]] = [  # results that wait for the space
