@@ -162,10 +162,9 @@ class Searcher:
     def __repr__(self) -> str:
         """One line: method, space, how many trials there are, and the best of them."""
         done = self.ledger.count(State.FINISHED)
-        text = f"Searcher({self._name}, {self.mode}, {self.space.d} parameters, seed={self.seed}): "
-        text += f"{len(self.trials)} trials, {done} finished"
+        text = f"{self._name}, {self.mode}, d={self.space.d}, seed={self.seed}; trials: {len(self.trials)}, finished: {done}"
         best = self.ledger.incumbent
-        return text if best is None else f"{text}, best {best.value:.6g} (trial {best.number})"
+        return f"Searcher({text}{'' if best is None else f', best: {best.value:.6g} (trial {best.number})'})"
 
     # ---- what a study engine needs beside ask and tell
 

@@ -269,19 +269,19 @@ def test_every_error_for_wrong_use_is_a_raybo_error():
 
 
 def test_a_searcher_and_its_trials_are_told_in_a_line():
-    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "gp-ucb", "min", seed=3)
-    assert repr(searcher) == "Searcher(gp-ucb, min, 1 parameters, seed=3): 0 trials, 0 finished"
+    searcher = Searcher({"x": Float(0, 1)}, "gp-ucb", "min", seed=3)
+    assert repr(searcher) == "Searcher(gp-ucb, min, d=1, seed=3; trials: 0, finished: 0)"
     trial = searcher.ask()
     assert repr(trial) == f"Trial(0, pending, {trial.config})"
     assert repr(searcher.tell(trial, 0.25)) == f"Trial(0, finished, value=0.25, {trial.config})"
-    assert repr(searcher).endswith(": 1 trials, 1 finished, best 0.25 (trial 0)")
+    assert repr(searcher).endswith("; trials: 1, finished: 1, best: 0.25 (trial 0))")
     failed = searcher.fail(searcher.ask(), "it diverged")
     assert repr(failed) == f"Trial(1, failed, {failed.config}, reason='it diverged')"
 
 
-@pytest.mark.parametrize("context", [None, {"load": raybo.Float(0, 1)}])
+@pytest.mark.parametrize("context", [None, {"load": Float(0, 1)}])
 def test_several_trials_at_once_are_asked_for_one_by_one(context):
-    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", context=context)
+    searcher = Searcher({"x": Float(0, 1)}, "random", context=context)
     with pytest.raises(TrialError, match=r"^ask\(\) proposes one trial at a time; call it 8 times"):
         searcher.ask(8)
     assert searcher.trials == []
