@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,6 +21,11 @@ from raybo.history import History, Proposal
 from raybo.ledger import Ledger
 from raybo.space import Array, Row, Space, context_space
 from raybo.threads import limit_threads
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # typing has it from Python 3.11
+
+    from raybo.methods.keywords import MethodOptions
 
 NO_CONTEXT = "its context is not known; it counts for its value, and is left out of what is learned about contexts"
 
@@ -62,7 +67,7 @@ class Searcher:
         seed: int | None = None,
         trials: int | None = None,
         context: Space | Mapping[str, Any] | None = None,
-        **options: Any,
+        **options: Unpack[MethodOptions],
     ) -> None:
         if not (isinstance(mode, str) and mode in ("max", "min")):
             raise MethodError(f"mode must be 'max' or 'min', got {shown(mode)}")
@@ -163,10 +168,9 @@ class Searcher:
     def __repr__(self) -> str:
         """One line: method, space, how many trials there are, and the best of them."""
         done = self.ledger.count(State.FINISHED)
-        text = f"Searcher({self._name}, {self.mode}, {self.space.d} parameters, seed={self.seed}): "
-        text += f"{len(self.trials)} trials, {done} finished"
+        text = f"{self._name}, {self.mode}, d={self.space.d}, seed={self.seed}; trials: {len(self.trials)}, finished: {done}"
         best = self.ledger.incumbent
-        return text if best is None else f"{text}, best {best.value:.6g} (trial {best.number})"
+        return f"Searcher({text}{'' if best is None else f', best: {best.value:.6g} (trial {best.number})'})"
 
     # ---- what a study engine needs beside ask and tell
 

@@ -290,3 +290,22 @@ def test_a_journal_of_0_1_tells_no_processor_seconds():
     event = s.propose(s.history)
     s.apply(replace(event, data={k: v for k, v in event.data.items() if k != "suggest_processor_seconds"}))
     assert s.trials[0].suggest_processor_seconds is None
+
+
+def test_a_searcher_and_its_trials_are_told_in_a_line():
+    searcher = Searcher({"x": Float(0, 1)}, "gp-ucb", "min", seed=3)
+    assert repr(searcher) == "Searcher(gp-ucb, min, d=1, seed=3; trials: 0, finished: 0)"
+    trial = searcher.ask()
+    assert repr(trial) == f"Trial(0, pending, {trial.config})"
+    assert repr(searcher.tell(trial, 0.25)) == f"Trial(0, finished, value=0.25, {trial.config})"
+    assert repr(searcher).endswith("; trials: 1, finished: 1, best: 0.25 (trial 0))")
+    failed = searcher.fail(searcher.ask(), "it diverged")
+    assert repr(failed) == f"Trial(1, failed, {failed.config}, reason='it diverged')"
+
+
+@pytest.mark.parametrize("context", [None, {"load": Float(0, 1)}])
+def test_several_trials_at_once_are_asked_for_one_by_one(context):
+    searcher = Searcher({"x": Float(0, 1)}, "random", context=context)
+    with pytest.raises(TrialError, match=r"^ask\(\) proposes one trial at a time; call it 8 times"):
+        searcher.ask(8)
+    assert searcher.trials == []

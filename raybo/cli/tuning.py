@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -96,7 +96,7 @@ def tune(
                 retry_failed=retry_failed,
                 keep_going=keep_going,
                 watch=_each_of([*([] if quiet else [display]), *recorders]) or False,
-                **chosen,
+                **cast(Any, chosen),  # texts, which the method reads as its options' types
             )
     except KeyboardInterrupt:
         say(f"Stopped. The study is in {path}; the same command continues it.", err=True)

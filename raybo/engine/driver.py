@@ -37,7 +37,10 @@ from raybo.space import object_to_json
 from raybo.study import Study
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack  # typing has it from Python 3.11
+
     from raybo.engine.plan import Status
+    from raybo.methods.keywords import MethodOptions
 
 log = logging.getLogger("raybo")
 
@@ -65,7 +68,7 @@ def tune(
     retry_failed: bool = False,
     keep_going: bool = False,
     watch: Callable[[Status], object] | Literal[False] | None = None,
-    **options: Any,
+    **options: Unpack[MethodOptions],
 ) -> Study:
     """Tune an objective on Ray, and return the study when it has ended.
 

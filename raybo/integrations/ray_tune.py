@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -26,6 +26,11 @@ from raybo.integrations.tune_state import SearchState
 from raybo.searcher import Searcher as Asker
 from raybo.space import Config, Space
 from raybo.space.tune import holds_domain
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # typing has it from Python 3.11
+
+    from raybo.methods.keywords import MethodOptions
 
 try:
     from ray.tune.result import DEFAULT_METRIC
@@ -72,7 +77,7 @@ class RayboSearch(Searcher):
         evaluated_rewards: Sequence[float | None] | None = None,
         context: Space | Mapping[str, Any] | None = None,
         seed: int | None = None,
-        **options: Any,
+        **options: Unpack[MethodOptions],
     ) -> None:
         if mode not in ("max", "min", None):
             raise MethodError(f"mode must be 'max' or 'min', got {mode!r}")
@@ -88,7 +93,7 @@ class RayboSearch(Searcher):
             metric=metric,
             mode=mode,
             method=method,
-            options=options,
+            options=cast("dict[str, Any]", options),
             seed=seed,
             context=context if context is None or isinstance(context, Space) else Space(context),
             points=[point for point, reward in zip(points, rewards, strict=True) if reward is None],

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import sys
+import types
 
 import pytest
 from rich.console import Console
 
-from raybo.engine import progress as live
+from raybo.engine import progress
 from raybo.engine.plan import Status
 from raybo.engine.progress import Display
 
@@ -55,7 +57,7 @@ def test_elsewhere_than_on_a_terminal_a_line_is_printed_only_for_news():
 
 
 def test_after_some_seconds_the_count_is_told_without_a_better_result(monkeypatch):
-    monkeypatch.setattr(live, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
     lines = shown(STATUS, dataclasses.replace(STATUS, finished=11)).splitlines()
     assert [line.split()[0] for line in lines] == ["12/60", "13/60"]
 
@@ -84,3 +86,69 @@ def test_the_terminal_is_left_in_order_when_the_study_breaks_off():
         raise KeyboardInterrupt
     text = console.file.getvalue()
     assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # the cursor was hidden, and shows again
+
+
+# ---- what a user of raybo.tune sees
+
+
+def said_by(watch, *statuses):
+    with progress.watching(watch) as seen:
+        for status in statuses:
+            seen(status)
+
+
+def test_print_prints_only_news(capsys):
+    again = dataclasses.replace(STATUS, running=3, elapsed=80.0, left=3_000.0)
+    more = dataclasses.replace(again, finished=11, notes=["trial 3 failed: ValueError: x"])
+    said_by(print, NEW, NEW, STATUS, again, again, more, dataclasses.replace(more, notes=[]))
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["0/60", "12/60", "trial", "13/60"]
+
+
+def test_a_function_sees_every_status():
+    seen = []
+    said_by(seen.append, STATUS, STATUS)
+    assert seen == [STATUS, STATUS]
+
+
+class Screen(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(("looking", "tested"), [(True, False), (True, True), (False, False)])
+def test_progress_is_shown_by_default_where_a_person_is_looking(looking, tested, monkeypatch):
+    screen = Screen() if looking else io.StringIO()
+    monkeypatch.setattr(progress.sys, "stdout", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    if not tested:
+        monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    with progress.watching(None) as seen:
+        assert isinstance(seen, Display) == (looking and not tested)
+        if seen is not None:
+            seen(STATUS)
+    assert ("0.987654" in screen.getvalue()) == (looking and not tested)
+    with progress.watching(False) as seen:
+        assert seen is None
+
+
+def test_a_notebook_shows_one_line_that_is_updated(monkeypatch, capsys):
+    shown = []
+
+    class Handle:
+        def update(self, what):
+            shown.append(("update", repr(what)))
+
+    def display(what, *, display_id):
+        shown.append(("display", what._repr_html_()))
+        return Handle()
+
+    shell = types.SimpleNamespace(kernel=object())
+    notebook = types.ModuleType("IPython")
+    notebook.get_ipython = lambda: shell
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))
+    more = dataclasses.replace(STATUS, finished=11, notes=["trial 3 failed: x"])
+    said_by(None, STATUS, STATUS, more)
+    assert shown == [("display", f"<pre>{STATUS}</pre>"), ("update", str(more))]
+    assert capsys.readouterr().out == "trial 3 failed: x\n"

@@ -13,10 +13,11 @@ first of which are these. Where it reports the reward observed under the complic
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from raybo.experiments import Claim, Entry, Experiment, Problem
 
-OPTIONS = {"kappa": 1.5, "initial": 10}
+OPTIONS: dict[str, Any] = {"kappa": 1.5, "initial": 10}
 GP_UCB = Entry("GP-UCB", "gp-ucb", {**OPTIONS, "solver": "lbfgsb", "preset": "contexts"})
 SBO = Entry("SBO-KDE", "sbo-kde", OPTIONS)
 DRBO = Entry("DRBO-KDE", "drbo-kde", OPTIONS)
