@@ -144,7 +144,7 @@ def test_a_value_that_is_no_finite_number_is_a_failed_trial(method, value):
     searcher.suggest("next")
 
 
-@pytest.mark.parametrize("value", NUMBERS, ids=repr)
+@pytest.mark.parametrize("value", NUMBERS, ids=lambda value: type(value).__name__)
 def test_whatever_is_one_number_is_a_value(value):
     searcher = search()
     searcher.suggest("t")
