@@ -15,7 +15,7 @@ from __future__ import annotations
 import csv
 import runpy
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,11 +108,13 @@ def _middle(density: Array) -> Array:  # (2,)
 # ---- Wang, de Freitas
 
 AFTER = (10, 30, 60)
-VARIANTS: dict[str, Literal[bounds, slice]] = {"EI, slice sampling": "slice", "Algorithm 1": "bounds"}
+VARIANTS: dict[str, Literal["bounds", "slice"]] = {"EI, slice sampling": "slice", "Algorithm 1": "bounds"}
 RBF = Model(kernel="rbf", outputscale=Hyperparameter(fixed=1.0), noise_variance=Hyperparameter(fixed=1e-4))
 
 
-def states(variant: Literal[bounds, slice]) -> list[tuple[Array, Array, Array, Array]]:  # (n,), (n,), (601,), (601,)
+def states(
+    variant: Literal["bounds", "slice"],
+) -> list[tuple[Array, Array, Array, Array]]:  # (n,), (n,), (601,), (601,)
     """After so many evaluations: points, values, and the posterior's mean and standard deviation on the line."""
     searcher = raybo.Searcher(TRAP.space, "wang-defreitas", seed=SEED, initial=3, kernel="rbf", variant=variant)
     found = []
