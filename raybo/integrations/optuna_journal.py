@@ -75,7 +75,10 @@ def journal_lines(study: Study) -> list[str]:
     operations += [
         {"op_code": STUDY_ATTRIBUTE, "study_id": 0, "user_attr": {key: value}} for key, value in told.items()
     ]
+    again = {event.trial: event.number for event in study.events if event.kind is Kind.RETRIED}
     for event in study.events:
+        if event.kind is Kind.FAILED and event.number < again.get(event.trial, 0):  # in Optuna a trial ends for good
+            continue
         if event.trial is not None:
             trial = study.trials[event.trial]
             operations += _operations(study, event, trial, study.explain(trial))
