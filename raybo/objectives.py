@@ -275,7 +275,7 @@ def load_objective(target: str, *, is_module: bool = False) -> Objective:
         beside = [str(path) for path in Path(text).parent.glob("*.py")]
         likely = nearest(str(Path(text)), beside) if beside else ""
         likely = likely if "did you mean" in likely else ""
-        raise ObjectiveError(f"{text}: no such file{likely}; give the Python file that holds the objective")
+        raise ObjectiveError(f"{text}: no such file; give the Python file that holds the objective{likely}")
     found = {key: value for key, value in vars(module).items() if isinstance(value, Objective)}
     if name:
         if name in found:

@@ -18,6 +18,7 @@ from raybo.events import Event, Kind, State
 from raybo.journal import Description, Journal, read
 from raybo.journal.acknowledged import mark_path
 from raybo.journal.chain import beginning, following
+from raybo.journal.checks import Checker, Nonsense
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study import load, searcher_of
 
@@ -351,3 +352,21 @@ def test_a_journal_that_goes_away_is_noticed_at_the_next_commit_and_rescued(path
         journal.append(events[6:])
     assert load(rescued).count(State.FINISHED) > 0
     assert sorted(file.name for file in path.parent.glob("study.rescued*")) == ["study.rescued.db"]
+
+
+@pytest.mark.parametrize(("end", "allowed"), [("failed", True), ("told", False), ("stopped", False)])
+def test_only_what_failed_may_run_again(end, allowed):
+    space = Space({"x": Float(0, 1)})
+    checker = Checker(space, None)
+    asked = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0}
+    checker.read(1, "asked", 0, "", json.dumps(asked))
+    checker.read(2, end, 0, "", json.dumps({"value": 1.0} if end == "told" else {}))
+    again = (3, "retried", 0, "", json.dumps({"reason": "wanted again", "attempt": 2}))
+    if not allowed:
+        with pytest.raises(Nonsense, match="has ended before"):
+            checker.read(*again)
+        return
+    checker.read(*again)
+    checker.read(4, "told", 0, "", json.dumps({"value": 1.0, "metrics": {"curve": [1, {"a": 2.5}]}}))
+    with pytest.raises(Nonsense, match="has ended before"):
+        checker.read(5, *again[1:])

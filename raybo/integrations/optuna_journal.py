@@ -123,8 +123,11 @@ class _Written:
             return
         yield from (text for operation in attributes if (text := _text(operation)) not in self.said)
         places, begun = [place for place, _ in self.ours], len(self.ours)
+        again = {event.trial: event.number for event in study.events if event.kind is Kind.RETRIED}
         for event in study.events[self.events :]:
             if event.trial is None:
+                continue
+            if event.kind is Kind.FAILED and event.number < again.get(event.trial, 0):  # it ends for good in Optuna
                 continue
             trial = study.trials[event.trial]
             for operation in _operations(study, event, trial, study.explain(trial)):

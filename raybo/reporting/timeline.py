@@ -53,10 +53,10 @@ def spans(study: Study) -> list[Span]:
                 asked[number] = at
         elif number in asked and event.kind is not Kind.CONTEXT_OBSERVED:
             begin, end = _ran(event, asked.pop(number), at)
-            state = State.LOST if event.kind is Kind.RETRIED else study.trials[number].state
+            state = State.LOST if event.kind is Kind.RETRIED else event.state
             found.append((begin, end, number, str(event.data.get("host", "")), state))
-            if event.kind is Kind.RETRIED:
-                asked[number] = at
+        if event.kind is Kind.RETRIED:  # also of a trial that had failed
+            asked[number] = at
     found += [(at, max(at, last), number, "", State.PENDING) for number, at in asked.items()]
     return _in_lanes((begin - start, end - start, number, host, state) for begin, end, number, host, state in found)
 
