@@ -168,10 +168,10 @@ class Searcher:
     def __repr__(self) -> str:
         """One line: method, space, how many trials there are, and the best of them."""
         done = self.ledger.count(State.FINISHED)
-        text = f"{self._name}, {self.mode}, d={self.space.d}, seed={self.seed}"
-        text += f"; trials: {len(self.trials)}, finished: {done}"
+        what = f"{self._name}, {self.mode}, d={self.space.d}, seed={self.seed}"
         best = self.ledger.incumbent
-        return f"Searcher({text}{'' if best is None else f', best: {best.value:.6g} (trial {best.number})'})"
+        so_far = f"trials: {len(self.trials)}, finished: {done}"
+        return f"Searcher({what}; {so_far}{'' if best is None else f', best: {best.value:.6g} (trial {best.number})'})"
 
     # ---- what a study engine needs beside ask and tell
 

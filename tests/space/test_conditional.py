@@ -70,9 +70,9 @@ def test_its_points_are_counted():
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ({"kind": "svm", "C": 2.0}, r"model: it fits none of the choices \(model\.svm\.C: 2\.0 lies outside"),
+        ({"kind": "svm", "C": 2.0}, r"model: .* fits none of the choices \(model\.svm\.C: 2\.0 lies outside"),
         ({"kind": "forest", "trees": 2}, r"model\.forest\.prune: missing"),
-        ("cubic", r"model: it fits none of the choices"),
+        ("cubic", r"model: 'cubic' fits none of the choices"),
     ],
 )
 def test_what_fits_no_choice_is_refused(model, message):
