@@ -46,17 +46,30 @@ READERS = (
 )
 
 
-@lru_cache(maxsize=2)
-def original(*, open_log: bool) -> dict[str, bytes]:
-    """The files of a study by `ei` with values, failures and a trial in flight.
+METHODS = (
+    "ei",
+    "uhe",
+    "turbo",
+    "exp3-random",
+    "gp-ucb",
+    "ars",
+    "portfolio",
+    "wang-defreitas",
+    "random",
+)  # with all kinds of tags
+
+
+@lru_cache(maxsize=20)
+def original(*, open_log: bool, method: str = "ei") -> dict[str, bytes]:
+    """The files of a study with values, failures and a trial in flight.
 
     Args:
         open_log: what was committed last stands in the write-ahead log, as a killed writer leaves it.
     """
     with tempfile.TemporaryDirectory(prefix="rb-") as scratch:
         path = Path(scratch, "study.db")
-        searcher = raybo.Searcher(SPACE, "ei", "min", 1)
-        description = Description("job", "loss", "min", searcher.space.to_json(), "ei", 1)
+        searcher = raybo.Searcher(SPACE, method, "min", 1)
+        description = Description("job", "loss", "min", searcher.space.to_json(), method, 1)
         journal = Journal(path, description)
         try:
             for batch in _batches(searcher):
@@ -149,8 +162,9 @@ def attack_forgery(rng: Random, directory: Path) -> Case:
     for i in range(FORGERIES):
         where = directory / f"forged{i}"
         where.mkdir()
-        path = lay(original(open_log=False), where)
-        what = _forge(path, rng)
+        method = rng.choice(METHODS)
+        path = lay(original(open_log=False, method=method), where)
+        what = f"{method}, {_forge(path, rng)}"
         for arguments in rng.sample(READERS, 3):
             case.tried += 1
             kept = fingerprint(where)
