@@ -265,20 +265,19 @@ def attack_two_writers(rng: Random, directory: Path) -> Case:
     """By whatever name a journal that is being written is opened, it is in use."""
     path = lay(original(open_log=False), directory)
     (directory / "linked.db").symlink_to(path)
-    os.link(path, directory / "hard.db")
     (directory / "below").mkdir()
     searcher = raybo.Searcher(SPACE, "ei", "min", 1)
     description = Description("job", "loss", "min", searcher.space.to_json(), "ei", 1)
     names: list[Callable[[], Path]] = [
         lambda: path,
         lambda: directory / "linked.db",
-        lambda: directory / "hard.db",
         lambda: directory / "below" / ".." / "study.db",
     ]
-    first, second = rng.choice(names)(), rng.choice(names)()
+    first, second = rng.choice(names)(), rng.choice([*names, lambda: directory / "hard.db"])()
     unlinked = rng.random() < 0.3
     case = Case(f"{first.name} and {second.name}" + (", the lock file is deleted" if unlinked else ""))
     holder = Journal(first, description)
+    os.link(path, directory / "hard.db")  # with it from the start, the first would have been refused
     try:
         if unlinked:
             for lock in directory.glob("*-lock"):
