@@ -31,6 +31,11 @@ def shown(value: object) -> str:
     return text if len(text) <= 200 else text[:197] + "..."
 
 
+def shortened(text: str, most: int = 1_500) -> str:
+    """A message of a length that a person can read, its middle left out: culprit and remedy are at its ends."""
+    return text if len(text) <= most else f"{text[: 2 * most // 3]} ... {text[-most // 3 :]}"
+
+
 def nearest(name: str, known: Sequence[str]) -> str:
     """The end of a message about an unknown name: the likely one, or all that there are."""
     if likely := near(name, known):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import time
+import traceback
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -187,7 +190,9 @@ class Searcher:
         if known_first:
             history = history.with_next_context(np.array(known_first["c"]))
         started, processor = time.perf_counter(), time.thread_time()
-        with limit_threads(1):
+        has_tags = any(record.tags and "origin" not in record.tags for record in history.records)
+        reading = reading_tags(f"trial {number}: the tags before it") if has_tags else contextlib.nullcontext()
+        with limit_threads(1), reading:
             try:
                 proposal = self.method.propose(history, self._stream(number, Stream.PROPOSAL))
             except NumericalError as error:  # the study goes on, and the tags say why this point
@@ -254,11 +259,23 @@ def explain(method: methods.Method, trial: Trial) -> str:
         return "asked for by the user"
     if "fallback" in trial.tags:
         return f"a random point, because the model failed: {trial.tags['fallback']}"
-    try:
+    with reading_tags(f"trial {trial.number}: its tags"):
         return method.explain(trial.tags)
+
+
+@contextlib.contextmanager
+def reading_tags(whose: str) -> Iterator[None]:
+    """While a method reads tags, which nobody else can check: what it raises over others than its own as a TrialError.
+
+    Args:
+        whose: begins the message.
+    """
+    try:
+        yield
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
         raise TrialError(
-            f"trial {trial.number}: its tags are not what its method writes ({in_words(error)}); "
+            f"{whose} are not what the method writes ({in_words(error)}, {Path(frame.filename).name}:{frame.lineno}); "
             "was the journal changed by hand, or by another version?"
         ) from error
 

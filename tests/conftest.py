@@ -57,15 +57,22 @@ def ray_session():
     import ray
 
     with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as directory:  # Ray's sockets need a short path
-        ray.init(
-            address="local",
-            num_cpus=CPUS,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level="error",
-            object_store_memory=80 * 2**20,
-            _temp_dir=directory,
-        )
+        for left in (2, 1, 0):  # Ray gives its own start 30 seconds, which are few on a busy machine
+            try:
+                ray.init(
+                    address="local",
+                    num_cpus=CPUS,
+                    include_dashboard=False,
+                    log_to_driver=False,
+                    logging_level="error",
+                    object_store_memory=80 * 2**20,
+                    _temp_dir=directory,
+                )
+                break
+            except Exception:  # all that Ray says of it
+                ray.shutdown()
+                if not left:
+                    raise
         yield ray
         ray.shutdown()
 

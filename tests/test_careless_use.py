@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -11,12 +12,15 @@ from click.testing import CliRunner
 
 import raybo
 from raybo import warm_start
-from raybo.cli import cli
+from raybo.cli import cli, main
 from raybo.engine.driver import tune
 from raybo.errors import JournalError, MethodError, ObjectiveError, RayboError, SpaceError, TrialError
+from raybo.events import Event, Kind
 from raybo.integrations.export import Recorder, exporter
 from raybo.journal import Journal, exists, read
+from raybo.reporting.story_figures import told_by_method
 from raybo.space import Space
+from raybo.study import Study
 from tests.test_journal_damage import DESCRIPTION, history
 
 SPACE = {"x": raybo.Float(0, 1)}
@@ -160,7 +164,7 @@ def test_tags_that_no_method_wrote():
     trial = searcher.ask()
     trial.tags.clear()
     trial.tags["kappa"] = "x"
-    with pytest.raises(TrialError, match="its tags are not what its method writes"):
+    with pytest.raises(TrialError, match="its tags are not what the method writes"):
         searcher.explain(trial)
 
 
@@ -217,7 +221,7 @@ def test_a_message_is_one_line_that_no_terminal_obeys():
 
 @pytest.mark.parametrize(
     "parameter",
-    [raybo.Integer(-(10**300), int(1.7e308)), raybo.Integer(-(10**400), 10**400), raybo.Float(400, 600, step=1e300)],
+    [raybo.Integer(-(10**308), int(1.7e308)), raybo.Integer(-(10**400), 10**400), raybo.Float(400, 600, step=1e300)],
 )
 def test_ranges_that_no_float_spans(parameter):
     with pytest.raises(raybo.SpaceError, match=r"too wide for a 64-bit|must be a whole number|whole number of steps"):
@@ -232,3 +236,45 @@ def test_an_empty_file_holds_no_study_yet(tmp_path):
         assert isinstance(told.exception, RayboError)
         assert "there is no study in it yet" in str(told.exception)
     assert [each.name for each in tmp_path.iterdir()] == ["empty.db"]
+
+
+def test_a_long_argument_is_not_repeated_in_full(capsys, monkeypatch):
+    for arguments in (["methods", f"--{'a' * 3_000}"], ["show", f"{'a/' * 1_500}b.db"], ["a" * 3_000]):
+        monkeypatch.setattr("sys.argv", ["raybo", *arguments])
+        with pytest.raises(SystemExit):
+            main()
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert last.startswith("Error: ")
+        assert " ... " in last
+        assert len(last) < 1_600
+
+
+@pytest.mark.parametrize("method", ["turbo", "ars", "uhe", "exp3-random", "wang-defreitas", "portfolio"])
+def test_tags_of_another_hand_are_told_in_a_line_or_do_no_harm(method):
+    """To propose, to explain and to draw."""
+    first = raybo.Searcher(SPACE, method, seed=0)
+    events = []
+    for number in range(8):
+        events.append(first.apply(first.propose(first.history)))
+        events.append(first.apply(Event(Kind.TOLD, number, {"value": float(number), "seconds": 0.1})))
+    refused = []
+    asked = [event for event in events if event.kind is Kind.ASKED]
+    for key in {key for event in asked[-3:] for key in event.data["tags"]}:
+        for forged in ("x", None, [["y"]]):
+            again, listed = raybo.Searcher(SPACE, method, seed=0), []
+            for event in events:
+                tags = event.data.get("tags", {})
+                data = {**event.data, "tags": {**tags, key: forged}} if key in tags else event.data
+                listed.append(again.apply(dataclasses.replace(event, data=data)))
+            study = Study(dataclasses.replace(DESCRIPTION, space=again.space.to_json(), method=method), listed)
+            for use in (
+                lambda again=again: again.propose(again.history),
+                lambda again=again: again.explain(again.trials[-1]),
+                lambda study=study: told_by_method(study),
+            ):
+                try:
+                    use()
+                except TrialError as error:
+                    refused.append(str(error))
+    assert refused
+    assert all("not what the method writes" in each for each in refused)

@@ -13,6 +13,7 @@ import click
 
 import raybo
 from raybo.cli.console import say
+from raybo.error_text import shortened
 from raybo.errors import MethodError, ObjectiveError, RayboError, SpaceError
 from raybo.terminal_text import visible
 
@@ -55,11 +56,11 @@ def main() -> None:
     try:
         cli(prog_name="raybo", standalone_mode=False)
     except click.ClickException as error:
-        vars(error)["message"] = visible(error.message)  # of what was typed
+        vars(error)["message"] = shortened(visible(error.message))  # of what was typed
         error.show()
         sys.exit(error.exit_code)
     except RayboError as error:
-        say(f"Error: {error}", err=True)
+        say(f"Error: {shortened(str(error))}", err=True)
         sys.exit(2 if isinstance(error, WRONG_USE) else 1)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)

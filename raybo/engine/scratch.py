@@ -16,16 +16,30 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from raybo.errors import RayError
+
 TEMPORARY = "/tmp"  # whatever TMPDIR says: Ray's sockets need a short path
 LOCK = ".raybo-in-use"
 
 
 @contextlib.contextmanager
 def private_directory() -> Iterator[Path]:
-    """A new directory that only this user may enter; gone afterwards. What killed studies have left goes first."""
-    remove_leftovers(TEMPORARY)
-    directory = Path(tempfile.mkdtemp(prefix=f"raybo-{os.getpid()}-", dir=TEMPORARY))
-    lock = _locked(directory)
+    """A new directory that only this user may enter; gone afterwards. What killed studies have left goes first.
+
+    Raises:
+        RayError: none can be made.
+    """
+    directory = None
+    try:
+        remove_leftovers(TEMPORARY)
+        directory = Path(tempfile.mkdtemp(prefix=f"raybo-{os.getpid()}-", dir=TEMPORARY))
+        lock = _locked(directory)
+    except OSError as error:
+        if directory is not None:
+            shutil.rmtree(directory, ignore_errors=True)
+        raise RayError(
+            f"{TEMPORARY}: no directory for Ray can be made there ({error.strerror}); make room in it"
+        ) from error
     try:
         yield directory
     finally:

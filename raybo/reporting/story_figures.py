@@ -25,6 +25,7 @@ from raybo.reporting.theme import (
     mark_size,
     plotly,
 )
+from raybo.searcher import reading_tags
 from raybo.study import Study
 
 TONES = {"main": BLUE, "accent": ORANGE, "muted": GREY}
@@ -40,8 +41,9 @@ def stories(study: Study) -> list[Panel | None]:
 def told_by_method(study: Study) -> Panel | None:
     """The method's story; None where it has none."""
     method = study.method
-    story = method.story(study.trials, study.space.names) if isinstance(method, TellsStory) else None
-    return None if story is None else Panel(story.key, story.title, story.caption, drawn(story, study))
+    with reading_tags("the trials' tags"):
+        story = method.story(study.trials, study.space.names) if isinstance(method, TellsStory) else None
+        return None if story is None else Panel(story.key, story.title, story.caption, drawn(story, study))
 
 
 def drawn(story: Story, study: Study) -> Any:

@@ -11,12 +11,11 @@ import tempfile
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 from tests.adversary import command_lines, journals, orders, other_user, spaces, trials
-from tests.adversary.faults import Attack, Case
+from tests.adversary.faults import Attack, Case, a_ray
 
 ATTACKS: dict[str, Attack] = {
     "command lines": command_lines.attack,
@@ -65,24 +64,10 @@ def run(name: str, seed: int, number: int) -> Case:
     """One case of an attack, in an empty directory that is removed afterwards."""
     directory = Path(tempfile.mkdtemp(prefix="rb-adversary-"))
     try:
-        with a_ray() if name in NEEDS_RAY else contextlib.nullcontext():
+        with a_ray(2) if name in NEEDS_RAY else contextlib.nullcontext():
             return ATTACKS[name](Random(zlib.crc32(f"{name} {seed} {number}".encode())), directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def a_ray() -> Iterator[None]:
-    """What a study with a Ray of its own starts; several studies in one, where the process is connected already."""
-    import ray
-
-    from raybo.engine.connection import ray_for_study
-
-    if ray.is_initialized():
-        yield
-        return
-    with ray_for_study(None, 2):
-        yield
 
 
 def table(names: list[str], seconds: Counter[str], tried: Counter[str], faults: Counter[str]) -> str:

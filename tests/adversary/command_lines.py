@@ -199,4 +199,6 @@ _ARGUMENTS = {
     "submit": _cluster,
     "fetch": _cluster,
     "jobs": lambda rng: _cluster(rng)[1:],
+    "attach": lambda rng: [*_strangers(rng), *_cluster(rng)[1:]],  # never without an address: it might be found
+    "stop": lambda rng: [*_strangers(rng), *_cluster(rng)[1:]],
 }

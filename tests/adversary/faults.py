@@ -16,6 +16,7 @@ from random import Random
 from unittest.mock import patch
 
 from raybo import cli
+from raybo.errors import RayError
 
 EXITS = (0, 1, 2)
 LONGEST_LINE = 2_000  # characters of an error: one line that a person can read
@@ -99,6 +100,27 @@ def _wrong_with(said: Said) -> Iterator[str]:
     for name, text in (("stdout", said.out), ("stderr", said.err)):
         if hostile := next((c for c in text if (ord(c) < 32 and c not in "\n\t") or 0x7F <= ord(c) < 0xA0), None):
             yield f"the character {hostile!r} reaches {name}"
+
+
+@contextlib.contextmanager
+def a_ray(cpus: int) -> Iterator[None]:
+    """What a study with a Ray of its own starts; the one that this process is connected to, where there is one.
+
+    Ray gives its own start 30 seconds, which are few on a busy machine: it is tried three times.
+    """
+    import ray
+
+    from raybo.engine.connection import ray_for_study
+
+    with contextlib.ExitStack() as started:
+        for left in (2, 1, 0) if not ray.is_initialized() else ():
+            try:
+                started.enter_context(ray_for_study(None, cpus))
+                break
+            except RayError:
+                if not left:
+                    raise
+        yield
 
 
 def last_lines(text: str) -> str:

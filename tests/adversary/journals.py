@@ -46,17 +46,30 @@ READERS = (
 )
 
 
-@lru_cache(maxsize=2)
-def original(*, open_log: bool) -> dict[str, bytes]:
-    """The files of a study by `ei` with values, failures and a trial in flight.
+METHODS = (
+    "ei",
+    "uhe",
+    "turbo",
+    "exp3-random",
+    "gp-ucb",
+    "ars",
+    "portfolio",
+    "wang-defreitas",
+    "random",
+)  # with all kinds of tags
+
+
+@lru_cache(maxsize=20)
+def original(*, open_log: bool, method: str = "ei") -> dict[str, bytes]:
+    """The files of a study with values, failures and a trial in flight.
 
     Args:
         open_log: what was committed last stands in the write-ahead log, as a killed writer leaves it.
     """
     with tempfile.TemporaryDirectory(prefix="rb-") as scratch:
         path = Path(scratch, "study.db")
-        searcher = raybo.Searcher(SPACE, "ei", "min", 1)
-        description = Description("job", "loss", "min", searcher.space.to_json(), "ei", 1)
+        searcher = raybo.Searcher(SPACE, method, "min", 1)
+        description = Description("job", "loss", "min", searcher.space.to_json(), method, 1)
         journal = Journal(path, description)
         try:
             for batch in _batches(searcher):
@@ -149,8 +162,9 @@ def attack_forgery(rng: Random, directory: Path) -> Case:
     for i in range(FORGERIES):
         where = directory / f"forged{i}"
         where.mkdir()
-        path = lay(original(open_log=False), where)
-        what = _forge(path, rng)
+        method = rng.choice(METHODS)
+        path = lay(original(open_log=False, method=method), where)
+        what = f"{method}, {_forge(path, rng)}"
         for arguments in rng.sample(READERS, 3):
             case.tried += 1
             kept = fingerprint(where)
@@ -251,20 +265,19 @@ def attack_two_writers(rng: Random, directory: Path) -> Case:
     """By whatever name a journal that is being written is opened, it is in use."""
     path = lay(original(open_log=False), directory)
     (directory / "linked.db").symlink_to(path)
-    os.link(path, directory / "hard.db")
     (directory / "below").mkdir()
     searcher = raybo.Searcher(SPACE, "ei", "min", 1)
     description = Description("job", "loss", "min", searcher.space.to_json(), "ei", 1)
     names: list[Callable[[], Path]] = [
         lambda: path,
         lambda: directory / "linked.db",
-        lambda: directory / "hard.db",
         lambda: directory / "below" / ".." / "study.db",
     ]
-    first, second = rng.choice(names)(), rng.choice(names)()
+    first, second = rng.choice(names)(), rng.choice([*names, lambda: directory / "hard.db"])()
     unlinked = rng.random() < 0.3
     case = Case(f"{first.name} and {second.name}" + (", the lock file is deleted" if unlinked else ""))
     holder = Journal(first, description)
+    os.link(path, directory / "hard.db")  # with it from the start, the first would have been refused
     try:
         if unlinked:
             for lock in directory.glob("*-lock"):

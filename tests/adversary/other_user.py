@@ -13,10 +13,9 @@ from pathlib import Path
 from random import Random
 
 import raybo
-from raybo.engine.connection import ray_for_study
 from raybo.errors import RayboError
 from raybo.journal import Description, Journal
-from tests.adversary.faults import Case, last_lines, run_command
+from tests.adversary.faults import Case, a_ray, last_lines, run_command
 from tests.adversary.journals import SPACE, lay, original
 
 NOBODY = 65534
@@ -64,7 +63,7 @@ def attack_planted(rng: Random, directory: Path) -> Case:
 def attack_ray(rng: Random, directory: Path) -> Case:
     """While our Ray runs, he looks for anything of it that he could list or enter; and nothing of it stays behind."""
     case = Case("our Ray's files")
-    with ray_for_study(None, 1):
+    with a_ray(1):
         import ray
 
         session = Path(ray._private.worker._global_node.get_session_dir_path())

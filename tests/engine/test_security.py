@@ -81,6 +81,17 @@ def test_another_user_gets_nowhere_in_it(monkeypatch):
             assert (sockets / "raylet").exists()
 
 
+@pytest.mark.parametrize("fails", ["mkdtemp", "_locked"])
+def test_a_full_disk_is_told_in_a_line_and_nothing_is_left_there(temporary, monkeypatch, fails):
+    def full(*_args, **_named):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(scratch.tempfile if fails == "mkdtemp" else scratch, fails, full)
+    with pytest.raises(scratch.RayError, match=r"can be made there \(No space left on device\); make room in it"):
+        private_directory().__enter__()
+    assert list(temporary.iterdir()) == []
+
+
 def test_what_a_killed_study_left_is_removed_by_the_next_one(temporary):
     directory, _ = abandoned(temporary)
     assert (directory / "ray" / "session").is_dir()

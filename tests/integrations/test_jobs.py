@@ -129,6 +129,21 @@ def test_what_arrives_is_checked_like_a_journal(tmp_path, where):
     assert not (tmp_path / "new.db").exists()
 
 
+@pytest.mark.timeout(30)
+def test_what_arrives_follows_links_and_goes_into_nothing_but_files(tmp_path):
+    text = travel.pack(write(tmp_path / "here.db", events(1.0)))
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/null"), tmp_path):
+        before = os.stat(path)
+        with pytest.raises(JournalError, match=r"it is (no regular file|a directory); give a file"):
+            travel.unpack(text, path)
+        assert (os.stat(path).st_ino, os.stat(path).st_mode) == (before.st_ino, before.st_mode)
+    (tmp_path / "link.db").symlink_to(tmp_path / "there.db")
+    travel.unpack(text, tmp_path / "link.db")
+    assert (tmp_path / "link.db").is_symlink()
+    assert read(tmp_path / "there.db") == read(tmp_path / "here.db")
+
+
 def test_a_journal_is_found_in_a_log_whole_or_not_at_all(monkeypatch):
     monkeypatch.setattr(travel, "LINE", 10)
     text = "x" * 25
