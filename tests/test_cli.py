@@ -403,11 +403,12 @@ def test_every_option_reaches_the_engine(run, folder, engine):
     options = "--trials 7 --method gp-ucb --seed 3 --storage s.db --workers 2 --address auto --max-minutes 1.5 --quiet"
     more = "--trial-seconds 9 --retries 1 --set sleep=1 --set offset=a=b --option solver=cg --option points-per-round=5"
     Path("known.json").write_text('[{"x": 0.5, "n": 2}]')
-    more += " --from other.db --enqueue known.json --fresh-workers"
+    more += " --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going"
     code, out, err = run("tune", "job.py", *options.split(), *more.split())
     assert (code, err) == (0, ""), (out, err)
     assert engine.objective.name == "job"
     assert engine.arguments == {
+        **dict.fromkeys(("fresh_workers", "retry_failed", "keep_going"), True),
         "trials": 7,
         "method": "gp-ucb",
         "seed": 3,

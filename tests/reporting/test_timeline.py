@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import raybo
 from raybo.events import Event, Kind, State
-from raybo.integrations.optuna_journal import END_TRIAL, journal_lines
+from raybo.integrations.optuna_journal import END_TRIAL, optuna_exporter
 from raybo.journal import Description
 from raybo.reporting.timeline import spans
 from raybo.study import Study
@@ -37,8 +37,9 @@ def test_a_failed_trial_that_ran_again_has_both_its_spans():
     ]
 
 
-def test_in_optuna_a_failed_trial_that_ran_again_ends_once():
-    lines = [json.loads(line) for line in journal_lines(retried())]
+def test_in_optuna_a_failed_trial_that_ran_again_ends_once(tmp_path):
+    optuna_exporter(str(tmp_path / "optuna.log"))(retried())
+    lines = [json.loads(line) for line in (tmp_path / "optuna.log").read_text().splitlines()]
     assert [line["values"] for line in lines if line["op_code"] == END_TRIAL] == [[0.5]]
 
 
