@@ -236,7 +236,8 @@ class Running:
     def keep_journal(self) -> None:
         """Copy the journal from the disk that is filled to where the rest of the study is."""
         if self.disk is not None:
-            shutil.copytree(self.journal.parent, self.directory, dirs_exist_ok=True)
+            with contextlib.suppress(shutil.Error):  # of what goes meanwhile, as the study's processes die
+                shutil.copytree(self.journal.parent, self.directory, symlinks=True, dirs_exist_ok=True)
 
     def end(self) -> None:
         """Kill the command if it still runs, and let go on what was stopped."""
