@@ -1,7 +1,7 @@
 """Kills whatever a study consists of while studies of real methods run, and checks what is left.
 
-Commands, study actors, workers, raylets, GCS and hosts are killed; processes are stopped for a while, hosts cut off, the
-disk filled, a command given twice.
+Commands, study actors, workers, raylets, GCS and hosts are killed; processes are stopped for a while, hosts cut off,
+the disk filled, a command given twice.
 
 `python -m tests.faults --kills 200 --seed 1` does as many kills as asked and prints a table; `--first 20` begins with
 study 20 of the plan, so that several runs make one of it.
