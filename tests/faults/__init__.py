@@ -1,12 +1,18 @@
-"""Kills commands, study actors, workers and hosts while studies of real methods run, and checks what is left.
+"""Kills whatever a study consists of while studies of real methods run, and checks what is left.
 
-`python -m tests.faults --kills 200 --seed 1` does as many kills as asked and prints a table.
+Commands, study actors, workers, raylets, GCS and hosts are killed; processes are stopped for a while, hosts cut off,
+the disk filled, a command given twice.
+
+`python -m tests.faults --kills 200 --seed 1` does as many kills as asked and prints a table; `--first 20` begins with
+study 20 of the plan, so that several runs make one of it.
 
 plan      which studies, and what is done to each: a pure function of the seed
 job       the objectives
 driver    the command that is killed
 running   a study from outside: what it has written, and whom a kill may meet
 cluster   the hosts that several studies share
+disk      the disk that can be filled
+strikes   what is done to a study, kind by kind
 checks    what does not hold of a study that has ended
 harness   carries out one study of a plan
 """

@@ -38,7 +38,7 @@ def main() -> int:
         signal.signal(how, signal.default_int_handler)
     hosts_there = hosts.are_possible() and not asked.no_hosts
     fills = disk.is_possible()
-    if not hosts_there:
+    if not hosts_there and not asked.no_hosts:
         print(NO_HOSTS)
     if not fills:
         print(NO_DISK)

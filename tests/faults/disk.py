@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-MEBIBYTES = 16
+MEBIBYTES = 64  # the journals of a thousand kills
 BLOCKS = (65_536, 4_096, 1)  # bytes: coarse at first, to the last one then
 
 
@@ -47,6 +47,10 @@ class Disk:
     def __exit__(self, *_: object) -> None:
         subprocess.run(["umount", "-l", str(self.directory)], check=True)
         self.directory.rmdir()
+
+    def make_directory(self) -> Path:
+        """A directory on it that nobody else uses."""
+        return Path(tempfile.mkdtemp(dir=self.directory))
 
     def fill(self) -> None:
         """Leave no byte free."""

@@ -76,7 +76,8 @@ def run(
             report.complaints += _checked(running)
     finally:
         running.end()
-        running.clear_disk(keep=bool(report.complaints))
+        if report.complaints:
+            running.keep_journal()
     if running.cluster is not None:
         report.complaints += look_for_processes(running)
     else:

@@ -60,7 +60,7 @@ class Running:
         self.planned, self.cluster, self.disk, self.source = planned, cluster, disk, source
         self.directory = directory
         # its stem is the name of a detached study
-        self.journal = (directory if disk is None else disk.directory) / f"study{planned.number}.db"
+        self.journal = (directory if disk is None else disk.make_directory()) / f"study{planned.number}.db"
         self.log, self.announced, self.errors = directory / "log", directory / "announced", directory / "errors"
         self.events: list[Event] = []
         self.lines: list[dict[str, Any]] = []
@@ -233,12 +233,11 @@ class Running:
     def _own_rays(self) -> Iterator[Path]:
         return Path("/tmp").glob(f"raybo-{self.driver.pid}-*/ray")
 
-    def clear_disk(self, *, keep: bool) -> None:
-        """Take the journal from the disk that other studies fill, and keep a copy beside what else there is of it."""
-        for path in self.disk.directory.glob(f"{self.journal.stem}*") if self.disk is not None else ():
-            if keep:
-                shutil.copy(path, self.directory)
-            path.unlink()
+    def keep_journal(self) -> None:
+        """Copy the journal from the disk that is filled to where the rest of the study is."""
+        if self.disk is not None:
+            with contextlib.suppress(shutil.Error):  # of what goes meanwhile, as the study's processes die
+                shutil.copytree(self.journal.parent, self.directory, symlinks=True, dirs_exist_ok=True)
 
     def end(self) -> None:
         """Kill the command if it still runs, and let go on what was stopped."""
