@@ -65,13 +65,16 @@ def recommendations(study: Study) -> list[tuple[int, dict[str, Any]]]:
     return found
 
 
-def evaluate(study: Study, objective: Objective, plan: HeldOut, *, here: bool = False) -> None:
+def evaluate(
+    study: Study, objective: Objective, plan: HeldOut, *, here: bool = False, before: Callable[[], None] = lambda: None
+) -> None:
     """Evaluate a complete run's recommendations, unless that is done, and keep the values.
 
     Args:
         study: the run.
         objective, plan: what is evaluated, and how.
         here: whether in this process; else on the connected Ray.
+        before: called if there is something to evaluate, before it is.
     """
     recommended = recommendations(study)
     numbers = [number for number, _ in recommended]
@@ -81,6 +84,7 @@ def evaluate(study: Study, objective: Objective, plan: HeldOut, *, here: bool = 
         known = read(study)
         if known.trials == numbers and known.plan == wanted:
             return
+    before()
     configs = [config for _, config in recommended]
     evaluated = partial(_evaluated, objective, here)
     values = evaluated(configs, plan.settings, plan.metric)

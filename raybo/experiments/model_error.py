@@ -9,6 +9,7 @@ journal.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 
@@ -24,13 +25,18 @@ from raybo.surrogate import GP, Observations, Standardised, fit_map, uhe_model
 POINTS = 2_500  # of the grid, about; the objective is evaluated at each
 
 
-def keep_model_errors(study: Study, objective: Objective) -> None:
-    """Compute a complete run's errors, unless that is done, and keep them."""
+def keep_model_errors(study: Study, objective: Objective, before: Callable[[], None] = lambda: None) -> None:
+    """Compute a complete run's errors, unless that is done, and keep them; `before` is called where it is not done."""
     assert study.path is not None
     file = study.path.with_suffix(".model-error.json")
     if file.exists() and len(json.loads(file.read_text(encoding="utf-8"))) == len(study.trials):
         return
+<<<<<<< HEAD
     write_file(file, json.dumps(model_errors(study, objective).tolist()) + "\n")
+=======
+    before()
+    file.write_text(json.dumps(model_errors(study, objective).tolist()) + "\n", encoding="utf-8")
+>>>>>>> wt-evidence
 
 
 def kept_model_errors(study: Study) -> Array:  # (n,)

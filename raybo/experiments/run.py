@@ -128,11 +128,9 @@ def _run(run: Run, objective: Objective, stop_if_asked: Callable[..., None], her
         objective = objective.with_settings(**{run.problem.seeded: run.seed})
     study = _tuned(run, objective, stop_if_asked, here)
     if run.problem.held_out is not None:
-        stop_if_asked()
-        evaluate(study, objective, run.problem.held_out, here=here)
+        evaluate(study, objective, run.problem.held_out, here=here, before=stop_if_asked)
     if run.problem.model_error:
-        stop_if_asked()
-        keep_model_errors(study, objective)
+        keep_model_errors(study, objective, before=stop_if_asked)
     return study
 
 

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 import raybo
+<<<<<<< HEAD
 from raybo.events import Kind, State
 from raybo.experiments import Entry, Experiment, Problem, compare
+=======
+from raybo.experiments import Entry, Experiment, HeldOut, Problem, compare
+>>>>>>> wt-evidence
 from raybo.experiments.here import tune_here
 from raybo.experiments.results import read_rows
 from raybo.objectives import load_objective
@@ -104,3 +108,12 @@ def test_an_experiment_stops_when_its_time_is_over_and_goes_on(job, tmp_path):
     rows, verdicts = compare(plan, out, root=tmp_path, here=True)
     assert len(rows) == 6
     assert {verdict.word for verdict in verdicts} == {"a look"}
+
+
+def test_what_is_complete_is_written_even_where_no_time_is_left(job, tmp_path):
+    """With what was evaluated apart from the runs, which is not evaluated again."""
+    problem = Problem("p", "job.py", 4, held_out=HeldOut({"shift": 1.0}))
+    plan = Experiment("e", "title", [problem], [Entry("a", "random")], 2)
+    rows, _ = compare(plan, tmp_path / "out", root=tmp_path, here=True)
+    assert len(rows) == 2
+    assert compare(plan, tmp_path / "out", root=tmp_path, here=True, until=0.0)[0] == rows
