@@ -31,12 +31,8 @@ def keep_model_errors(study: Study, objective: Objective, before: Callable[[], N
     file = study.path.with_suffix(".model-error.json")
     if file.exists() and len(json.loads(file.read_text(encoding="utf-8"))) == len(study.trials):
         return
-<<<<<<< HEAD
-    write_file(file, json.dumps(model_errors(study, objective).tolist()) + "\n")
-=======
     before()
-    file.write_text(json.dumps(model_errors(study, objective).tolist()) + "\n", encoding="utf-8")
->>>>>>> wt-evidence
+    write_file(file, json.dumps(model_errors(study, objective).tolist()) + "\n")
 
 
 def kept_model_errors(study: Study) -> Array:  # (n,)

@@ -8,12 +8,8 @@ from pathlib import Path
 import pytest
 
 import raybo
-<<<<<<< HEAD
 from raybo.events import Kind, State
-from raybo.experiments import Entry, Experiment, Problem, compare
-=======
 from raybo.experiments import Entry, Experiment, HeldOut, Problem, compare
->>>>>>> wt-evidence
 from raybo.experiments.here import tune_here
 from raybo.experiments.results import read_rows
 from raybo.objectives import load_objective
