@@ -13,7 +13,7 @@ import sys
 from benchmarks.figures import Figure, Figures, command
 
 QUICK = {"kills": 5}
-RECOVERED = "from the kill of the study actor to the next trial begun"
+RECOVERED = "from the kill to the next trial begun"
 
 
 def recoveries(said: str) -> list[tuple[str, str]]:

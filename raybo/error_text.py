@@ -43,8 +43,8 @@ def nearest(name: str, known: Sequence[str]) -> str:
     return f"; there are: {', '.join(known)}" if known else "; it has none"
 
 
-def near(name: str, known: Sequence[str]) -> str:
+def near(name: str, known: Sequence[str], likeness: float = NEAR) -> str:
     """The name that may have been meant; empty where none is near."""
     spelled = {each.lower().replace("_", "-"): each for each in reversed(known)}
-    matches = difflib.get_close_matches(name.lower().replace("_", "-"), spelled, n=1, cutoff=NEAR)
+    matches = difflib.get_close_matches(name.lower().replace("_", "-"), spelled, n=1, cutoff=likeness)
     return spelled[matches[0]] if matches else ""

@@ -20,7 +20,7 @@ from benchmarks.figures import Figure, at_least, at_most, missing, table, timed
 from benchmarks.searches import parse_method, published, search, simple_regret
 from tests.faults.__main__ import table as faults_table
 from tests.faults.harness import Report
-from tests.faults.plan import studies
+from tests.faults.plan import Kind, studies
 from trials.context import ackley
 from trials.papers.unknown_hyperparameters import ALGORITHM_1, TRAP
 from trials.synthetic import branin
@@ -107,10 +107,11 @@ def test_a_command_line_takes_the_parameters(tmp_path):
 
 
 def test_the_times_of_recovery_are_read_from_what_the_fault_harness_says():
-    planned = next(studies(1, hosts=False))
-    said = faults_table([Report(planned, recoveries=[1.0, 2.5, 2.0]), Report(planned)], None, 60.0)
+    planned = next(studies(1, hosts=False, disk=False))
+    reports = [Report(planned, recoveries=[(Kind.ACTOR, seconds) for seconds in (1.0, 2.5, 2.0)]), Report(planned)]
+    said = faults_table(reports, set(Kind), None, 0, 60.0)
     found = "2.0 s median, 2.5 s longest, of 3"
-    assert recoveries(said) == [(str(planned.place), found), ("anywhere", found)]
+    assert recoveries(said) == [(f"{Kind.ACTOR}, {planned.place}", found)]
 
 
 # ---- searches

@@ -423,7 +423,7 @@ def test_every_option_reaches_the_engine(run, folder, engine):
         "enqueue": [{"x": 0.5, "n": 2}],
         "detach": False,
         "fresh_workers": True,
-        "watch": None,
+        "watch": False,
         "solver": "cg",
         "points_per_round": "5",
     }

@@ -300,6 +300,7 @@ def events_of(s):
     for trial in s.trials:
         met = {"context": LOAD.pack(trial.context), "c": LOAD.encode([trial.context])[0].tolist()}
         asked = {"x": [trial.config["x"]], "values": [trial.config["x"]], "tags": dict(trial.tags), "seen": 0}
+        asked["suggest_processor_seconds"] = trial.suggest_processor_seconds
         events += [
             Event(Kind.ASKED, trial.number, asked),
             Event(Kind.TOLD, trial.number, {"value": trial.value, **met}),

@@ -121,7 +121,7 @@ def test_further_metrics_never_take_the_place_of_another_column_and_lists_are_js
 
 
 def test_parameters_never_take_the_place_of_another_column():
-    space = Space({"value": Integer(0, 9), "state": Integer(0, 9), "a.b": Integer(0, 9), "a": {"b": Integer(0, 9)}})
+    space = Space({"value": Integer(0, 9), "state": Integer(0, 9), "a": {"b": Integer(0, 9)}, "seconds": Integer(0, 9)})
     data = {"x": [0.5] * 4, "values": [1, 2, 3, 4], "tags": {}}
     told = [Event(Kind.ASKED, 0, data, 1), Event(Kind.TOLD, 0, {"value": 0.5}, 2)]
     frame = Study(description(space=space), told).to_dataframe()

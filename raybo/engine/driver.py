@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("raybo")
 
+TYPING_ERROR = 0.75  # how alike an unknown option and an argument of `tune` are, for one to be the other
 RAYS = 4  # local ones for a study: where every one of them dies, so would the next
 RESTARTS = 100  # of a study actor that dies; each continues from the journal
 
@@ -187,7 +188,7 @@ def describe(
         options = earlier.options
     for option in options:
         is_known = option in ELSEWHERE or option in (known for known, _, _ in methods.describe(name)[1])
-        if not is_known and (meant := near(option, list(inspect.signature(tune).parameters))):
+        if not is_known and (meant := near(option, list(inspect.signature(tune).parameters), TYPING_ERROR)):
             raise MethodError(f"there is no option {option!r}; did you mean {meant!r}?")
     chosen = methods.make(name, **options)  # first, as an option may be called like an argument of the searcher
     values = {key: getattr(chosen, key) for key in sorted(options)}
@@ -250,7 +251,7 @@ def _run(
             if not left:
                 raise RayDied(f"{died}; what has finished is in the journal, the same command continues") from died
             log.warning("%s; another one is started, and the study goes on from its journal", died)
-            after = len(journal.read(plan.path)[1])
+            after = len(journal.read(planned.keywords["path"])[1])
 
 
 def _shared_bytes(objective: Objective) -> int:

@@ -14,6 +14,7 @@ from raybo.experiments.held_out import held_out_curve, read
 from raybo.experiments.model_error import kept_model_errors
 from raybo.experiments.plan import Curve, Measure, Problem
 from raybo.experiments.run import Run
+from raybo.methods.story import Searches
 from raybo.space import Array
 from raybo.study import Study
 
@@ -118,10 +119,10 @@ def accumulated_inexactness(study: Study) -> Array:  # (T,)
     Steps at which it was not measured are interpolated linearly; NaN where it never was. Kim, Liu, Chen (2025),
     section 3; what is measured is one realisation of what the theory bounds.
     """
-    steps = [trial for trial in study.trials if "t" in trial.tags]
-    known = {i: trial.tags["inexactness"]["eta"] for i, trial in enumerate(steps) if "inexactness" in trial.tags}
-    known = {i: eta for i, eta in known.items() if eta is not None}
-    if not known:
-        return np.full(len(steps), np.nan)
-    eta = np.interp(np.arange(len(steps)), list(known), list(known.values()))
-    return cast(Array, np.cumsum(1.0 - eta))
+    method = study.method
+    shares = [method.share_reached(trial.tags) for trial in study.trials] if isinstance(method, Searches) else []
+    eta = np.array([share for share in shares if share is not None], dtype=np.float64)
+    known = np.flatnonzero(np.isfinite(eta))
+    if not len(known):
+        return np.full(len(eta), np.nan)
+    return cast(Array, np.cumsum(1.0 - np.interp(np.arange(len(eta)), known, eta[known])))

@@ -47,14 +47,16 @@ class MethodOptions(TypedDict, total=False):
     lower: float | Sequence[float]
     mean: Literal["constant", "zero"]
     noise_variance: float
+    norm: Literal["constant", "growing"]
     nu: Literal["one", "fitted"] | float
     nu_rule: Literal["algorithm", "theorem"]
+    origin: Sequence[float]
     outputscale: float | None
     p: float
     points: int
     points_per_round: int
     power: float
-    preset: Literal["standard", "paper"]
+    preset: Literal["standard", "paper", "contexts"]
     prior: Sequence[float]
     prior_mean: float
     probability: float
@@ -64,6 +66,7 @@ class MethodOptions(TypedDict, total=False):
     refit: Literal["always", "full"]
     refit_noise_on_real: bool
     repeats: int
+    restart: bool
     restarts: int
     samples: int | None
     sensitivity: Literal["fast", "exact"]

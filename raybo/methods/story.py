@@ -6,6 +6,7 @@ code that wrote them. How a story looks is the report's business; what it says i
     TellsStory    story(trials, names)            a picture of the whole study
     Recommends    recommendation(tags)            a point that the method would hand over, apart from its trials
     Fits          fitted_hyperparameters(tags)    those of the model that a proposal was made with
+    Searches      share_reached(tags)             how near its solver came to the acquisition's maximum
 
 A method has any of these functions or none.
 """
@@ -129,6 +130,18 @@ class Fits(Protocol):
 
     def fitted_hyperparameters(self, tags: Tags) -> Array | None:  # (s, p)
         """Those of the model that a proposal with these tags was made with, a row for each sample; None without."""
+        ...
+
+
+@runtime_checkable
+class Searches(Protocol):
+    """A method that may measure how exactly its acquisition was maximised."""
+
+    def share_reached(self, tags: Tags) -> float | None:
+        """eta_t, the share of the acquisition's maximum that the solver reached, of a step with these tags.
+
+        NaN where it was not measured, None where the acquisition was not maximised.
+        """
         ...
 
 

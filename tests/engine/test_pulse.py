@@ -12,6 +12,7 @@ import sys
 import tempfile
 import textwrap
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ import pytest
 
 import raybo
 from raybo.engine import driver, pulse
+from raybo.engine.plan import Plan
 from raybo.engine.pulse import Pulse, RayDied
 
 
@@ -113,18 +115,23 @@ def test_a_ray_that_dies_while_it_is_started_ends_the_process_in_a_line():
 def test_only_a_ray_of_its_own_is_replaced_and_not_for_ever(monkeypatch, caplog):
     runs = []
 
-    def dying(objective, plan, address, watch):
-        runs.append(plan)
+    @contextlib.contextmanager
+    def dying(address, cpus, shared):
+        runs.append(address)
         raise RayDied("the local Ray has died")
+        yield
 
-    monkeypatch.setattr(driver, "_run_once", dying)
-    monkeypatch.setattr(driver, "replace", lambda plan, **changed: plan)
-    monkeypatch.setattr(driver.journal, "describe", lambda path: (None, 0))
+    @raybo.objective(space={"x": raybo.Float(0, 1)})
+    def job(config):
+        return config["x"]
+
+    monkeypatch.setattr(driver, "ray_for_study", dying)
+    monkeypatch.setattr(driver.journal, "read", lambda path: (None, []))
     for own_ray, times in ((True, driver.RAYS), (False, 1)):
         runs.clear()
         monkeypatch.setattr(driver, "starts_its_own", lambda address, own_ray=own_ray: own_ray)
         with pytest.raises(RayDied, match=r"what has finished is in the journal, the same command continues"):
-            driver._run(None, SimpleNamespace(path=None), None, None)
+            driver._run(job, partial(Plan, path=None, trials=3), None, 0, None, None)
         assert len(runs) == times
 
 

@@ -23,7 +23,7 @@ from raybo.experiments.run import bound_objective, runs
 from raybo.experiments.summary import summary
 from raybo.experiments.verdicts import FEWEST, judge
 from raybo.study import searcher_of
-from raybo.surrogate import Likelihood, random_grid_model, uhe_model
+from raybo.surrogate import Gamma, Likelihood, random_grid_model, uhe_model
 from trials.synthetic import PROBLEMS
 
 ROOT = Path(__file__).parents[2]
@@ -89,7 +89,8 @@ def declared_model(experiment, problem, entry):
     if name.startswith("inexact-"):
         return random_grid_model(entry.options_for(problem).get("lengthscale_start", 1.0))
     if name.startswith("uhe-") and entry.method != "random":
-        return uhe_model()
+        prior = entry.options_for(problem).get("prior")
+        return uhe_model() if prior is None else uhe_model(Gamma(*prior))
     return None
 
 

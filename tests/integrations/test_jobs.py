@@ -540,14 +540,15 @@ def test_every_option_of_tune_reaches_the_job(monkeypatch, project):
     tune, submit = (
         {name for p in cli.cli.get_command(None, command).params for name in p.opts} for command in ("tune", "submit")
     )
-    assert tune - submit == {"--detach"}  # a job is detached by itself
+    # a job is detached by itself, and what is sent is a file with what lies beside it
+    assert tune - submit == {"--detach", "--module", "-m"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["--log", "csv=out.csv"], "what a job writes in its own directory is lost"),
-        (["--enqueue", "nowhere.json"], "nowhere.json: no list of configurations"),
+        (["--enqueue", "nowhere.json"], "nowhere.json: not a list of configurations"),
         (["--set", "x"], "--set takes KEY=VALUE, got 'x'"),
     ],
 )

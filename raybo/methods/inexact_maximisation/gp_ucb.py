@@ -11,6 +11,7 @@ quarter of a short study.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -91,6 +92,13 @@ class GpUcb(RandomGridOptions):
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
         """How inexactly the bound was maximised, where that was measured."""
         return inexactness_story(trials)
+
+    def share_reached(self, tags: Tags) -> float | None:
+        """eta_t; NaN where it was not measured, None in the initial design."""
+        if "t" not in tags:
+            return None
+        eta = tags["inexactness"]["eta"] if "inexactness" in tags else None
+        return math.nan if eta is None else float(eta)
 
     def explain(self, tags: Tags) -> str:
         """The design, or the bound's two parts in standard deviations of the values."""
