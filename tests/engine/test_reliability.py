@@ -73,6 +73,7 @@ def test_a_killed_worker_is_noticed_though_what_it_had_forked_lives_on(ray_sessi
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # which Ray sends to what a lost worker leaves behind
             pid = os.fork()
             if pid == 0:
+                os.setsid()  # Ray may end the whole group of a worker that was lost
                 time.sleep(300)
                 os._exit(0)
             children.write_text(str(pid))
