@@ -64,7 +64,7 @@ class History:
         sign: +1 where the user maximises, -1 where he minimises: y = sign * value.
         context_cube: the space of the contexts; None where the study declares none.
     Attributes:
-        next_context: (dc,), the context that the next trial will meet, where that is known first; else None.
+        next_context: (dc,), the context that the next trial will meet, where that is known beforehand; else None.
     """
 
     def __init__(self, cube: Cube, sign: float = 1.0, context_cube: Cube | None = None) -> None:
@@ -84,7 +84,7 @@ class History:
         return other
 
     def with_next_context(self, c: Array | None) -> History:
-        """A copy where the next trial will meet the context c (dc,); where none is known first, for None."""
+        """A copy where the next trial will meet the context c (dc,); where none is known beforehand, for None."""
         other = self.copy()
         other.next_context = None if c is None else np.asarray(c, dtype=np.float64)
         return other

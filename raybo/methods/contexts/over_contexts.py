@@ -3,11 +3,12 @@
 Each of them maximises upper confidence bounds at many contexts, reduced to one number. That costs as many predictions a
 point as there are contexts, so the cube is searched with few of them, and what is found is climbed on with all.
 
-Where the next trial's context is known first, every one of them tunes for it: the bound at that one context.
+Where the next trial's context is known beforehand, every one of them tunes for it: the bound at that one context.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -50,7 +51,7 @@ class Learned:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OverContexts(Options):
+class OverContexts(Options, ABC):
     """A method that maximises a bound over contexts: what differs is which contexts, and what they are reduced to.
 
     Attributes:
@@ -76,9 +77,9 @@ class OverContexts(Options):
         """The estimated law of the contexts; here for those of pending trials, and for what is told of a proposal."""
         return Density.of(history.contexts, cube_of_contexts(history))
 
+    @abstractmethod
     def bound(self, known: Learned, most: int) -> ContextConfidence:
         """The acquisition, over at most so many contexts."""
-        raise NotImplementedError
 
     def stages(self, known: Learned) -> tuple[ContextConfidence, ContextConfidence]:
         """The acquisition to search the cube with, and the one that is meant."""
