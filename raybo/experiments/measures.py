@@ -94,7 +94,8 @@ def measure(kind: Measure, study: Study, problem: Problem, best_possible: float)
             raise MethodError(f"{problem.name}: it does not say within which regret its optimum counts as found")
         return float(curve("simple_regret", study, problem, best_possible)[-1] > problem.found_within)
     if kind == "final_inexactness":
-        return float(accumulated_inexactness(study)[-1])
+        found = accumulated_inexactness(study)
+        return float(found[-1]) if len(found) else math.nan
     if kind == "final_model_error":
         return float(kept_model_errors(study)[-1])
     if kind == "cumulative_regret":

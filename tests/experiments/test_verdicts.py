@@ -325,8 +325,9 @@ def test_inexactness_is_summed_over_the_steps_and_interpolated_between_those_mea
             tags["inexactness"] = {"eta": 1.0 if number == 3 else 0.8}
         data = {"x": [0.5], "values": [0.5], "tags": tags, "seen": 0, **SPENT}
         events += [Event(Kind.ASKED, number, data), Event(Kind.TOLD, number, {"value": 1.0})]
-    found = Study(Description("job", "v", "max", SPACE.to_json(), "random", 0), events)
+    found = Study(Description("job", "v", "max", SPACE.to_json(), "gp-ucb", 0), events)
     problem = Problem("p", "job.py", 7, initial=2)
     np.testing.assert_allclose(curve("inexactness", found, problem, 1.0), [0.0, 0.0, 0.1, 0.3, 0.5], atol=1e-12)
     assert measure("final_inexactness", found, problem, 1.0) == pytest.approx(0.5)
     assert np.isnan(curve("inexactness", study([1.0]), problem, 1.0)).all()
+    assert np.isnan(measure("final_inexactness", study([1.0]), problem, 1.0))
