@@ -183,7 +183,7 @@ class Searcher:
 
         Args:
             history: what is known.
-            context: what the trial will meet, where that is known first.
+            context: what the trial will meet, where that is known beforehand.
         """
         number = len(history)
         known_first = self._read(context, number)
