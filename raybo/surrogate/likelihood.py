@@ -13,7 +13,7 @@ makes it that of the single values.
 
 Symmetric matrices are kept in LAPACK's rectangular full packed format: n (n + 1) / 2 numbers in a row, on which the
 blocked factorisation and inverse work as fast as on full matrices, and everything else half as long. Squared
-differences are kept with one axis per row in that order, so that all length-scale gradients are one matrix-vector product.
+differences are kept in that order, an axis per row, so that all length-scale gradients are one matrix-vector product.
 """
 
 from __future__ import annotations
