@@ -272,6 +272,15 @@ class Trial:
         return origin_of(self.tags)
 
 
+def saved_share(trials: Sequence[Trial], steps: int | None) -> float:
+    """What share of the steps of all trials that finished or were pruned the pruning has saved; 0 where none was."""
+    if steps is None:
+        return 0.0
+    ended = [trial for trial in trials if trial.state in (State.FINISHED, State.PRUNED)]
+    saved = sum(steps - trial.step for trial in ended if trial.state is State.PRUNED)
+    return saved / (steps * len(ended)) if saved else 0.0
+
+
 def planned(trials: int) -> Event:
     """The event of saying how many trials the study means to run, in all."""
     return Event(Kind.PLANNED, None, {"trials": int(trials)})
