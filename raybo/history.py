@@ -15,6 +15,7 @@ import numpy as np
 from raybo.errors import TrialError
 from raybo.events import FAILURES, OPEN, Event, Kind, State, Tags, states_before
 from raybo.grown import Grown
+from raybo.records import Records
 from raybo.space import Array, Cube
 
 
@@ -92,12 +93,12 @@ class History:
         self.next_context: Array | None = None
         self.planned: int | None = None
         self.last_event = 0
-        self.records: list[Record] = []
+        self.records: Records[Record] = Records(cube.d)
 
     def copy(self) -> History:
         """A history that later events of this one do not change."""
         other = History(self.cube, self.sign, self.context_cube, self.steps)
-        other.planned, other.last_event, other.records = self.planned, self.last_event, list(self.records)
+        other.planned, other.last_event, other.records = self.planned, self.last_event, self.records.copy()
         other.next_context, other.reports_in_order = self.next_context, self.reports_in_order
         return other
 
@@ -190,7 +191,7 @@ class History:
     @property
     def y(self) -> Array:  # (n,)
         """Values of the finished trials, maximised, in the order of asking."""
-        return np.array([r.y for r in self.records if r.state is State.FINISHED], dtype=np.float64)
+        return self.records.values(State.FINISHED)
 
     @property
     def X_failed(self) -> Array:  # (m, d)
@@ -235,21 +236,23 @@ class History:
 
     def points(self, *states: State) -> Array:  # (m, d)
         """Points of the trials in any of the given states, in the order of asking."""
-        rows = [record.x for record in self.records if record.state in states]
-        return np.array(rows, dtype=np.float64).reshape(len(rows), self.d)
+        return self.records.points(*states)
 
     def count(self, *states: State) -> int:
         """How many trials are in any of the given states."""
-        return sum(record.state in states for record in self.records)
+        return self.records.count(*states)
 
     def last_tag(self, name: str, default: Any = None) -> Any:
         """The tag of that name which was written last, or the default."""
-        return next((r.tags[name] for r in reversed(self.records) if name in r.tags), default)
+        found = self.records.with_tag(name)
+        return default if found is None else self.records[found[1]].tags[name]
 
     def first_tag(self, name: str, default: Any = None) -> Any:
         """The tag of that name which was written first, or the default."""
-        return next((r.tags[name] for r in self.records if name in r.tags), default)
+        found = self.records.with_tag(name)
+        return default if found is None else self.records[found[0]].tags[name]
 
     def count_tag(self, name: str) -> int:
         """How many trials carry a tag of that name."""
-        return sum(name in record.tags for record in self.records)
+        found = self.records.with_tag(name)
+        return 0 if found is None else found[2]

@@ -259,8 +259,8 @@ class Searcher:
         if known_first:
             history = history.with_next_context(np.array(known_first["c"]))
         started, processor = time.perf_counter(), time.thread_time()
-        has_tags = any(record.tags and "origin" not in record.tags for record in history.records)
-        reading = reading_tags(f"trial {number}: the tags before it") if has_tags else contextlib.nullcontext()
+        is_tagged = history.records.are_tagged
+        reading = reading_tags(f"trial {number}: the tags before it") if is_tagged else contextlib.nullcontext()
         with limit_threads(1), reading:
             try:
                 proposal = self.method.propose(history, self._stream(number, Stream.PROPOSAL))

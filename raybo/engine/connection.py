@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from raybo.engine import niceness
 from raybo.engine.auth_token import make_token, warn_of_open_token
 from raybo.engine.pulse import dying_in_words
 from raybo.engine.scratch import private_directory
@@ -53,6 +54,8 @@ def ray_for_study(address: str | None, cpus: int | None, data: int = 0) -> Itera
     """
     joins = address or os.environ.get("RAY_ADDRESS")
     settings = dict(_ENVIRONMENT) if joins else {**_ENVIRONMENT, _LOOPBACK: "0"}
+    if not joins and "RAY_worker_niceness" not in os.environ:
+        settings |= niceness.SETTINGS
     if not joins and "ray" in sys.modules:  # it has read whether tokens are sent: the processes it starts must agree
         del settings["RAY_AUTH_MODE"]
     with _environment(settings):

@@ -29,6 +29,7 @@ from raybo.engine.checkpoints import Checkpoints, Keep
 from raybo.engine.connection import logs_directory
 from raybo.engine.forks import part_with_forks
 from raybo.engine.lifecycle import Occurrence
+from raybo.engine.niceness import give_way
 from raybo.engine.output import Piece, caught
 from raybo.engine.resources import resources_of
 from raybo.engine.trial_reports import Course, Meet, Read, TrialReports, answer_of, unheard
@@ -128,6 +129,7 @@ def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: 
     def trial(
         config: Config, number: int, attempt: int, seed: int, course: Course, objects: list[Any]
     ) -> tuple[Occurrence, Data, list[Piece]]:
+        give_way()
         part_with_forks()
         send = None
         if home.listens:  # the limit counts from here, not from when the trial was submitted
