@@ -172,7 +172,7 @@ def _is_base(base: GP, observations: Observations, model: Model, theta: Array, w
         and base.model == model
         and np.array_equal(base.theta, theta)
         and np.array_equal(base.X, observations.X[:whole])
-        and np.array_equal(base.observations.counts, observations.counts[:whole])
+        and np.array_equal(base.observations.noise(1.0), observations.noise(1.0)[:whole])
     )
 
 
