@@ -6,13 +6,15 @@ are maximised and points lie in the unit cube, whatever the user's objective is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from raybo.errors import TrialError
-from raybo.events import FAILURES, Event, Kind, State, Tags
+from raybo.events import FAILURES, OPEN, Event, Kind, State, Tags, states_before
+from raybo.grown import Grown
 from raybo.space import Array, Cube
 
 
@@ -37,6 +39,9 @@ class Record:
         x: (d,), the point.
         y: the value, maximised; None unless finished.
         c: (dc,), the context; None where it is not known.
+        reports: what it has reported so far, as pairs of a step and a value, maximised; the steps go up, and one that
+            was repeated after a loss is there once, as it was first reported.
+        checkpoint: the step of its last checkpoint; None while there is none.
     """
 
     x: Array
@@ -44,11 +49,18 @@ class Record:
     state: State
     y: float | None = None
     c: Array | None = None
+    reports: Sequence[tuple[int, float]] = ()
+    checkpoint: int | None = None
+
+    @property
+    def step(self) -> int:
+        """The last step that it has reported; 0 before the first."""
+        return self.reports[-1][0] if self.reports else 0
 
     @property
     def has_ended(self) -> bool:
         """Whether nothing more will become of it."""
-        return self.state is not State.PENDING
+        return self.state not in OPEN
 
     @property
     def has_failed(self) -> bool:
@@ -63,14 +75,20 @@ class History:
         cube: the search space as the methods see it.
         sign: +1 where the user maximises, -1 where he minimises: y = sign * value.
         context_cube: the space of the contexts; None where the study declares none.
+        steps: how many steps a whole run has; None where that is not declared.
     Attributes:
         next_context: (dc,), the context that the next trial will meet, where that is known beforehand; else None.
+        reports_in_order: what all trials have reported, as trial, step and value, maximised, in the journal's order.
     """
 
-    def __init__(self, cube: Cube, sign: float = 1.0, context_cube: Cube | None = None) -> None:
+    def __init__(
+        self, cube: Cube, sign: float = 1.0, context_cube: Cube | None = None, steps: int | None = None
+    ) -> None:
         self.cube = cube
         self.sign = sign
         self.context_cube = context_cube
+        self.steps = steps
+        self.reports_in_order: Sequence[tuple[int, int, float]] = Grown()
         self.next_context: Array | None = None
         self.planned: int | None = None
         self.last_event = 0
@@ -78,9 +96,9 @@ class History:
 
     def copy(self) -> History:
         """A history that later events of this one do not change."""
-        other = History(self.cube, self.sign, self.context_cube)
+        other = History(self.cube, self.sign, self.context_cube, self.steps)
         other.planned, other.last_event, other.records = self.planned, self.last_event, list(self.records)
-        other.next_context = self.next_context
+        other.next_context, other.reports_in_order = self.next_context, self.reports_in_order
         return other
 
     def with_next_context(self, c: Array | None) -> History:
@@ -101,8 +119,10 @@ class History:
             if event.trial != len(self.records):
                 raise TrialError(f"trial {event.trial}: trials are numbered in order, the next one is {len(self)}")
             self.records.append(Record(event.x, dict(event.data["tags"]), State.PENDING, c=event.c))
+        elif event.kind is Kind.REPORTED:
+            self._report(self.require_pending(event.trial), event)
         else:
-            number = self.require_pending(event.trial, or_failed=event.kind is Kind.RETRIED)
+            number = self.require(event.trial, *states_before(event.kind))
             record, value = self.records[number], event.value
             self.records[number] = replace(
                 record,
@@ -112,14 +132,41 @@ class History:
             )
         self.last_event = event.number or self.last_event + 1
 
-    def require_pending(self, trial: int | None, *, or_failed: bool = False) -> int:
-        """The trial's number; TrialError where it is unknown or has already ended, unless it may have failed."""
+    def _report(self, number: int, event: Event) -> None:
+        """Take in a step of a trial, unless it is known from an earlier attempt."""
+        record = self.records[number]
+        if "checkpoint" in event.data:
+            record = replace(record, checkpoint=event.data["step"])
+        if event.report is not None:
+            step, value = event.report
+            if step <= record.step:
+                raise TrialError(f"trial {number}: steps go up, and step {step} comes after step {record.step}")
+            known = record.reports if isinstance(record.reports, Grown) else Grown(record.reports)
+            record = replace(record, reports=known.adding((step, self.sign * value)))
+            in_order = self.reports_in_order
+            assert isinstance(in_order, Grown)
+            self.reports_in_order = in_order.adding((number, step, self.sign * value))
+        self.records[number] = record
+
+    def require_pending(self, trial: int | None) -> int:
+        """The trial's number; TrialError where it is unknown or not pending."""
+        return self.require(trial, State.PENDING)
+
+    def require(self, trial: int | None, *states: State) -> int:
+        """The trial's number; TrialError where it is unknown or in none of these states."""
         is_number = isinstance(trial, (int, np.integer)) and not isinstance(trial, bool)
         if not is_number or trial is None or not 0 <= trial < len(self.records):
             raise TrialError(f"trial {trial}: no such trial, {len(self)} have been asked for")
-        if self.records[trial].state not in ((State.PENDING, *FAILURES) if or_failed else (State.PENDING,)):
-            raise TrialError(f"trial {trial}: it is {self.records[trial].state} already; a trial ends once")
+        if (state := self.records[trial].state) not in states:
+            if state is State.PENDING:
+                raise TrialError(f"trial {trial}: it is pending, and not {states[0]}")
+            after = "it goes on once it is resumed" if state is State.PAUSED else "a trial ends once"
+            raise TrialError(f"trial {trial}: it is {state} already; {after}")
         return int(trial)
+
+    def value_of(self, y: float) -> float:
+        """A value in the user's sign, to be told, of one that is maximised."""
+        return self.sign * y
 
     def __len__(self) -> int:
         """How many trials have been asked for, which is the next trial's number."""
@@ -128,7 +175,7 @@ class History:
     @property
     def ended(self) -> int:
         """How many trials have ended, however."""
-        return len(self.records) - self.count(State.PENDING)
+        return len(self.records) - self.count(*OPEN)
 
     @property
     def d(self) -> int:
@@ -152,8 +199,8 @@ class History:
 
     @property
     def X_pending(self) -> Array:  # (m, d)
-        """Points asked for and not yet told."""
-        return self.points(State.PENDING)
+        """Points asked for and not yet told, of those too that are paused."""
+        return self.points(*OPEN)
 
     @property
     def C(self) -> Array:  # (n, dc)
@@ -168,7 +215,7 @@ class History:
     @property
     def C_pending(self) -> Array:  # (m, dc)
         """Contexts of the pending trials, row by row those of `X_pending`; NaN where not known yet."""
-        return self.contexts_of(State.PENDING)
+        return self.contexts_of(*OPEN)
 
     @property
     def contexts(self) -> Array:  # (k, dc)

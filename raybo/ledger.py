@@ -15,6 +15,7 @@ from typing import Any, cast
 from raybo.errors import TrialError
 from raybo.events import Event, Kind, State, Trial, told_context
 from raybo.goal import Goal, Mode
+from raybo.grown import Grown
 from raybo.history import History
 from raybo.space import Space
 from raybo.threads import limit_threads
@@ -27,6 +28,7 @@ class Ledger:
         space: the search space.
         mode: "max" or "min", what is wanted of the value.
         context: the space of the contexts; None where none is declared.
+        steps: how many steps a whole run has; None where that is not declared.
     Attributes:
         goal: which of two values is better.
         trials: every trial as users see it, in the order of asking.
@@ -34,12 +36,12 @@ class Ledger:
         incumbent: the finished trial with the best value, the earliest of equals; None while there is none.
     """
 
-    def __init__(self, space: Space, mode: Mode, context: Space | None = None) -> None:
+    def __init__(self, space: Space, mode: Mode, context: Space | None = None, steps: int | None = None) -> None:
         self.space = space
         self.context = context
         self.goal = Goal(mode)
         self.trials: list[Trial] = []
-        self.history = History(space.cube, self.goal.sign, None if context is None else context.cube)
+        self.history = History(space.cube, self.goal.sign, None if context is None else context.cube, steps)
         self.incumbent: Trial | None = None
         self._counts: Counter[State] = Counter()
 
@@ -136,6 +138,8 @@ def _asked(event: Event, space: Space, context: Space | None) -> Trial:
 def _followed(trial: Trial, event: Event, context: Space | None) -> Trial:
     """The trial after another event about it."""
     data = event.data
+    if event.kind is Kind.REPORTED:
+        return _reporting(trial, event)
     trial = replace(
         trial,
         state=event.state,
@@ -145,6 +149,17 @@ def _followed(trial: Trial, event: Event, context: Space | None) -> Trial:
     if event.kind is Kind.CONTEXT_OBSERVED:
         return trial
     trial = replace(trial, reason=str(data.get("reason", "")))  # that it was retried is no fault of its end
-    if not event.is_end:  # a failed one that runs again has no end any more
+    if not event.is_end and event.kind is not Kind.PAUSED:  # a failed one that runs again has no end any more
         return replace(trial, seconds=None, details={})
     return replace(trial, value=event.value, seconds=data.get("seconds"), details=event.details)
+
+
+def _reporting(trial: Trial, event: Event) -> Trial:
+    """The trial after another step."""
+    data = event.data
+    checkpoint = data.get("checkpoint", trial.checkpoint)
+    if event.report is None:
+        return replace(trial, checkpoint=checkpoint)
+    known = trial._reports if isinstance(trial._reports, Grown) else Grown(trial._reports)
+    details = {"metrics": data["metrics"]} if "metrics" in data else {}
+    return replace(trial, checkpoint=checkpoint, details=details, _reports=known.adding(event.report))
