@@ -32,6 +32,7 @@ class Study:
         description: objective, metric, mode, method, options, seed.
         mode: "max" or "min".
         goal: which of two values is better.
+        steps: how many steps a whole run has; None where that is not declared.
         space: the search space.
         context: the space of the contexts; None where none is declared.
         events: everything that has happened, in order.
@@ -54,7 +55,8 @@ class Study:
         if context is None and description.context is not None:
             self.context = Space.from_json(description.context)
         self.mode: Mode = cast(Mode, description.mode)
-        self._ledger = Ledger(self.space, self.mode, self.context)
+        self.steps = description.steps
+        self._ledger = Ledger(self.space, self.mode, self.context, description.steps)
         for event in self.events:
             self._ledger.apply(event)
         self.goal = self._ledger.goal
@@ -124,7 +126,17 @@ class Study:
 def searcher_of(description: Description, space: Space, context: Space | None) -> Searcher:
     """The searcher of a study, which has seen nothing of it yet."""
     mode = cast(Mode, description.mode)
-    return Searcher(space, description.method, mode, description.seed, context=context, **description.options)
+    return Searcher(
+        space,
+        description.method,
+        mode,
+        description.seed,
+        context=context,
+        steps=description.steps,
+        scheduler=description.scheduler,
+        scheduler_options=description.scheduler_options,
+        **cast(Any, description.options),
+    )
 
 
 def load(path: Path | str) -> Study:

@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from raybo import journal, methods, warm_start
+from raybo.engine.checkpoints import Keep
 from raybo.engine.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.follow import NAMESPACE, leave, run_to_end
 from raybo.engine.plan import Plan
@@ -68,6 +69,10 @@ def tune(
     fresh_workers: bool = False,
     retry_failed: bool = False,
     keep_going: bool = False,
+    scheduler: str | None = None,
+    scheduler_options: Mapping[str, Any] | None = None,
+    artifacts: Path | str | None = None,
+    keep_checkpoints: Keep = "last",
     watch: Callable[[Status], object] | Literal[False] | None = None,
     **options: Unpack[MethodOptions],
 ) -> Study:
@@ -97,6 +102,11 @@ def tune(
         retry_failed: run the trials again that have failed so far, under their own numbers.
         keep_going: go on where the first trials of a study all fail alike; else that ends it after 5, or as many as run
             at a time.
+        scheduler: name of the rule that ends trials early, see `raybo schedulers`; None for the journal's, or none for
+            a new study. The objective must declare its steps.
+        scheduler_options: its options.
+        artifacts: where the trials' directories, with their checkpoints, are kept; None for beside the journal.
+        keep_checkpoints: of trials that have ended, "all", the "last", or "none".
         watch: called with a `Status` several times a second; `print` prints a line whenever there is news. None shows
             progress on a terminal and in a notebook, and nothing elsewhere; False never shows anything.
         options: the method's options.
@@ -111,13 +121,14 @@ def tune(
         raise RayError("a detached study needs a journal that stays; give storage")
     bound = objective.with_settings(**(settings or {}))
     bound.require_settings()
-    bound = replace(bound, declared_space=bound.space, declared_context=bound.context)
+    bound = replace(bound, declared_space=bound.space, declared_context=bound.context, declared_steps=bound.steps)
+    rule = (scheduler, scheduler_options or {})
     with private_directory() as scratch:
         path = Path(scratch, "study.db") if storage is None else Path(storage).absolute()
         begun = time.monotonic()
         # what is wrong with the journal is better said before Ray is started
         with contextlib.closing(Journal(path)) as opened:
-            description, searcher = describe(bound, method, seed, options, opened.description)
+            description, searcher = describe(bound, method, seed, options, opened.description, rule)
             known = warm_start.known_of(enqueue, searcher.space)
             if known_from is not None:
                 known = warm_start.known_from(known_from, bound.metric, bound.mode, searcher.space) + known
@@ -139,6 +150,8 @@ def tune(
             known=events[-1].number if events else 0,
             retry_failed=bool(retry_failed),
             keep_going=bool(keep_going),
+            artifacts=None if artifacts is None else str(artifacts),
+            keep_checkpoints=keep_checkpoints,
         )
         try:
             with watching(False if detach and watch is None else watch) as seen:
@@ -174,12 +187,29 @@ def _check(
 
 
 def describe(
-    objective: Objective, method: str | None, seed: int | None, options: Mapping[str, Any], earlier: Description | None
+    objective: Objective,
+    method: str | None,
+    seed: int | None,
+    options: Mapping[str, Any],
+    earlier: Description | None,
+    rule: tuple[str | None, Mapping[str, Any]] = (None, {}),
 ) -> tuple[Description, Searcher]:
     """What is to be studied, and its searcher, which has seen nothing of it yet.
 
     It is what the user says, and where he says nothing, what the journal says.
+
+    Args:
+        rule: the scheduler, by name, and its options.
     """
+    scheduler, given = rule
+    if earlier is not None and scheduler in (None, earlier.scheduler):
+        scheduler, given = earlier.scheduler, given or earlier.scheduler_options
+    steps = objective.steps
+    if scheduler is not None and steps is None:
+        raise ObjectiveError(
+            f"{objective.name} declares no steps, so there is nothing for the scheduler {scheduler} to judge; say with "
+            "@raybo.objective(..., steps=...) how many reports a whole run makes"
+        )
     name, same = method or "auto", False
     if earlier is not None:
         name, same = method or earlier.method, method in (None, earlier.method)
@@ -193,7 +223,17 @@ def describe(
     chosen = methods.make(name, **options)  # first, as an option may be called like an argument of the searcher
     values = {key: getattr(chosen, key) for key in sorted(options)}
     space, context = objective.space, objective.context
-    searcher = Searcher(space, name, objective.mode, seed, context=context, **values)
+    searcher = Searcher(
+        space,
+        name,
+        objective.mode,
+        seed,
+        context=context,
+        steps=steps,
+        scheduler=scheduler,
+        scheduler_options=given,
+        **cast(Any, values),
+    )
     description = Description(
         objective=objective.name,
         metric=objective.metric,
@@ -204,6 +244,10 @@ def describe(
         seed=searcher.seed,
         settings={key: object_to_json(_named(value)) for key, value in sorted(objective.settings.items())},
         options=values,
+        steps=steps,
+        value=objective.value,
+        scheduler=scheduler,
+        scheduler_options={} if searcher.rule is None else searcher.rule.options(given),
     )
     return description, searcher
 

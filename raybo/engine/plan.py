@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from raybo.engine.checkpoints import Keep
 from raybo.journal import Description
 
 
@@ -32,6 +33,8 @@ class Plan:
         known: number of the last event that the journal held when the command began; `after` may be a later one.
         retry_failed: whether the trials that had failed by then are run again.
         keep_going: whether the study goes on where its first trials all fail alike.
+        artifacts: where the trials' directories are, a path or a URI; None for beside the journal.
+        keep_checkpoints: of trials that have ended, "all", "last" or "none".
     """
 
     description: Description
@@ -52,6 +55,8 @@ class Plan:
     known: int = 0
     retry_failed: bool = False
     keep_going: bool = False
+    artifacts: str | None = None
+    keep_checkpoints: Keep = "last"
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,12 @@ def description_of(text: str) -> tuple[Description, Space, Space | None]:
         _require(isinstance(getattr(description, name), str), f"{name} is no text")
     _require(description.mode in ("max", "min"), "mode is neither max nor min")
     _require(_is_whole(description.seed) and description.seed >= 0, "seed is no whole number from 0")
-    for name in ("settings", "options"):
+    _require(
+        description.steps is None or (_is_count(description.steps) and description.steps > 0), "steps is no number"
+    )
+    _require(description.value in ("last", "best"), "value is neither last nor best")
+    _require(description.scheduler is None or isinstance(description.scheduler, str), "scheduler is no text")
+    for name in ("settings", "options", "scheduler_options"):
         _require(isinstance(getattr(description, name), dict), f"{name} is no object")
     return description, space, context
 
