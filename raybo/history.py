@@ -43,6 +43,7 @@ class Record:
         reports: what it has reported so far, as pairs of a step and a value, maximised; the steps go up, and one that
             was repeated after a loss is there once, as it was first reported.
         checkpoint: the step of its last checkpoint; None while there is none.
+        added: variance of what y is uncertain by beside noise, where it was predicted; 0 where it was seen.
     """
 
     x: Array
@@ -52,6 +53,7 @@ class Record:
     c: Array | None = None
     reports: Sequence[tuple[int, float]] = ()
     checkpoint: int | None = None
+    added: float = 0.0
 
     @property
     def step(self) -> int:
@@ -192,6 +194,11 @@ class History:
     def y(self) -> Array:  # (n,)
         """Values of the finished trials, maximised, in the order of asking."""
         return self.records.values(State.FINISHED)
+
+    @property
+    def added(self) -> Array:  # (n,)
+        """Variance of what each of `y` is uncertain by beside noise: 0 unless it was predicted from reports."""
+        return np.array([r.added for r in self.records if r.state is State.FINISHED], dtype=np.float64)
 
     @property
     def X_failed(self) -> Array:  # (m, d)

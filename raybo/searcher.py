@@ -263,7 +263,9 @@ class Searcher:
         reading = reading_tags(f"trial {number}: the tags before it") if is_tagged else contextlib.nullcontext()
         with limit_threads(1), reading:
             try:
-                proposal = self.method.propose(history, self._stream(number, Stream.PROPOSAL))
+                proposal = self.method.propose(
+                    methods.seen(self.method, history), self._stream(number, Stream.PROPOSAL)
+                )
             except NumericalError as error:  # the study goes on, and the tags say why this point
                 rng = self._stream(number, Stream.FALLBACK)
                 proposal = Proposal(rng.random(history.d), tags={"fallback": str(error)})
