@@ -6,14 +6,19 @@ are maximised and points lie in the unit cube, whatever the user's objective is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybo.errors import TrialError
 from raybo.events import FAILURES, Event, Kind, State, Tags
+from raybo.goal import Goals
 from raybo.space import Array, Cube
+
+ONE = Goals()
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,10 @@ class Record:
         x: (d,), the point.
         y: the value, maximised; None unless finished.
         c: (dc,), the context; None where it is not known.
+        seen: number of the last event that its proposal was based on.
+        ended: number of the event that ended it; 0 while it is pending.
+        Y: (k,), all metrics, maximised, and margins: (c,), of the constraints; None unless finished, and where the
+            study has one metric without constraints.
     """
 
     x: Array
@@ -44,6 +53,10 @@ class Record:
     state: State
     y: float | None = None
     c: Array | None = None
+    seen: int = 0
+    ended: int = 0
+    Y: Array | None = None
+    margins: Array | None = None
 
     @property
     def has_ended(self) -> bool:
@@ -61,15 +74,15 @@ class History:
 
     Args:
         cube: the search space as the methods see it.
-        sign: +1 where the user maximises, -1 where he minimises: y = sign * value.
+        goals: what is wanted of the trials' numbers.
         context_cube: the space of the contexts; None where the study declares none.
     Attributes:
         next_context: (dc,), the context that the next trial will meet, where that is known beforehand; else None.
     """
 
-    def __init__(self, cube: Cube, sign: float = 1.0, context_cube: Cube | None = None) -> None:
+    def __init__(self, cube: Cube, goals: Goals = ONE, context_cube: Cube | None = None) -> None:
         self.cube = cube
-        self.sign = sign
+        self.goals = goals
         self.context_cube = context_cube
         self.next_context: Array | None = None
         self.planned: int | None = None
@@ -78,7 +91,7 @@ class History:
 
     def copy(self) -> History:
         """A history that later events of this one do not change."""
-        other = History(self.cube, self.sign, self.context_cube)
+        other = History(self.cube, self.goals, self.context_cube)
         other.planned, other.last_event, other.records = self.planned, self.last_event, list(self.records)
         other.next_context = self.next_context
         return other
@@ -100,15 +113,20 @@ class History:
         elif event.kind is Kind.ASKED:
             if event.trial != len(self.records):
                 raise TrialError(f"trial {event.trial}: trials are numbered in order, the next one is {len(self)}")
-            self.records.append(Record(event.x, dict(event.data["tags"]), State.PENDING, c=event.c))
+            seen = int(event.data.get("seen", 0))
+            self.records.append(Record(event.x, dict(event.data["tags"]), State.PENDING, c=event.c, seen=seen))
         else:
             number = self.require_pending(event.trial, or_failed=event.kind is Kind.RETRIED)
             record, value = self.records[number], event.value
+            several = None if value is None or self.goals.is_plain else event.values(self.goals)
             self.records[number] = replace(
                 record,
                 state=event.state,
-                y=None if value is None else self.sign * value,
+                y=None if value is None else self.goals.first.maximised(value),
                 c=record.c if event.c is None else event.c,
+                ended=(event.number or self.last_event + 1) if event.is_end else 0,
+                Y=None if several is None else self.goals.maximised(several),
+                margins=None if several is None else self.goals.margins(several),
             )
         self.last_event = event.number or self.last_event + 1
 
@@ -144,6 +162,36 @@ class History:
     def y(self) -> Array:  # (n,)
         """Values of the finished trials, maximised, in the order of asking."""
         return np.array([r.y for r in self.records if r.state is State.FINISHED], dtype=np.float64)
+
+    @property
+    def Y(self) -> Array:  # (n, k)
+        """All metrics of the finished trials, maximised, row by row those of `X`; the first column is `y`."""
+        return self._rows(lambda record: np.array([record.y]) if record.Y is None else record.Y, self.goals.k)
+
+    @property
+    def margins(self) -> Array:  # (n, c)
+        """How far each constrained number of the finished trials is on the allowed side; negative where it is not."""
+        return self._rows(lambda record: record.margins, len(self.goals.constraints))
+
+    @property
+    def feasible(self) -> NDArray[np.bool_]:  # (n,)
+        """Which of the finished trials keep all constraints."""
+        return np.asarray((self.margins >= 0.0).all(axis=1), dtype=np.bool_)
+
+    def with_values(self, y: Array) -> History:  # (n,)
+        """A copy of one metric without constraints, whose finished trials have these values."""
+        other = self.copy()
+        other.goals = ONE
+        values = iter(y.tolist())
+        other.records = [
+            replace(record, y=next(values), Y=None, margins=None) if record.state is State.FINISHED else record
+            for record in self.records
+        ]
+        return other
+
+    def _rows(self, of: Callable[[Record], Array | None], width: int) -> Array:  # (n, width)
+        rows = [row for record in self.records if record.state is State.FINISHED and (row := of(record)) is not None]
+        return np.array(rows, dtype=np.float64).reshape(self.count(State.FINISHED), width)
 
     @property
     def X_failed(self) -> Array:  # (m, d)

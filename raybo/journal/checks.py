@@ -17,6 +17,8 @@ from typing import Any, cast
 
 from raybo.error_text import in_words
 from raybo.events import ENDS, Event, Kind, Origin
+from raybo.goal import Goals
+from raybo.history import ONE
 from raybo.journal.clean import clean_json
 from raybo.journal.description import Description
 from raybo.space import Categorical, Integer, Space, context_space
@@ -57,6 +59,12 @@ def description_of(text: str) -> tuple[Description, Space, Space | None]:
     for name in ("objective", "metric", "method"):
         _require(isinstance(getattr(description, name), str), f"{name} is no text")
     _require(description.mode in ("max", "min"), "mode is neither max nor min")
+    try:
+        goals = description.goals
+    except ValueError as error:
+        raise Nonsense(f"its description: {error}") from error
+    _require((goals.names[0], goals.modes[0]) == (description.metric, description.mode), "its first metric differs")
+    _require(context is None or goals.is_plain, "it has contexts beside several metrics or constraints")
     _require(_is_whole(description.seed) and description.seed >= 0, "seed is no whole number from 0")
     for name in ("settings", "options"):
         _require(isinstance(getattr(description, name), dict), f"{name} is no object")
@@ -68,11 +76,13 @@ class Checker:
 
     Args:
         space, context: of the study; context is None where none is declared.
+        goals: what every finished trial must have returned.
     """
 
-    def __init__(self, space: Space, context: Space | None) -> None:
+    def __init__(self, space: Space, context: Space | None, goals: Goals = ONE) -> None:
         self.space = space
         self.context = context
+        self.goals = goals
         self.number = 0
         self.pending: list[bool] = []
         self.failed: set[int] = set()  # which may be run again
@@ -116,6 +126,9 @@ class Checker:
             _require(self.pending[trial] or again, f"trial {trial} has ended before")
             self.pending[trial] = event.kind not in ENDS
             (self.failed.add if event.kind is Kind.FAILED else self.failed.discard)(trial)
+            if event.kind is Kind.TOLD:
+                lacking = [n for n in self.goals.needed[1:] if not _is_finite(data.get("metrics", {}).get(n))]
+                _require(not lacking, f"it has no {', '.join(lacking)}")
         _require(("c" in data) == ("context" in data), "it has half a context")
         if "c" in data and self.context is not None:
             _require(_is_point(data["c"], self.context), "c is no point of the contexts")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import Any, cast
 
+from raybo.goal import Goals, Mode
 from raybo.space import Space, label
+
+LATER = ("metrics", "constraints")  # not in journals of 0.1, and left out where they are None
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class Description:
         method, options: the method and what it was given.
         seed: of every random stream.
         context: `Space.to_json()` of the contexts; None where none is declared.
+        metrics: what is wanted of each of several metrics, of which `metric` is the first; None where there is one.
+        constraints: which bounds returned numbers have to keep; None where there are none.
     """
 
     objective: str
@@ -33,13 +38,25 @@ class Description:
     settings: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     context: Mapping[str, Any] | None = None
+    metrics: Mapping[str, str] | None = None
+    constraints: Mapping[str, str] | None = None
+
+    @property
+    def goals(self) -> Goals:
+        """What is wanted; ValueError where it is nonsense."""
+        return Goals.of(self.metrics, self.constraints, metric=self.metric, mode=cast(Mode, self.mode))
+
+    def to_json(self) -> dict[str, Any]:
+        """What a journal holds: without what this study does not use, and raybo 0.1 does not know."""
+        said = asdict(self)
+        return {key: value for key, value in said.items() if key not in LATER or value is not None}
 
     def differences(self, other: Description) -> list[str]:
         """What another description says differently, in words."""
         told = []
-        for name in ("objective", "settings", "metric", "mode", "method", "options", "seed"):
+        for name in ("objective", "settings", "metric", "mode", *LATER, "method", "options", "seed"):
             mine, theirs = getattr(self, name), getattr(other, name)
-            if as_text(mine) != as_text(theirs):
+            if as_text(mine) != as_text(theirs) or (name in LATER and list(mine or ()) != list(theirs or ())):
                 told.append(f"{name} is {_shown(mine)} in the journal and {_shown(theirs)} now")
         if as_text(self.space) != as_text(other.space):
             told += _space_differences(self.space, other.space) or ["the constants of the space differ"]
