@@ -13,12 +13,15 @@ What it does, and why:
 - Where choices open parameters of their own, expected improvement alone, on values that are only standardised: the best
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 1,000 points; integers and categories are searched as such, one at a time.
-- Failed trials count as the worst value seen; pending ones are believed at their posterior mean.
+- Failed trials teach how likely a configuration succeeds (`failures`); pending ones are believed at their posterior
+  mean.
+- Several metrics and constraints: the same two acquisitions of `several`, in turn.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,12 +30,22 @@ from raybo.events import Tags
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
+from raybo.methods.failures import Failures
 from raybo.methods.fitting import fitted
 from raybo.methods.options import Options, option
+from raybo.methods.several import Several, in_words
 from raybo.solvers import Solution
 from raybo.surrogate import Standardised, Tamed, standard_model
 
 OPTIMISM, FAR_OPTIMISM = 1.5, 4.0  # standard deviations
+BOUND_SHARE = 0.5  # of the proposals for several metrics or constraints
+NAMES = {
+    "ucb": "upper confidence bound",
+    "log-ei": "expected improvement",
+    "far": "away from a settled hill",
+    "log-ehvi": "expected hypervolume improvement",
+    "feasible": "nothing is feasible yet",
+}
 SETTLED = 1e-3  # of the values' standard deviation: what is known better than this needs no further look
 
 
@@ -43,6 +56,8 @@ class Auto(Options):
     raybo's own mixture; `raybo reproduce auto-default` shows it beside what it is made of.
     """
 
+    takes_goals: ClassVar[bool] = True
+
     initial: int | None = option(
         None, "points of the Sobol design; none: 10, at most a quarter of the trials", at_least=1
     )
@@ -51,14 +66,18 @@ class Auto(Options):
         """The initial design, then the maximiser of one of the two acquisitions."""
         plain = is_plain(history)
         marked: Tags = {"outputs": "standardised"} if plain else {}
+        failures = Failures(history, rng)
         if is_in_design(history, 10, self.initial):
             design = sobol_proposal(history, rng)
-            return Proposal(design.x, {**design.tags, **marked})
+            return Proposal(design.x, {**design.tags, **marked, **failures.tags})
+        if not history.goals.is_plain:
+            return self._several(history, failures, marked, rng)
         outputs = Standardised.of(history.y) if plain else Tamed.of(history.y)
-        fit = fitted(history, standard_model(), rng, outputs=outputs)
+        fit = fitted(history, standard_model(), rng, outputs=outputs, failed_count=not failures.are_learnt)
 
         def maximise(acquisition: Acquisition) -> Solution:
-            return solve_apart("lbfgsb", acquisition, history, rng, size=1_000, starts=8, near=fit.best[None, :])
+            worth = failures.times(acquisition)
+            return solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=fit.best[None, :])
 
         if not plain and rng.random() < 0.5:
             name, found = "ucb", maximise(UpperConfidence(fit.gp, OPTIMISM))
@@ -66,15 +85,28 @@ class Auto(Options):
             name, found = "log-ei", maximise(LogExpectedImprovement(fit.gp, fit.incumbent))
         if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
             name, found = "far", maximise(UpperConfidence(fit.gp, FAR_OPTIMISM))
-        tags = {"acquisition": name, **fit.prediction(found.x), **fit.tags, **marked}
+        tags = {"acquisition": name, **fit.prediction(found.x), **fit.tags, **marked, **failures.tags_at(found.x)}
         return Proposal(found.x, tags)
+
+    def _several(self, history: History, failures: Failures, marked: Tags, rng: np.random.Generator) -> Proposal:
+        """The maximiser of one of the two acquisitions for several metrics or constraints."""
+        of = Standardised.of if marked else Tamed.of
+        several = Several.of(history, standard_model(), rng, outputs=of)
+        is_bound = several.is_feasible and not marked and rng.random() < BOUND_SHARE
+        if is_bound:
+            name, worth = "ucb", several.bound(OPTIMISM, rng)
+        else:
+            name, worth = several.name, several.improvement(LogExpectedImprovement)
+        worth = failures.times(worth)
+        found = solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=several.near)
+        told = {**several.prediction(found.x), **several.tags, **marked, **failures.tags_at(found.x)}
+        return Proposal(found.x, {"acquisition": name, **told})
 
     def explain(self, tags: Tags) -> str:
         """The design, or what the model expects of the point in standard deviations of the values."""
         if design := explain_design(tags):
             return design
-        names = {"ucb": "upper confidence bound", "log-ei": "expected improvement", "far": "away from a settled hill"}
-        return f"{names[tags['acquisition']]}: expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}"
+        return f"{NAMES[tags['acquisition']]}: {in_words(tags)}"
 
 
 def is_plain(history: History) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from raybo.history import History, Proposal
 @dataclass(frozen=True, kw_only=True)
 class Random:
     """Independent uniform points of the space."""
+
+    takes_goals: ClassVar[bool] = True
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """A fresh uniform point, whatever the history."""

@@ -1,8 +1,8 @@
 """How a local method begins: at the best of a small design; and afresh elsewhere, once nothing differs where it is.
 
 A run is a design, a first centre at the best of it, and the iterations from there. Where an iteration has seen no
-difference at all there is no slope to follow, and where a quarter of the trials has brought nothing better the run leads
-nowhere: the next one begins. The tags tell which it is:
+difference at all there is no slope to follow, and where a quarter of the trials has brought nothing better the run
+leads nowhere: the next one begins. The tags tell which it is:
 
     design    r, on the design points of run r
     run       r, on the first trial of run r's first iteration
@@ -47,8 +47,8 @@ class RunOptions(Options):
     )
     restart: bool = option(
         True,
-        "begin anew elsewhere once an iteration has seen no difference, or nothing but noise, or a quarter of the trials "
-        "has brought the run nothing better",
+        "begin anew elsewhere once an iteration has seen no difference, or nothing but noise, or a quarter of the "
+        "trials has brought the run nothing better",
     )
 
     def design_size(self, history: History) -> int:
