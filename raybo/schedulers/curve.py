@@ -1,7 +1,7 @@
 """curve: a model of configuration and step predicts where a trial will end, and who can hardly win is ended.
 
-Ours; the model is that of `raybo/methods/default/curves.py`, which cites where it comes from. At a thirteenth and at a
-quarter of the steps a trial ends
+Ours; the model is that of `raybo/methods/default/curves.py`, which cites where it comes from. At a thirteenth, a
+quarter and a half of the steps a trial ends
 - if it is one of the first: a short look at several is worth more than the whole of one, as nothing is known yet;
 - if the probability that it ends above the best one, finished or expected, is below `odds`.
 A configuration that has been as far before, and was pruned, is let go on: whoever proposed it again knew that.
@@ -23,7 +23,7 @@ from raybo.methods.options import Options, option
 from raybo.schedulers.verdict import GO, Verdict, in_words
 from raybo.threads import limit_threads
 
-LOOKS = (13, 4)  # parts of a run after which it is looked at
+LOOKS = (13, 4, 2)  # parts of a run after which it is looked at
 
 
 @dataclass(frozen=True, kw_only=True)
