@@ -22,6 +22,7 @@ SCHEDULERS: dict[str, str] = {  # name: where it lives; loaded when used
     "median": "raybo.schedulers.median:Median",
     "asha": "raybo.schedulers.asha:Asha",
     "hyperband": "raybo.schedulers.hyperband:Hyperband",
+    "curve": "raybo.schedulers.curve:Curve",
 }
 
 __all__ = ["GO", "SCHEDULERS", "Scheduler", "Verdict", "describe", "load", "make"]

@@ -13,6 +13,7 @@ What it does, and why:
 - Where choices open parameters of their own, expected improvement alone, on values that are only standardised: the best
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 1,000 points; integers and categories are searched as such, one at a time.
+- Where trials that report are ended early, another model: see `curves`.
 - Failed trials teach how likely a configuration succeeds (`failures`); pending ones are believed at their posterior
   mean.
 - Several metrics and constraints: the same two acquisitions of `several`, in turn.
@@ -29,6 +30,7 @@ from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfiden
 from raybo.events import Tags
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
+from raybo.methods.default.curves import explain_curves, has_cut_curves, propose_for_last_step
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.failures import Failures
 from raybo.methods.fitting import fitted
@@ -57,6 +59,7 @@ class Auto(Options):
     """
 
     takes_goals: ClassVar[bool] = True
+    models_reports = True
 
     initial: int | None = option(
         None, "points of the Sobol design; none: 10, at most a quarter of the trials", at_least=1
@@ -65,6 +68,8 @@ class Auto(Options):
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of one of the two acquisitions."""
         plain = is_plain(history)
+        if history.goals.is_plain and has_cut_curves(history):
+            return propose_for_last_step(history, rng, self.initial, plain=plain)
         marked: Tags = {"outputs": "standardised"} if plain else {}
         failures = Failures(history, rng)
         if is_in_design(history, 10, self.initial):
@@ -106,6 +111,8 @@ class Auto(Options):
         """The design, or what the model expects of the point in standard deviations of the values."""
         if design := explain_design(tags):
             return design
+        if curves := explain_curves(tags):
+            return curves
         return f"{NAMES[tags['acquisition']]}: {in_words(tags)}"
 
 
