@@ -103,7 +103,7 @@ class Ledger:
             )
         if self.incumbent is None:
             if self.count(State.FINISHED):
-                raise TrialError(f"no trial keeps all constraints yet; {self._nearest()}")
+                raise TrialError(self.nearest)
             raise TrialError("no trial has finished yet, so there is no best one")
         if self.context is None:
             return self.incumbent
@@ -175,13 +175,19 @@ class Ledger:
         self.front = sorted([*kept, trial], key=lambda each: each.number)
         self.incumbent = self.front[0] if self.goals.k == 1 else None
 
-    def _nearest(self) -> str:
-        """Which finished trial comes nearest to keeping the constraints, each measured in its own spread; in words."""
+    @property
+    def nearest(self) -> str:
+        """That no trial keeps all constraints, and which comes nearest, each measured in its own spread.
+
+        There must be a finished one.
+        """
         margins = self.history.margins
         spread = np.where(margins.std(axis=0) > 0.0, margins.std(axis=0), 1.0)
         place = int(np.argmin((np.maximum(-margins, 0.0) / spread).max(axis=1)))
         done = [trial for trial in self.trials if trial.state is State.FINISHED]
-        return f"trial {done[place].number} comes nearest: {self.broken(done[place])}"
+        return (
+            f"no trial keeps all constraints yet; trial {done[place].number} comes nearest: {self.broken(done[place])}"
+        )
 
     def broken(self, trial: Trial) -> str:
         """The constraints that a trial breaks, and by how much, in words; empty where it keeps them."""

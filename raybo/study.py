@@ -103,6 +103,11 @@ class Study:
         """The best feasible trial as measured; None while there is none, and with several metrics."""
         return self._ledger.incumbent
 
+    @property
+    def nearest(self) -> str:
+        """That no trial keeps all constraints, and which comes nearest, in words; needs a finished one."""
+        return self._ledger.nearest
+
     def broken(self, trial: Trial) -> str:
         """The constraints that a trial breaks, and by how much, in words; empty where it keeps them."""
         return self._ledger.broken(trial)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from raybo.acquisition.confidence import UpperConfidence, std_and_gradient
-from raybo.acquisition.improvement import STD_FLOOR, _log_tau_and_ratios, _mills
+from raybo.acquisition.improvement import STD_FLOOR, hazard, log_tau_and_ratios
 from raybo.acquisition.protocols import Array, Surrogate
 from raybo.front import cells
 
@@ -162,15 +162,15 @@ def _log_difference(mean: Array, std: Array, low: Array, high: Array) -> tuple[A
     close = drop < CLOSE
     if close.any():
         middle = (mean - 0.5 * (low + upper)) / std
-        hazard = 1.0 / _mills(-middle)  # phi / Phi
+        slope = hazard(middle)
         width = np.where(ends, upper - low, 1.0)
         log = np.where(close, np.log(width) + log_ndtr(middle), log)
-        by_mean = np.where(close, hazard / std, by_mean)
-        by_std = np.where(close, -middle * hazard / std, by_std)
+        by_mean = np.where(close, slope / std, by_mean)
+        by_std = np.where(close, -middle * slope / std, by_std)
     return log, by_mean, by_std
 
 
 def _log_psi(z: Array, std: Array) -> tuple[Array, Array, Array]:
     """log of std tau(z), and its derivatives by mean and std."""
-    log_tau, Phi_ratio, phi_ratio = _log_tau_and_ratios(z)
+    log_tau, Phi_ratio, phi_ratio = log_tau_and_ratios(z)
     return np.log(std) + log_tau, Phi_ratio / std, phi_ratio / std
