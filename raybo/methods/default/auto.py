@@ -13,6 +13,7 @@ What it does, and why:
 - Where choices open parameters of their own, expected improvement alone, on values that are only standardised: the best
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 1,000 points; integers and categories are searched as such, one at a time.
+- Beyond 400 trials a proposal is made of the observations that matter to it, see `regional`.
 - Failed trials count as the worst value seen; pending ones are believed at their posterior mean.
 """
 
@@ -27,8 +28,9 @@ from raybo.events import Tags
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
-from raybo.methods.fitting import fitted
+from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.options import Options, option
+from raybo.methods.regional import Regional, is_large, maximise, ranked
 from raybo.solvers import Solution
 from raybo.surrogate import Standardised, Tamed, standard_model
 
@@ -54,6 +56,9 @@ class Auto(Options):
         if is_in_design(history, 10, self.initial):
             design = sobol_proposal(history, rng)
             return Proposal(design.x, {**design.tags, **marked})
+        if is_large(history):
+            proposal = self._of_many(history, rng, plain)
+            return Proposal(proposal.x, {**proposal.tags, **marked})
         outputs = Standardised.of(history.y) if plain else Tamed.of(history.y)
         fit = fitted(history, standard_model(), rng, outputs=outputs)
 
@@ -68,6 +73,23 @@ class Auto(Options):
             name, found = "far", maximise(UpperConfidence(fit.gp, FAR_OPTIMISM))
         tags = {"acquisition": name, **fit.prediction(found.x), **fit.tags, **marked}
         return Proposal(found.x, tags)
+
+    def _of_many(self, history: History, rng: np.random.Generator, plain: bool) -> Proposal:
+        """The same of a history too large for one exact Gaussian process."""
+        y = ranked(history.y)
+        regional = Regional.of(history, standard_model(), Standardised.of(y) if plain else Tamed.of(y))
+        name = "ucb" if not plain and rng.random() < 0.5 else "log-ei"
+
+        def worth(fit: Fitted) -> Acquisition:
+            if name == "log-ei":
+                return LogExpectedImprovement(fit.gp, fit.incumbent)
+            return UpperConfidence(fit.gp, OPTIMISM if name == "ucb" else FAR_OPTIMISM)
+
+        fit, found = maximise(regional, worth, rng)
+        if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
+            name = "far"
+            fit, found = maximise(regional, worth, rng)
+        return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})
 
     def explain(self, tags: Tags) -> str:
         """The design, or what the model expects of the point in standard deviations of the values."""

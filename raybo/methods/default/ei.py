@@ -2,7 +2,8 @@
 
 Kushner (1964) for the probability; Mockus (1978); Jones et al. (1998); Ament et al. (2023), "Unexpected Improvements to
 Expected Improvement for Bayesian Optimization", for the logarithm.
-Pending trials are believed at their posterior mean; failed trials count as the worst value seen.
+Pending trials are believed at their posterior mean; failed trials count as the worst value seen. Beyond 400 trials the
+model is of the observations that matter to a proposal, see `regional`, unless hyperparameters are sampled.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from raybo.events import Tags
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
-from raybo.methods.fitting import fitted
+from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
 from raybo.methods.options import Options, option
-from raybo.solvers import SolverName
-from raybo.surrogate import GP, KernelName, standard_model
+from raybo.methods.regional import Regional, is_large, maximise
+from raybo.solvers import Solution, SolverName
+from raybo.space import Array
+from raybo.surrogate import GP, KernelName, Standardised, standard_model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,17 +63,27 @@ class Ei(Options):
         """The initial design, then the maximiser of the expected improvement."""
         if is_in_design(history, 10 * history.d, self.initial):
             return sobol_proposal(history, rng)
-        fit = fitted(history, standard_model(self.kernel), rng, estimate=self.hyperparameters)
-
-        def improvement(gp: GP) -> Acquisition:
-            incumbent = fit.incumbent if self.incumbent == "value" else best_posterior_mean(gp, history.X)
-            if self.improvement == "probability":
-                return LogProbabilityOfImprovement(gp, incumbent)
-            return LogExpectedImprovement(gp, incumbent, self.nu)
-
+        model = standard_model(self.kernel)
+        if is_large(history, self.hyperparameters):
+            regional = Regional.of(history, model, Standardised.of(history.y), self.hyperparameters)
+            fit, found = maximise(
+                regional, lambda fit: self._worth(fit.gp, fit, fit.gp.X), rng, self.solver, grid=self.points
+            )
+            return self._proposal(fit, found)
+        fit = fitted(history, model, rng, estimate=self.hyperparameters)
         size = self.points if self.solver == "random-grid" else None
-        worth = fit.average(improvement, log=True)
+        worth = fit.average(lambda gp: self._worth(gp, fit, history.X), log=True)
         found = solve_apart(self.solver, worth, history, rng, size=size, near=fit.best[None, :])
+        return self._proposal(fit, found)
+
+    def _worth(self, gp: GP, fit: Fitted, X: Array) -> Acquisition:
+        """The improvement by one GP over the incumbent, or over the best mean at the rows of X."""
+        incumbent = fit.incumbent if self.incumbent == "value" else best_posterior_mean(gp, X)
+        if self.improvement == "probability":
+            return LogProbabilityOfImprovement(gp, incumbent)
+        return LogExpectedImprovement(gp, incumbent, self.nu)
+
+    def _proposal(self, fit: Fitted, found: Solution) -> Proposal:
         name = "log_ei" if self.improvement == "expected" else "log_pi"
         return Proposal(found.x, {name: found.value, **fit.prediction(found.x), **fit.tags})
 
