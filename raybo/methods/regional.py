@@ -39,13 +39,14 @@ from raybo.surrogate import GP, Model, Observations, Outputs, fit_map
 
 LARGE = 400  # observations and pending trials beyond which proposals are made so; below, the GP is exact
 FITTED = 200  # observations that the hyperparameters are fitted to
-WIDE_SPREAD, WIDE_NEAR, WIDE_PENDING = 120, 120, 60  # points of the wide GP: the best and the spread, the near, pending
-CLOSE_SPREAD, CLOSE_NEAR, CLOSE_PENDING = 40, 160, 60  # of the close one
+WIDE_SPREAD, WIDE_NEAR, WIDE_PENDING = 150, 180, 60  # points of the wide GP: the best and the spread, the near, pending
+CLOSE_SPREAD, CLOSE_NEAR, CLOSE_PENDING = 40, 200, 60  # of the close one
 KEPT_SHARE, KEPT_LEAST = 50, 20  # a fit is kept for a fiftieth of the trials, and for so many at least
 RANKED = 500  # values at evenly spaced ranks, which stand for all where the transform of values is estimated
 RAW, STARTS, ROUNDS = 250, 4, 15  # of the climb over the whole cube
 CLOSE_RAW, CLOSE_STARTS, CLOSE_ROUNDS = 40, 2, 12  # of the one that goes on
 REACH = 0.3  # length-scales, a root mean square over the axes: an end no farther from the best point is not away
+AVOIDED = 800  # points nearest to the best one that a climb keeps away from; whether it did from all is looked at
 GRID = 2_000  # points of a random grid at most
 
 
@@ -128,8 +129,7 @@ class Regional:
         return np.asarray(kernel.squared_distances(x[None, :], X)[0])
 
     def _nearest(self, X: Array, x: Array, k: int) -> NDArray[np.intp]:
-        q = self.distances(X, x)
-        return np.arange(len(q)) if len(q) <= k else np.argpartition(q, k)[:k]
+        return _smallest(self.distances(X, x), k)
 
     def _fitted(self, numbers: NDArray[np.intp], pending: Array) -> Fitted:
         observations = Observations.of(self.X[numbers], self.z[numbers], self.history.cube.categorical)
@@ -190,15 +190,18 @@ def _solve(
 ) -> Solution:
     """The best point by one GP, apart from all that have been proposed."""
     history, acquisition = regional.history, worth(fit)
+    points, apart = taken(history)
     if continuous(history.cube).all():  # nothing is met twice by chance: it is enough to stay apart from what is near
-        found = solve(
-            solver, acquisition, history.cube, rng, avoid=fit.gp.X, apart=least_distance(history.d), **settings
-        )
-        points, apart = taken(history)
+        near = _smallest(((points - fit.best) ** 2).sum(axis=1), AVOIDED)
+        avoid = np.concatenate([fit.gp.X, points[near]])
+        found = solve(solver, acquisition, history.cube, rng, avoid=avoid, apart=least_distance(history.d), **settings)
         if (((points - found.x) ** 2).sum(axis=1) >= apart**2).all():
             return found
-    points, apart = taken(history)
     return solve(solver, acquisition, history.cube, rng, avoid=points, apart=apart, **settings)
+
+
+def _smallest(q: Array, k: int) -> NDArray[np.intp]:
+    return np.arange(len(q)) if len(q) <= k else np.argpartition(q, k)[:k]
 
 
 def chosen(z: Array, at_most: int) -> NDArray[np.intp]:
