@@ -12,6 +12,7 @@ design             where to look before there is a model
 apart              points that must not be proposed again, and how far to stay from each
 fitting            from a history to a fitted surrogate
 unfinished         what trials that have reported and not finished count for
+regional           the same for thousands of trials
 refits             which trials a fit is made for, and where it starts
 keywords           all options for type checkers
 story              what a method has to tell of a study from its tags, for a report to draw

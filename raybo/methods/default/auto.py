@@ -14,6 +14,7 @@ What it does, and why:
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 1,000 points; integers and categories are searched as such, one at a time.
 - Where trials that report are ended early, another model: see `curves`.
+- Beyond 400 trials a proposal is made of the observations that matter to it, see `regional`.
 - Failed trials teach how likely a configuration succeeds (`failures`); pending ones are believed at their posterior
   mean.
 - Several metrics and constraints: the same two acquisitions of `several`, in turn.
@@ -33,8 +34,9 @@ from raybo.methods.apart import solve_apart
 from raybo.methods.default.curves import explain_curves, has_cut_curves, propose_for_last_step
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.failures import Failures
-from raybo.methods.fitting import fitted
+from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.options import Options, option
+from raybo.methods.regional import Regional, is_large, maximise, ranked
 from raybo.methods.several import Several, in_words
 from raybo.solvers import Solution
 from raybo.surrogate import Standardised, Tamed, standard_model
@@ -77,6 +79,9 @@ class Auto(Options):
             return Proposal(design.x, {**design.tags, **marked, **failures.tags})
         if not history.goals.is_plain:
             return self._several(history, failures, marked, rng)
+        if is_large(history):
+            proposal = self._of_many(history, rng, plain)
+            return Proposal(proposal.x, {**proposal.tags, **marked})
         outputs = Standardised.of(history.y) if plain else Tamed.of(history.y)
         fit = fitted(history, standard_model(), rng, outputs=outputs, failed_count=not failures.are_learnt)
 
@@ -106,6 +111,23 @@ class Auto(Options):
         found = solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=several.near)
         told = {**several.prediction(found.x), **several.tags, **marked, **failures.tags_at(found.x)}
         return Proposal(found.x, {"acquisition": name, **told})
+
+    def _of_many(self, history: History, rng: np.random.Generator, plain: bool) -> Proposal:
+        """The same of a history too large for one exact Gaussian process."""
+        y = ranked(history.y)
+        regional = Regional.of(history, standard_model(), Standardised.of(y) if plain else Tamed.of(y))
+        name = "ucb" if not plain and rng.random() < 0.5 else "log-ei"
+
+        def worth(fit: Fitted) -> Acquisition:
+            if name == "log-ei":
+                return LogExpectedImprovement(fit.gp, fit.incumbent)
+            return UpperConfidence(fit.gp, OPTIMISM if name == "ucb" else FAR_OPTIMISM)
+
+        fit, found = maximise(regional, worth, rng)
+        if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
+            name = "far"
+            fit, found = maximise(regional, worth, rng)
+        return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})
 
     def explain(self, tags: Tags) -> str:
         """The design, or what the model expects of the point in standard deviations of the values."""
