@@ -309,7 +309,7 @@ class Searcher:
                 )
             except NumericalError as error:  # the study goes on, and the tags say why this point
                 rng = self._stream(number, Stream.FALLBACK)
-                proposal = Proposal(rng.random(history.d), tags={"fallback": str(error)})
+                proposal = Proposal(history.cube.uniform(rng, 1)[0], tags={"fallback": str(error)})
         spent = time.perf_counter() - started, time.thread_time() - processor
         x = self.space.snap(proposal.x[None, :])
         return self._asked(history, x, self.space.rows(x)[0], proposal.tags, spent, known_first)
@@ -327,6 +327,7 @@ class Searcher:
             SpaceError: the configuration does not fit the space.
         """
         row = self.space.pack(config)
+        self.space.require_allowed(row)
         x = self.space.snap(self.space.points([row]))
         return self._asked(self.history, x, row, {"origin": origin, **(source or {})}, (0.0, 0.0), {})
 

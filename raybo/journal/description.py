@@ -92,4 +92,7 @@ def _space_differences(mine: Mapping[str, Any] | None, theirs: Mapping[str, Any]
         a, b = before.get(path), now.get(path)
         if a is None or b is None or as_text(a.to_json()) != as_text(b.to_json()):
             told.append(f"{label(path)} is {a or 'absent'} in the journal and {b or 'absent'} now")
+    rules = [(space or {}).get("where", []) for space in (mine, theirs)]
+    if rules[0] != rules[1]:
+        told.append(f"where is {rules[0]} in the journal and {rules[1]} now")
     return told
