@@ -22,6 +22,7 @@ from benchmarks.searches import Array
 
 RANDOM = "random"
 DRAWS = 2000
+CAP = 3.0  # regrets above it count as it, lest one steep function decide
 EVEN = 1e-3  # regrets closer than this are a tie
 
 MEASURES: dict[str, Callable[[Run], float]] = {
@@ -73,8 +74,9 @@ class Scores:
     milliseconds: list[float]
 
     def of(self, measure: str, problems: Sequence[str]) -> float:
-        """Mean over the problems of the median over seeds."""
-        return float(np.mean([np.median(list(self.regrets[measure][name].values())) for name in problems]))
+        """Mean over the problems of the median over seeds, of at most CAP."""
+        medians = [np.median(list(self.regrets[measure][name].values())) for name in problems]
+        return float(np.mean(np.minimum(medians, CAP)))
 
     @property
     def problems(self) -> set[str]:
@@ -112,19 +114,15 @@ class Difference:
     p: float
 
 
-def difference(one: Scores, other: Scores, measure: str, problems: Sequence[str], cap: float = 3.0) -> Difference:
-    """How much less regret one has than the other.
-
-    Args:
-        cap: regrets above it count as it, lest one steep function decide.
-    """
+def difference(one: Scores, other: Scores, measure: str, problems: Sequence[str]) -> Difference:
+    """How much less regret one has than the other, of at most CAP."""
     rng = np.random.default_rng(0)
     pairs: list[Array] = []
     for name in problems:
         ours, theirs = one.regrets[measure][name], other.regrets[measure][name]
         seeds = sorted(ours.keys() & theirs.keys())
         if seeds:
-            pairs.append(np.array([min(ours[s], cap) - min(theirs[s], cap) for s in seeds]))
+            pairs.append(np.array([min(ours[s], CAP) - min(theirs[s], CAP) for s in seeds]))
     drawn = np.empty(DRAWS)
     for i in range(DRAWS):
         chosen = [pairs[k] for k in rng.integers(len(pairs), size=len(pairs))]

@@ -1,0 +1,243 @@
+"""A Matern-5/2 kernel with the structure that many objectives have: bent axes, sums over axes, a trend.
+
+    k(x, x') = s M(q) + (t / d) sum_j M(q_j) + u (l + l^2)
+
+    q_j   D_j / lengthscale_j^2 and q = sum_j q_j, as in `kernels`, of warped inputs w(x) (see `warping`)
+    M     the profile of Matern-5/2
+    l     sum_j (2 w_j - 1)(2 w'_j - 1) / sqrt(k) over the k ordered axes: u gives a linear and a quadratic trend
+
+The second term makes f a sum of functions of one axis each, where the data say so: Duvenaud, Nickisch, Rasmussen (2011),
+"Additive Gaussian Processes", with the first and the last order. The mean is a constant by generalised least squares,
+or 0. Each part is optional.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybo.surrogate.kernels import Array, evaluate, profile, squared_distances
+from raybo.surrogate.priors import LogNormal
+from raybo.surrogate.warping import warped, warped_slope
+
+WARPS = 2.3  # the largest log of a warping's exponents: a factor of ten
+
+
+@dataclass(frozen=True)
+class Part:
+    """A hyperparameter's prior on its log, its range there, and where a fit starts."""
+
+    prior: LogNormal
+    low: float
+    high: float
+    start: float
+
+
+LENGTHSCALE = Part(LogNormal(-1.0, 1.0), math.log(5e-3), math.log(20.0), math.log(0.4))
+OUTPUTSCALE = Part(LogNormal(0.0, 1.5), math.log(1e-2), math.log(1e2), 0.0)
+SUM = Part(LogNormal(0.0, 1.5), math.log(1e-3), math.log(1e2), 0.0)
+TREND = Part(LogNormal(-2.3, 1.5), math.log(1e-4), math.log(1e2), -2.3)
+WARP = Part(LogNormal(0.0, 0.7), -WARPS, WARPS, 0.0)
+SOME_NOISE = Part(LogNormal(-9.0, 2.0), math.log(1e-6), 0.0, math.log(1e-3))
+LITTLE_NOISE = Part(LogNormal(-11.0, 1.0), math.log(1e-7), math.log(1e-4), -11.0)
+
+
+@dataclass(frozen=True)
+class Structure:
+    """Which parts a kernel has, and what is assumed of each.
+
+    theta holds logs: d length-scales, then s, t, u, as many as there are, the exponents a and b of each ordered axis
+    where axes are warped, and the noise variance.
+
+    Attributes:
+        categorical: per axis, whether only equality counts.
+        is_warped, is_sum, has_trend: the parts.
+        has_mean: a constant mean by generalised least squares; 0 without.
+        noise: what is assumed of it.
+    """
+
+    categorical: tuple[bool, ...]
+    is_warped: bool = False
+    is_sum: bool = False
+    has_trend: bool = False
+    has_mean: bool = False
+    noise: Part = SOME_NOISE
+
+    @property
+    def d(self) -> int:
+        """Number of axes."""
+        return len(self.categorical)
+
+    @cached_property
+    def ordered(self) -> NDArray[np.intp]:  # (k,)
+        """The axes that have an order."""
+        return np.flatnonzero(~np.asarray(self.categorical, dtype=bool))
+
+    @property
+    def root(self) -> float:
+        """sqrt(k), of which a trend's inner products are a fraction."""
+        return math.sqrt(max(1, len(self.ordered)))
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:  # p of them
+        """What is assumed of each entry of theta."""
+        scales = [OUTPUTSCALE] + [SUM] * self.is_sum + [TREND] * self.has_trend
+        warps = [WARP] * (2 * len(self.ordered) * self.is_warped)
+        return (*[LENGTHSCALE] * self.d, *scales, *warps, self.noise)
+
+    @property
+    def scales(self) -> slice:
+        """Where s, t and u stand in theta."""
+        return slice(self.d, self.d + 1 + self.is_sum + self.has_trend)
+
+    @property
+    def warps(self) -> slice:
+        """Where a and b stand in theta."""
+        return slice(self.scales.stop, self.scales.stop + 2 * len(self.ordered) * self.is_warped)
+
+    @cached_property
+    def start(self) -> Array:  # (p,)
+        """theta to start from where nothing is known."""
+        return np.array([part.start for part in self.parts])
+
+    @cached_property
+    def bounds(self) -> Array:  # (p, 2)
+        """The range of each entry of theta."""
+        return np.array([(part.low, part.high) for part in self.parts])
+
+    def log_prior(self, theta: Array) -> tuple[float, Array]:  # (p,)
+        """Log prior density of theta, up to a constant, and its gradient."""
+        medians, sds = self._priors
+        z = (theta - medians) / sds
+        return -0.5 * float(z @ z), -z / sds
+
+    @cached_property
+    def _priors(self) -> tuple[Array, Array]:
+        return (
+            np.array([part.prior.log_median for part in self.parts]),
+            np.array([part.prior.log_sd for part in self.parts]),
+        )
+
+    def kernel(self, theta: Array) -> StructuredKernel:
+        """The kernel with the hyperparameters of theta."""
+        scales = iter(np.exp(theta[self.scales]).tolist())
+        product = next(scales)
+        total = next(scales) if self.is_sum else 0.0
+        trend = next(scales) if self.has_trend else 0.0
+        warps = np.exp(theta[self.warps].reshape(2, -1)) if self.is_warped else None
+        return StructuredKernel(self, np.exp(theta[: self.d]), product, total, trend, warps)
+
+
+@dataclass(frozen=True, eq=False)
+class StructuredKernel:
+    """k(x, x') with its hyperparameters, between points that `inner` has warped.
+
+    Attributes:
+        lengthscale: (d,). product, total, trend: s, t and u. warps: (2, k), a and b, or None.
+    """
+
+    structure: Structure
+    lengthscale: Array
+    product: float
+    total: float
+    trend: float
+    warps: Array | None
+
+    def inner(self, X: Array) -> Array:  # (m, d)
+        """The warped points, between which the kernel is computed."""
+        if self.warps is None:
+            return X
+        axes = self.structure.ordered
+        W = X.copy()
+        W[:, axes] = warped(X[:, axes], *self.warps)
+        return W
+
+    def inner_slope(self, X: Array) -> Array:  # (m, d)
+        """dw/dx; 1 where an axis is not warped."""
+        slope = np.ones_like(X)
+        if self.warps is not None:
+            axes = self.structure.ordered
+            slope[:, axes] = warped_slope(X[:, axes], *self.warps)
+        return slope
+
+    def matrix(self, V: Array, W: Array) -> Array:  # (m, d), (n, d) -> (m, n)
+        """k between warped points."""
+        K = profile("matern52", squared_distances(V, W, self.lengthscale, self.structure.categorical))
+        K *= self.product
+        if self.total:
+            sums = np.zeros_like(K)
+            for j in range(self.structure.d):
+                sums += profile("matern52", self.distances(V, W, j))
+            K += (self.total / self.structure.d) * sums
+        if self.trend:
+            inner = self._inner_products(V, W)
+            K += self.trend * inner * (1.0 + inner)
+        return K
+
+    def diagonal(self, V: Array) -> Array:  # (m, d) -> (m,)
+        """k(x, x) at warped points."""
+        level = np.full(len(V), self.product + self.total)
+        if self.trend:
+            inner = self._own_products(V)
+            level += self.trend * inner * (1.0 + inner)
+        return level
+
+    def diagonal_gradient(self, V: Array) -> Array:  # (m, d)
+        """The gradient of k(x, x) in warped coordinates."""
+        gradient = np.zeros_like(V)
+        if self.trend:
+            axes = self.structure.ordered
+            slope = self.trend * (1.0 + 2.0 * self._own_products(V))
+            gradient[:, axes] = slope[:, None] * 4.0 * (2.0 * V[:, axes] - 1.0) / self.structure.root
+        return gradient
+
+    def contract(self, V: Array, W: Array, *weights: Array) -> list[Array]:  # each (m, n) -> (m, d)
+        """For each c, sum_n c_n dk(v, w_n)/dv, in warped coordinates; 0 along categories."""
+        axes = self.structure.ordered
+        metric = 2.0 * self.lengthscale[axes] ** -2.0
+        A, B = V[:, axes], W[:, axes]
+        q = squared_distances(V, W, self.lengthscale, self.structure.categorical)
+        slope = self._slope(q) * self.product
+        found = []
+        for c in weights:
+            g = np.zeros_like(V)
+            weighted = c * slope
+            g[:, axes] = metric * (A * weighted.sum(axis=1)[:, None] - weighted @ B)
+            found.append(g)
+        if self.total:
+            for k, j in enumerate(axes):
+                away = V[:, j, None] - W[:, j]
+                steep = self._slope(np.square(away / self.lengthscale[j])) * away
+                steep *= metric[k] * self.total / self.structure.d
+                for c, g in zip(weights, found, strict=True):
+                    g[:, j] += np.einsum("mn,mn->m", c, steep)
+        if self.trend:
+            rise = 1.0 + 2.0 * self._inner_products(V, W)
+            directions = (2.0 * self.trend / self.structure.root) * (2.0 * B - 1.0)
+            for c, g in zip(weights, found, strict=True):
+                g[:, axes] += (c * rise) @ directions
+        return found
+
+    def distances(self, V: Array, W: Array, j: int) -> Array:  # (m, n)
+        """q_j, along one axis."""
+        if self.structure.categorical[j]:
+            return (V[:, j, None] != W[:, j]) / self.lengthscale[j] ** 2
+        return np.square((V[:, j, None] - W[:, j]) / self.lengthscale[j])
+
+    def _slope(self, q: Array) -> Array:
+        k, slope = np.empty_like(q), np.empty_like(q)
+        evaluate("matern52", q, k, slope)
+        return slope
+
+    def _inner_products(self, V: Array, W: Array) -> Array:  # (m, n)
+        axes = self.structure.ordered
+        product: Array = (2.0 * V[:, axes] - 1.0) @ (2.0 * W[:, axes] - 1.0).T
+        return product / self.structure.root
+
+    def _own_products(self, V: Array) -> Array:  # (m,)
+        axes = self.structure.ordered
+        return np.asarray(np.square(2.0 * V[:, axes] - 1.0).sum(axis=1) / self.structure.root)
