@@ -195,43 +195,30 @@ class StructuredKernel:
             gradient[:, axes] = slope[:, None] * 4.0 * (2.0 * V[:, axes] - 1.0) / self.structure.root
         return gradient
 
-    def contract(self, V: Array, W: Array, *weights: Array) -> list[Array]:  # each (m, n) -> (m, d)
-        """For each c, sum_n c_n dk(v, w_n)/dv, in warped coordinates; 0 along categories."""
-        axes = self.structure.ordered
-        metric = 2.0 * self.lengthscale[axes] ** -2.0
-        A, B = V[:, axes], W[:, axes]
-        q = squared_distances(V, W, self.lengthscale, self.structure.categorical)
-        slope = self._slope(q) * self.product
-        found = []
-        for c in weights:
-            g = np.zeros_like(V)
-            weighted = c * slope
-            g[:, axes] = metric * (A * weighted.sum(axis=1)[:, None] - weighted @ B)
-            found.append(g)
+    def matrix_and_slopes(self, V: Array, W: Array) -> tuple[Array, Slopes]:  # (m, d), (n, d) -> (m, n)
+        """k between warped points, and what its gradients in v are made of."""
+        d = self.structure.d
+        Q = np.empty((d + 1 if self.total else 1, len(V), len(W)))
+        Q[0] = squared_distances(V, W, self.lengthscale, self.structure.categorical)
+        for j in range(len(Q) - 1):
+            Q[j + 1] = self.distances(V, W, j)
+        k, slope = np.empty_like(Q), np.empty_like(Q)
+        evaluate("matern52", Q, k, slope)
+        K = self.product * k[0]
         if self.total:
-            for k, j in enumerate(axes):
-                away = V[:, j, None] - W[:, j]
-                steep = self._slope(np.square(away / self.lengthscale[j])) * away
-                steep *= metric[k] * self.total / self.structure.d
-                for c, g in zip(weights, found, strict=True):
-                    g[:, j] += np.einsum("mn,mn->m", c, steep)
+            K += (self.total / d) * k[1:].sum(axis=0)
+        rise = None
         if self.trend:
-            rise = 1.0 + 2.0 * self._inner_products(V, W)
-            directions = (2.0 * self.trend / self.structure.root) * (2.0 * B - 1.0)
-            for c, g in zip(weights, found, strict=True):
-                g[:, axes] += (c * rise) @ directions
-        return found
+            inner = self._inner_products(V, W)
+            K += self.trend * inner * (1.0 + inner)
+            rise = 1.0 + 2.0 * inner
+        return K, Slopes(self, V, W, self.product * slope[0], (self.total / d) * slope[1:], rise)
 
     def distances(self, V: Array, W: Array, j: int) -> Array:  # (m, n)
         """q_j, along one axis."""
         if self.structure.categorical[j]:
             return (V[:, j, None] != W[:, j]) / self.lengthscale[j] ** 2
         return np.square((V[:, j, None] - W[:, j]) / self.lengthscale[j])
-
-    def _slope(self, q: Array) -> Array:
-        k, slope = np.empty_like(q), np.empty_like(q)
-        evaluate("matern52", q, k, slope)
-        return slope
 
     def _inner_products(self, V: Array, W: Array) -> Array:  # (m, n)
         axes = self.structure.ordered
@@ -241,3 +228,37 @@ class StructuredKernel:
     def _own_products(self, V: Array) -> Array:  # (m,)
         axes = self.structure.ordered
         return np.asarray(np.square(2.0 * V[:, axes] - 1.0).sum(axis=1) / self.structure.root)
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """The gradients of k between points V (m, d) and W (n, d), in V's warped coordinates.
+
+    Attributes:
+        product: (m, n), s times the profile's slope. each: (d, m, n), t / d times that of each axis, if there are sums.
+        rise: (m, n), 1 + 2 l, where there is a trend.
+    """
+
+    kernel: StructuredKernel
+    V: Array
+    W: Array
+    product: Array
+    each: Array
+    rise: Array | None
+
+    def contract(self, weights: Array) -> Array:  # (m, n) or (n,) -> (m, d)
+        """sum_n weights_n dk(v, w_n)/dv; 0 along categories."""
+        structure = self.kernel.structure
+        axes = structure.ordered
+        A, B = self.V[:, axes], self.W[:, axes]
+        steep = weights * self.product
+        found = A * steep.sum(axis=1)[:, None] - steep @ B
+        if len(self.each):
+            steeper = weights * self.each[axes]
+            found += A * steeper.sum(axis=2).T - np.einsum("jmn,nj->mj", steeper, B)
+        found *= 2.0 * self.kernel.lengthscale[axes] ** -2.0
+        if self.rise is not None:
+            found += (2.0 * self.kernel.trend / structure.root) * ((weights * self.rise) @ (2.0 * B - 1.0))
+        gradient = np.zeros_like(self.V)
+        gradient[:, axes] = found
+        return gradient

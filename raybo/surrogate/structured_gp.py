@@ -75,15 +75,14 @@ class StructuredGP:
     def posterior_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:  # (m,), (m,), (m, d), (m, d)
         """Mean and variance of f at the rows of X, and their gradients in x; zero along categorical axes."""
         V = self.kernel.inner(X)
-        K = self.kernel.matrix(V, self.W)
+        K, slopes = self.kernel.matrix_and_slopes(V, self.W)
         mean = self.prior_mean + K @ self.alpha
         half = half_solve(self.L, K.T, overwrite=True)
         var = np.maximum(self.kernel.diagonal(V) - np.einsum("nm,nm->m", half, half), 0.0)
         whole = half_solve(self.L, half, transposed=True, overwrite=True)  # A^-1 k
-        alphas = np.broadcast_to(self.alpha, (len(X), len(self.alpha)))
-        dmean, explained = self.kernel.contract(V, self.W, alphas, whole.T)
-        slope = self.kernel.inner_slope(X)
-        return mean, var, dmean * slope, (self.kernel.diagonal_gradient(V) - 2.0 * explained) * slope
+        dvar = self.kernel.diagonal_gradient(V) - 2.0 * slopes.contract(whole.T)
+        inner = self.kernel.inner_slope(X)
+        return mean, var, slopes.contract(self.alpha) * inner, dvar * inner
 
     def joint(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, m)
         """Mean and covariance of f at the rows of X."""
