@@ -132,7 +132,9 @@ def each(found: dict[str, Scores], variants: list[str], problems: list[str]) -> 
     for heading in ("problem", *variants):
         made.add_column(heading)
     for name in problems:
-        made.add_row(name, *(f"{found[v].of('final', [name]):.3f}  {found[v].of('mean', [name]):.3f}" for v in variants))
+        made.add_row(
+            name, *(f"{found[v].of('final', [name]):.3f}  {found[v].of('mean', [name]):.3f}" for v in variants)
+        )
     return made
 
 

@@ -112,7 +112,7 @@ def draw(d: int, lengthscale: float, seed: int, noise: float = 0.0, additive: bo
     scale = math.sqrt(2.0 / waves)
 
     def values(X: Array) -> Array:  # (m, d) -> (m,)
-        return scale * np.cos(X @ frequencies.T + phases).sum(axis=1)
+        return np.asarray(scale * np.cos(X @ frequencies.T + phases).sum(axis=1))
 
     return Task(unit_space(d), lambda config: float(values(point_of(config)[None])[0]), lowest(values, d, rng), noise)
 
@@ -201,8 +201,8 @@ def kinds(d: int, seed: int, noise: float = 0.0) -> Task:
     def value(config: Config) -> float:
         solver, loss = "abcd".index(config["solver"]), "pqr".index(config["loss"])
         x = np.array([config[f"x{i}"] for i in range(numbers)])
-        found = cost[solver] + extra[loss] + 3.0 * float(np.sum((x - at[solver]) ** 2))
-        return found + 0.02 * (config["depth"] - depth) ** 2 + 0.1 * abs(math.log(config["units"]) - width)
+        found = float(cost[solver] + extra[loss]) + 3.0 * float(np.sum((x - at[solver]) ** 2))
+        return found + 0.02 * float(config["depth"] - depth) ** 2 + 0.1 * abs(math.log(config["units"]) - width)
 
     return Task(space, value, least, noise)
 
@@ -223,4 +223,3 @@ def branches(shape: str, seed: int) -> Task:
     """A score on a conditional space, see benchmarks.conditional."""
     score = Score(shape, seed)
     return Task(score.space, lambda config: -score(config), -BEST)
-

@@ -27,12 +27,6 @@ class Named:
     handle: Any
 
 
-def quiet() -> warnings.catch_warnings:
-    """A context that hides the peers' warnings."""
-    caught = warnings.catch_warnings()
-    return caught
-
-
 class Optuna:
     """A sampler of Optuna. Conditional spaces are asked branch by branch."""
 
@@ -54,7 +48,7 @@ class Optuna:
     def tell(self, trial: Named, value: float) -> None:
         self._study.tell(trial.handle, value)
 
-    def fail(self, trial: Named) -> None:
+    def fail(self, trial: Named, reason: str) -> None:
         self._study.tell(trial.handle, state=self._failed)
 
 
@@ -107,7 +101,7 @@ class BoTorch:
         self._X.append(trial.handle)
         self._y.append(value)
 
-    def fail(self, trial: Named) -> None:
+    def fail(self, trial: Named, reason: str) -> None:
         self.tell(trial, math.inf)
 
 
@@ -115,7 +109,7 @@ def flat(space: raybo.Space) -> dict[str, Any]:
     """A space's parameters by name; ValueError where one is open only under conditions."""
     if any(condition is not None for condition in space.cube.conditions):
         raise ValueError("this peer knows no conditional space")
-    return dict(space.parameters)
+    return dict(zip(space.names, space.parameters.values(), strict=True))
 
 
 class Hebo:
@@ -125,7 +119,7 @@ class Hebo:
         from hebo.design_space.design_space import DesignSpace
         from hebo.optimizers.hebo import HEBO
 
-        rows = []
+        rows: list[dict[str, Any]] = []
         for name, p in flat(space).items():
             if isinstance(p, raybo.Categorical):
                 rows.append({"name": name, "type": "cat", "categories": list(p.choices)})
@@ -147,7 +141,7 @@ class Hebo:
         self._worst = max(self._worst, value)
         self._optimiser.observe(trial.handle, np.array([[value]]))
 
-    def fail(self, trial: Named) -> None:
+    def fail(self, trial: Named, reason: str) -> None:
         self.tell(trial, self._worst if math.isfinite(self._worst) else 0.0)
 
 
@@ -171,7 +165,7 @@ class Smac:
             else:
                 known.add(Float(name, (p.low, p.high), log=p.log))
         folder = tempfile.mkdtemp(prefix="smac")
-        scenario = Scenario(known, deterministic=True, n_trials=10_000, seed=seed, output_directory=folder)  # type: ignore[arg-type]
+        scenario = Scenario(known, deterministic=True, n_trials=10_000, seed=seed, output_directory=folder)
         design = HyperparameterOptimizationFacade.get_initial_design(scenario, n_configs=10)
         self._facade = HyperparameterOptimizationFacade(
             scenario, lambda config, seed=0: 0.0, initial_design=design, overwrite=True, logging_level=False
@@ -187,7 +181,7 @@ class Smac:
 
         self._facade.tell(trial.handle, TrialValue(cost=value))
 
-    def fail(self, trial: Named) -> None:
+    def fail(self, trial: Named, reason: str) -> None:
         from smac.runhistory.dataclasses import TrialValue
         from smac.runhistory.enumerations import StatusType
 

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +50,7 @@ class Run:
         return self.problem, self.variant, self.seed
 
 
-@lru_cache(maxsize=None)
+@cache
 def task_of(name: str) -> Task:
     """A problem's task, made once a process."""
     return PROBLEMS[name].make()
@@ -76,7 +76,7 @@ def run(problem: str, variant: str, seed: int) -> Run:
             if math.isfinite(told):
                 asking.tell(trial, told)
             else:
-                asking.fail(trial)
+                asking.fail(trial, "it failed")
             seconds += time.process_time() - begun
             if told < lowest:
                 lowest, truth = told, value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import raybo
 from benchmarks.searches import parse_method
@@ -31,7 +31,7 @@ class Asks(Protocol):
         """Its value."""
         ...
 
-    def fail(self, trial: Any) -> object:
+    def fail(self, trial: Any, reason: str) -> object:
         """It has none."""
         ...
 
@@ -49,7 +49,7 @@ def searcher(variant: str, space: raybo.Space, seed: int, trials: int) -> Asks:
 
     name, options = parse_method(variant)
     if name in PEERS:
-        return PEERS[name](space, seed)
+        return cast(Asks, PEERS[name](space, seed))
     if "." in name:
         module, _, cls = name.rpartition(".")
         importlib.import_module(module)

@@ -6,14 +6,15 @@
     M     the profile of Matern-5/2
     l     sum_j (2 w_j - 1)(2 w'_j - 1) / sqrt(k) over the k ordered axes: u gives a linear and a quadratic trend
 
-The second term makes f a sum of functions of one axis each, where the data say so: Duvenaud, Nickisch, Rasmussen (2011),
-"Additive Gaussian Processes", with the first and the last order. The mean is a constant by generalised least squares,
-or 0. Each part is optional.
+The second term makes f a sum of functions of one axis each, where the data say so: Duvenaud, Nickisch, Rasmussen
+(2011), "Additive Gaussian Processes", with the first and the last order. The mean is a constant by generalised least
+squares, or 0. Each part is optional.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -66,6 +67,22 @@ class Structure:
     has_trend: bool = False
     has_mean: bool = False
     noise: Part = SOME_NOISE
+
+    @classmethod
+    def of(
+        cls,
+        categorical: Sequence[bool],
+        *,
+        is_warped: bool = False,
+        is_sum: bool = False,
+        has_trend: bool = False,
+        has_mean: bool = False,
+        noise: Part = SOME_NOISE,
+    ) -> Structure:
+        """The parts that matter on such axes: categories have neither slopes nor ends, and one axis has no sum."""
+        has_order = not all(categorical)
+        parts = is_warped and has_order, is_sum and len(categorical) > 1, has_trend and has_order
+        return cls(tuple(categorical), *parts, has_mean, noise)
 
     @property
     def d(self) -> int:
@@ -217,13 +234,12 @@ class StructuredKernel:
     def distances(self, V: Array, W: Array, j: int) -> Array:  # (m, n)
         """q_j, along one axis."""
         if self.structure.categorical[j]:
-            return (V[:, j, None] != W[:, j]) / self.lengthscale[j] ** 2
-        return np.square((V[:, j, None] - W[:, j]) / self.lengthscale[j])
+            return np.asarray((V[:, j, None] != W[:, j]) / self.lengthscale[j] ** 2)
+        return np.asarray(np.square((V[:, j, None] - W[:, j]) / self.lengthscale[j]))
 
     def _inner_products(self, V: Array, W: Array) -> Array:  # (m, n)
         axes = self.structure.ordered
-        product: Array = (2.0 * V[:, axes] - 1.0) @ (2.0 * W[:, axes] - 1.0).T
-        return product / self.structure.root
+        return np.asarray((2.0 * V[:, axes] - 1.0) @ (2.0 * W[:, axes] - 1.0).T / self.structure.root)
 
     def _own_products(self, V: Array) -> Array:  # (m,)
         axes = self.structure.ordered
