@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -109,40 +107,6 @@ def ridge() -> Task:
     return scored(space, lambda: load_diabetes(return_X_y=True), lambda config: KernelRidge(**config))
 
 
-def neighbours() -> Task:
-    """Nearest neighbours among digits."""
-    space = {
-        "n_neighbors": raybo.Integer(1, 60),
-        "weights": raybo.Categorical(["uniform", "distance"]),
-        "metric": raybo.Categorical(["manhattan", "euclidean", "chebyshev", "cosine", "canberra"]),
-    }
-
-    def data() -> tuple[Array, Any]:
-        X, y = load_digits(return_X_y=True)
-        return X[:600], y[:600]
-
-    return scored(space, data, lambda config: KNeighborsClassifier(**config, algorithm="brute"))
-
-
-def network() -> Task:
-    """A small network on wines, which diverges at high rates."""
-    space = {
-        "hidden": raybo.Integer(2, 64),
-        "learning_rate_init": raybo.Float(1e-5, 1.0),
-        "alpha": raybo.Float(1e-7, 10, log=True),
-        "momentum": raybo.Float(0, 0.999),
-        "batch_size": raybo.Integer(4, 100),
-        "activation": raybo.Categorical(["relu", "tanh", "logistic", "identity"]),
-    }
-
-    def make(config: Config) -> Any:
-        given = dict(config)
-        layers = (given.pop("hidden"),)
-        return MLPClassifier(layers, solver="sgd", max_iter=12, random_state=0, **given)
-
-    return scored(space, lambda: load_wine(return_X_y=True), make)
-
-
 def cancer_svm() -> Task:
     """A support vector machine on diagnoses whose rates span ten decades, without their logarithms."""
     space = {
@@ -155,6 +119,6 @@ def cancer_svm() -> Task:
 
     def data() -> tuple[Array, Any]:
         X, y = load_breast_cancer(return_X_y=True)
-        return X[::2], y[::2]
+        return X[::3], y[::3]
 
     return scored(space, data, lambda config: SVC(**config, max_iter=3000))

@@ -130,8 +130,6 @@ VALIDATION = [
             **{f"hpolib-{name}": (_s.trained, ("HPOLib", name)) for name in ("protein_structure",)},
             "nasbench-cifar10": (_s.trained, ("NASBench201", "cifar10")),
             "ridge": (_job, ("ridge",)),
-            "neighbours": (_job, ("neighbours",)),
-            "network": (_job, ("network",)),
             "cancer-svm": (_job, ("cancer_svm",)),
         },
     ),

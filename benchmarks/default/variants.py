@@ -11,6 +11,9 @@ from raybo.methods import METHODS
 from raybo.space import Config
 
 
+NAMED = {"auto-0.1": "benchmarks.default.baseline.Auto01"}
+
+
 class Asked(Protocol):
     """A trial of whatever searcher."""
 
@@ -41,13 +44,13 @@ def searcher(variant: str, space: raybo.Space, seed: int, trials: int) -> Asks:
 
     Args:
         variant: METHOD[:option=value ...] of raybo, MODULE.CLASS[:option=value ...] of a method that is not
-            registered, or a peer's name.
+            registered, one of NAMED, or a peer's name.
     Raises:
         ImportError: the peer's package is not installed.
     """
     from benchmarks.default.peers import PEERS
 
-    name, options = parse_method(variant)
+    name, options = parse_method(NAMED.get(variant, variant))
     if name in PEERS:
         return cast(Asks, PEERS[name](space, seed))
     if "." in name:
