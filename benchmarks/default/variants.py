@@ -10,7 +10,6 @@ from benchmarks.searches import parse_method
 from raybo.methods import METHODS
 from raybo.space import Config
 
-
 NAMED = {"auto-0.1": "benchmarks.default.baseline.Auto01"}
 
 

@@ -88,6 +88,7 @@ class StructuredGP:
         """Mean and covariance of f at the rows of X."""
         V = self.kernel.inner(X)
         K = self.kernel.matrix(V, self.W)
+        mean = self.prior_mean + K @ self.alpha
         half = half_solve(self.L, K.T, overwrite=True)
         cov = self.kernel.matrix(V, V) - half.T @ half
-        return self.prior_mean + K @ self.alpha, 0.5 * (cov + cov.T)
+        return mean, 0.5 * (cov + cov.T)
