@@ -21,6 +21,7 @@ from raybo.records import Records
 from raybo.space import Array, Cube
 
 ONE = Goals()
+GENERATION = 2  # of the rules by which methods propose; 1 are those of raybo 0.1
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ class History:
         context_cube: the space of the contexts; None where the study declares none.
         steps: how many steps a whole run has; None where that is not declared.
     Attributes:
+        generation: of the rules by which methods propose; 1 where raybo 0.1 began the study.
         next_context: (dc,), the context that the next trial will meet, where that is known beforehand; else None.
         reports_in_order: what all trials have reported, as trial, step and value, maximised, in the journal's order.
     """
@@ -104,6 +106,7 @@ class History:
         self.context_cube = context_cube
         self.steps = steps
         self.reports_in_order: Sequence[tuple[int, int, float]] = Grown()
+        self.generation = GENERATION
         self.next_context: Array | None = None
         self.planned: int | None = None
         self.last_event = 0
@@ -114,6 +117,7 @@ class History:
         other = History(self.cube, self.goals, self.context_cube, self.steps)
         other.planned, other.last_event, other.records = self.planned, self.last_event, self.records.copy()
         other.next_context, other.reports_in_order = self.next_context, self.reports_in_order
+        other.generation = self.generation
         return other
 
     def with_next_context(self, c: Array | None) -> History:

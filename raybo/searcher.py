@@ -20,7 +20,7 @@ from raybo.error_text import in_words, shown
 from raybo.errors import MethodError, NumericalError, TrialError
 from raybo.events import Data, Event, Kind, Origin, State, Tags, Trial, planned, states_before, told_context
 from raybo.goal import Goals, Mode
-from raybo.history import ONE, History, Proposal
+from raybo.history import GENERATION, ONE, History, Proposal
 from raybo.ledger import Ledger
 from raybo.schedulers import GO, Verdict
 from raybo.schedulers.rule import Rule, event_of
@@ -64,6 +64,7 @@ class Searcher:
         steps: how many steps a whole run has, where trials report as they go.
         scheduler: the name of the rule that ends trials early, see `raybo schedulers`; None where none does.
         scheduler_options: its options.
+        generation: of the rules by which methods propose; 1 are those of raybo 0.1, for a study that it began.
         options: the method's options.
     Raises:
         SpaceError: the space or the context is not one.
@@ -83,6 +84,7 @@ class Searcher:
         metrics: Mapping[str, str] | None = None,
         constraints: Mapping[str, str] | None = None,
         metric: str = "value",
+        generation: int = GENERATION,
         steps: int | None = None,
         scheduler: str | None = None,
         scheduler_options: Mapping[str, Any] | None = None,
@@ -114,6 +116,9 @@ class Searcher:
             self.rule = Rule(scheduler, schedulers.make(scheduler, scheduler_options or {}, self.steps))
         self.ledger = Ledger(self.space, self.goals, self.context, self.steps)
         self.history = self.ledger.history
+        if not (isinstance(generation, int) and 1 <= generation <= GENERATION):
+            raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(generation)}")
+        self.history.generation = generation
         self.trials = self.ledger.trials
         self._name = method
         self._warned = False

@@ -176,6 +176,7 @@ def searcher_of(description: Description, space: Space, context: Space | None) -
         metrics=description.metrics,
         constraints=description.constraints,
         metric=description.metric,
+        generation=description.generation,
         steps=description.steps,
         scheduler=description.scheduler,
         scheduler_options=description.scheduler_options,

@@ -29,6 +29,7 @@ from raybo.engine.scratch import private_directory
 from raybo.engine.task import LARGE_BYTES, pickled, stored
 from raybo.error_text import first_line, in_words, near, shown
 from raybo.errors import MethodError, ObjectiveError, RayError
+from raybo.history import GENERATION
 from raybo.journal import Description, Journal
 from raybo.methods.options import ELSEWHERE
 from raybo.objectives import Objective, is_loaded_by_path, require_not_loading
@@ -229,6 +230,7 @@ def describe(
     values = {key: getattr(chosen, key) for key in sorted(options)}
     space, context = objective.space, objective.context
     goals = objective.goals
+    generation = GENERATION if earlier is None else earlier.generation
     searcher = Searcher(
         space,
         name,
@@ -241,6 +243,7 @@ def describe(
         metrics=goals.metrics,
         constraints=goals.rules,
         metric=objective.metric,
+        generation=generation,
         **cast(Any, values),
     )
     description = Description(
@@ -259,6 +262,7 @@ def describe(
         scheduler_options={} if searcher.rule is None else searcher.rule.options(given),
         metrics=goals.metrics,
         constraints=goals.rules,
+        generation=generation,
     )
     return description, searcher
 

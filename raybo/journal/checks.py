@@ -19,7 +19,7 @@ from typing import Any, cast
 from raybo.error_text import in_words
 from raybo.events import OPEN, Event, Kind, Origin, State, states_before
 from raybo.goal import Goals
-from raybo.history import ONE
+from raybo.history import GENERATION, ONE
 from raybo.journal.clean import clean_json
 from raybo.journal.description import Description
 from raybo.space import Categorical, Integer, Space, context_space
@@ -70,6 +70,10 @@ def description_of(text: str) -> tuple[Description, Space, Space | None]:
     _require(_is_whole(description.seed) and description.seed >= 0, "seed is no whole number from 0")
     _require(
         description.steps is None or (_is_count(description.steps) and description.steps > 0), "steps is no number"
+    )
+    _require(
+        _is_count(description.generation) and 1 <= description.generation <= GENERATION,
+        "its methods are of a newer version",
     )
     _require(description.value in ("last", "best"), "value is neither last nor best")
     _require(description.scheduler is None or isinstance(description.scheduler, str), "scheduler is no text")

@@ -10,7 +10,7 @@ from typing import Any, cast
 from raybo.goal import Goals, Mode
 from raybo.space import Space, label
 
-SINCE_0_2 = ("metrics", "constraints", "steps", "value", "scheduler", "scheduler_options")
+SINCE_0_2 = ("metrics", "constraints", "steps", "value", "scheduler", "scheduler_options", "generation")
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Description:
         scheduler, scheduler_options: the rule that ends trials early and what it was given; None where none does.
         metrics: what is wanted of each of several metrics, of which `metric` is the first; None where there is one.
         constraints: which bounds returned numbers have to keep; None where there are none.
+        generation: of the rules by which methods propose; 1 are those of raybo 0.1.
     """
 
     objective: str
@@ -43,6 +44,7 @@ class Description:
     context: Mapping[str, Any] | None = None
     metrics: Mapping[str, str] | None = None
     constraints: Mapping[str, str] | None = None
+    generation: int = 1
     steps: int | None = None
     value: str = "last"
     scheduler: str | None = None
