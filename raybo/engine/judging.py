@@ -14,7 +14,8 @@ from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
 from raybo.engine.lifecycle import Occurrence, Phase, Step
 from raybo.engine.trial_reports import BATCH_SECONDS, Answer, Course
-from raybo.events import Data, Event, Kind, State
+from raybo.events import Data, Event, Kind, State, Trial
+from raybo.goal import Goal
 from raybo.schedulers import GO, Verdict
 from raybo.schedulers.rule import event_of
 
@@ -75,14 +76,8 @@ class Judging:
 
     def result(self, number: int, data: Data) -> Data:
         """What the event of a finished run holds: where it said all in its reports, with the value among these."""
-        trial = self.log.searcher.trials[number]
-        if "value" in data or not trial.reports:
-            return data
-        values = [value for _, value in trial.reports]
-        is_best = self.log.plan.description.value == "best"
-        metrics = {**trial.details.get("metrics", {}), **data.get("metrics", {})}
-        data = {**data, "value": self.log.searcher.ledger.goal.best_of(values) if is_best else values[-1]}
-        return {**data, "metrics": metrics} if metrics else data
+        searcher = self.log.searcher
+        return finished(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
 
     def promoted(self, in_flight: dict[int, Flight]) -> int | None:
         """The paused trial that a free worker goes on with, if its last process has gone; None where there is none."""
@@ -107,3 +102,20 @@ class Judging:
         if not rule.is_slow:
             return rule.judge(history, number)
         return await asyncio.get_running_loop().run_in_executor(self._thread, rule.judge, history.copy(), number)
+
+
+def finished(trial: Trial, data: Data, goal: Goal, which: str) -> Data:
+    """What the event of a finished run holds: where it said all in its reports, with the value among these.
+
+    Args:
+        trial: as it has reported.
+        data: what came of the run.
+        goal: which of two values is better.
+        which: of its reports is its value, the "last" or the "best".
+    """
+    if "value" in data or not trial.step:
+        return data
+    values = [value for _, value in trial.reports]
+    metrics = {**trial.details.get("metrics", {}), **data.get("metrics", {})}
+    data = {**data, "value": goal.best_of(values) if which == "best" else values[-1]}
+    return {**data, "metrics": metrics} if metrics else data
