@@ -67,6 +67,7 @@ class SearchState:
         latest: the last report with a finite value of each trial that runs, by id.
         points: configurations that are still to be run first.
         attributes: what a subclass has beside that; of it, only what JSON can hold is saved.
+        steps: how many iterations a whole run has; None where a trial is learned from by its end alone.
     """
 
     metric: str | None
@@ -82,6 +83,7 @@ class SearchState:
     latest: dict[str, Event] = field(default_factory=dict, metadata=LATEST)
     points: list[Any] = field(default_factory=list, metadata=POINTS)
     attributes: dict[str, Any] = field(default_factory=dict, metadata=ATTRIBUTES)
+    steps: int | None = None
 
     def write(self, path: Path) -> None:
         """Write it to a file."""
@@ -91,6 +93,8 @@ class SearchState:
             state[known.name] = value if value is None or write is None else write(value)
         if not state["attributes"]:
             del state["attributes"]  # as raybo 0.1 knows it
+        if state["steps"] is None:
+            del state["steps"]  # likewise
         path.write_text(json.dumps(state), encoding="utf-8")
 
     @classmethod
@@ -100,7 +104,7 @@ class SearchState:
             state = json.loads(path.read_text(encoding="utf-8"))
             if state["format"] != FORMAT:
                 raise JournalError(f"{path}: it was saved by another version of raybo")
-            state.setdefault("attributes", {})
+            state = {"attributes": {}, "steps": None, **state}
             found = {}
             for known in fields(cls):
                 value, read = state[known.name], known.metadata.get("read")
