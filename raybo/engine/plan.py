@@ -74,6 +74,7 @@ class Status:
         last_event: number of the last event that is committed.
         reason: why the study stopped before its end; empty otherwise.
         has_context: whether a context is declared: then `best` may just have been lucky.
+        front: size and hypervolume of the front; None with one metric.
         printed: lines that trials have printed, after those asked for: the trial's number and the line.
         unprinted: how many lines before those are left out, as too many came.
         lines: how many lines the trials have printed in all.
@@ -95,6 +96,7 @@ class Status:
     last_event: int
     reason: str = ""
     has_context: bool = False
+    front: tuple[int, float] | None = None
     printed: Sequence[tuple[int, str]] = ()
     unprinted: int = 0
     lines: int = 0
@@ -123,13 +125,20 @@ class Status:
     @property
     def facts(self) -> tuple[object, ...]:
         """What is news when it changes: not the time, nor how many trials run."""
-        return self.best, self.planned, self.finished, self.failed, self.pruned
+        return self.front or self.best, self.planned, self.finished, self.failed, self.pruned
+
+    @property
+    def so_far(self) -> tuple[str, str]:
+        """What has been reached, as a name and its value: the best, or with several metrics the front."""
+        if self.front is not None:
+            return "hypervolume", f"{self.front[1]:.6g} ({self.front[0]} on the front)"
+        return self.best_is, "none yet" if self.best is None else f"{self.best[1]:.6g} (trial {self.best[0]})"
 
     def __str__(self) -> str:
-        best = "none yet" if self.best is None else f"{self.best[1]:.6g} (trial {self.best[0]})"
+        name, reached = self.so_far
         suggestion = "" if self.suggest_seconds is None else f", suggestion {1_000 * self.suggest_seconds:.0f} ms"
         left = "" if self.left is None else f", {self.left:.0f} s left"
         return (
-            f"{self.ended}/{self.planned} trials, {self.best_is} {best}, {self.running} running, "
+            f"{self.ended}/{self.planned} trials, {name} {reached}, {self.running} running, "
             f"{self.failed} failed{self.apart}{suggestion}{left}"
         )

@@ -155,10 +155,11 @@ def _panel(status: Status) -> Group:
     facts = Table.grid(padding=(0, 2))
     for _ in range(4):
         facts.add_column(no_wrap=True)
-    best = "none yet" if status.best is None else f"{status.best[1]:.6g} (trial {status.best[0]})"
+    name, reached = status.so_far
+    of = "" if status.front is not None else f" {status.metric}"
     suggestion = "" if status.suggest_seconds is None else f"{1_000 * status.suggest_seconds:.0f} ms per suggestion"
     facts.add_row(
-        Text.assemble(f"{status.best_is} {status.metric} ", (best, "bold green")),
+        Text.assemble(f"{name}{of} ", (reached, "bold green")),
         Text(f"{status.running} running"),
         Text(f"{status.failed} failed", style="red" if status.failed else "dim"),
         Text(suggestion, style="dim"),

@@ -121,7 +121,7 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
         objective.function,
         trial.config,
         objective.settings,
-        objective.metric,
+        objective.goals,
         max(1, int(objective.num_cpus)),
         searcher.context,
         None,

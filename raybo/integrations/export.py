@@ -143,16 +143,18 @@ def json_exporter(destination: str) -> Exporter:
     """A file with the study's description and everything about each trial; what JSON lacks is told by its repr."""
 
     def export(study: Study) -> None:
-        done = [trial.number for trial in study.trials if trial.value is not None]
+        several = not study.goals.is_plain
         content = {
             "study": described(study.description),
             "planned": study.planned,
-            "best": study.best.number if done else None,
+            "best": None if study.incumbent is None else study.best.number,
+            **({"front": [trial.number for trial in study.front]} if study.goals.k > 1 else {}),
             "trials": [
                 {
                     "number": trial.number,
                     "state": str(trial.state),
                     "value": trial.value,
+                    **({"values": dict(trial.values), "violations": dict(trial.violations)} if several else {}),
                     "config": plain(trial.config),
                     "context": plain(trial.context),
                     "seconds": trial.seconds,

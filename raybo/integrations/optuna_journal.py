@@ -5,7 +5,7 @@ file begins with a study of ours, and bringing it up to date is appending what i
 reads on, and what others have written into it (notes, attributes, trials) stays.
 
     0 create study      2 attribute of a study    3 the same, of the system
-    4 create a trial    8 attribute of a trial    6 end a trial
+    4 create a trial    8 attribute of a trial    9 the same, of the system    6 end a trial
     7 intermediate value
 
 Read in Optuna 4.5 and 5.0, `optuna/storages/journal/_storage.py`, and tested against it.
@@ -29,7 +29,8 @@ from raybo.integrations.export import Exporter, described
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
 
-CREATE_STUDY, STUDY_ATTRIBUTE, STUDY_SYSTEM, CREATE_TRIAL, END_TRIAL, REPORT, TRIAL_ATTRIBUTE = 0, 2, 3, 4, 6, 7, 8
+CREATE_STUDY, STUDY_ATTRIBUTE, STUDY_SYSTEM, CREATE_TRIAL, END_TRIAL = 0, 2, 3, 4, 6
+REPORT, TRIAL_ATTRIBUTE, TRIAL_SYSTEM = 7, 8, 9
 MINIMISE, MAXIMISE = 1, 2
 RUNNING, COMPLETE, PRUNED, FAIL = 0, 1, 2, 3
 WRITER = "raybo"
@@ -173,9 +174,9 @@ def _of_study(study: Study) -> list[dict[str, Any]]:
         {
             "op_code": CREATE_STUDY,
             "study_name": name,
-            "directions": [MAXIMISE if study.goal.larger_is_better else MINIMISE],
+            "directions": [MAXIMISE if goal.larger_is_better else MINIMISE for goal in study.goals.each],
         },
-        {"op_code": STUDY_SYSTEM, "study_id": 0, "system_attr": {"study:metric_names": [d.metric]}},
+        {"op_code": STUDY_SYSTEM, "study_id": 0, "system_attr": {"study:metric_names": list(study.goals.names)}},
         *({"op_code": STUDY_ATTRIBUTE, "study_id": 0, "user_attr": {key: value}} for key, value in told.items()),
     ]
 
@@ -218,17 +219,29 @@ def _operations(study: Study, event: Event, trial: Trial, why: str) -> list[dict
         known["context"] = {key: str(v) if not isinstance(v, (int, float)) else v for key, v in trial.context.items()}
     if trial.state in (State.LOST, State.STOPPED):
         known["state"] = str(trial.state)
-    value = event.data["value"] if event.kind is Kind.TOLD else None
-    if event.kind is Kind.PRUNED and trial.step:  # Optuna shows it with its last report
-        value = trial.reports[-1][1]
+    # Optuna shows a pruned trial with its last report, where one value is all that there is
+    is_told = event.kind is Kind.PRUNED and trial.step and len(study.goals.names) == 1
+    last = [trial.reports[-1][1]] if is_told else None
     ended = {
         "op_code": END_TRIAL,
         "trial_id": trial.number,
         "state": {Kind.TOLD: COMPLETE, Kind.PRUNED: PRUNED}.get(event.kind, FAIL),
-        "values": None if value is None else [value],
+        "values": _values(study, event) if event.kind is Kind.TOLD else last,
         "datetime_complete": at,
     }
-    return [*(_attribute(trial, key, value) for key, value in known.items() if value), ended]
+    constraints = [_constraints(study, event)] if event.kind is Kind.TOLD and study.goals.constraints else []
+    return [*(_attribute(trial, key, value) for key, value in known.items() if value), *constraints, ended]
+
+
+def _values(study: Study, event: Event) -> list[float]:
+    values = event.values(study.goals)
+    return [values[name] for name in study.goals.names]
+
+
+def _constraints(study: Study, event: Event) -> dict[str, Any]:
+    """The constraints as Optuna's samplers and dashboard read them: none is above 0 where all are kept."""
+    margins = study.goals.margins(event.values(study.goals))
+    return {"op_code": TRIAL_SYSTEM, "trial_id": event.trial, "system_attr": {"constraints": (-margins).tolist()}}
 
 
 def _attribute(trial: Trial, key: str, value: Any) -> dict[str, Any]:

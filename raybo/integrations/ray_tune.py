@@ -318,6 +318,7 @@ class RayboSearch(Searcher):
             self._state.seed,
             context=self._state.context,
             steps=self._state.steps,
+            generation=self._state.generation,
             **self._state.options,
         )
         for event in self._state.events:

@@ -12,6 +12,7 @@ from typing import Any
 from raybo.errors import JournalError
 from raybo.events import Event, Kind
 from raybo.goal import Mode
+from raybo.history import GENERATION
 from raybo.space import Opaque, Space, object_from_json, object_to_json
 
 FORMAT = 1
@@ -68,6 +69,7 @@ class SearchState:
         points: configurations that are still to be run first.
         attributes: what a subclass has beside that; of it, only what JSON can hold is saved.
         steps: how many iterations a whole run has; None where a trial is learned from by its end alone.
+        generation: of the rules by which methods propose; 1 where raybo 0.1 began it.
     """
 
     metric: str | None
@@ -84,6 +86,7 @@ class SearchState:
     points: list[Any] = field(default_factory=list, metadata=POINTS)
     attributes: dict[str, Any] = field(default_factory=dict, metadata=ATTRIBUTES)
     steps: int | None = None
+    generation: int = GENERATION
 
     def write(self, path: Path) -> None:
         """Write it to a file."""
@@ -104,7 +107,7 @@ class SearchState:
             state = json.loads(path.read_text(encoding="utf-8"))
             if state["format"] != FORMAT:
                 raise JournalError(f"{path}: it was saved by another version of raybo")
-            state = {"attributes": {}, "steps": None, **state}
+            state = {"attributes": {}, "steps": None, "generation": 1, **state}  # what raybo 0.1 did not save
             found = {}
             for known in fields(cls):
                 value, read = state[known.name], known.metadata.get("read")

@@ -14,7 +14,8 @@ from raybo.events import FAILURES, Event, Kind, Trial
 from raybo.journal.beside import OUTPUT
 from raybo.reporting.curves_in_text import spark_line, verdict_in_words
 from raybo.reporting.fitted import named_grid
-from raybo.reporting.tables import STYLES, shown
+from raybo.reporting.tables import STYLES
+from raybo.reporting.words import shown
 from raybo.study import Study
 from raybo.terminal_text import without_colours
 
@@ -56,9 +57,14 @@ def _heading(study: Study, trial: Trial) -> Text:
         (str(trial.state), STYLES[trial.state]),
     )
     if trial.value is not None:
-        text.append(f", {study.description.metric} {trial.value!r}")
-        if study.best.number == trial.number:
+        told = trial.values or {study.description.metric: trial.value}
+        text.append("".join(f", {name} {value!r}" for name, value in told.items()))
+        if study.goals.k > 1 and any(trial.number == each.number for each in study.front):
+            text.append(", on the front", style="bold green")
+        elif study.incumbent is not None and study.best.number == trial.number:
             text.append(", the best so far", style="bold green")
+        if trial.violations:
+            text.append(f"; {study.broken(trial)}", style="yellow")
     elif trial.reason:
         text.append(f": {trial.reason}", style="red" if trial.state in FAILURES else "")
     return text

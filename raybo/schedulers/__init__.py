@@ -10,45 +10,22 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Protocol, cast
 
 from raybo.error_text import nearest
 from raybo.errors import MethodError
 from raybo.history import History
 from raybo.methods.options import read
+from raybo.schedulers.verdict import GO, Verdict
 
 SCHEDULERS: dict[str, str] = {  # name: where it lives; loaded when used
     "median": "raybo.schedulers.median:Median",
+    "asha": "raybo.schedulers.asha:Asha",
+    "hyperband": "raybo.schedulers.hyperband:Hyperband",
+    "curve": "raybo.schedulers.curve:Curve",
 }
 
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a scheduler says of a trial at a step.
-
-    Attributes:
-        action: "go" on, "prune" it, or "pause" it until it is promoted.
-        why: in a few words, with the figures; empty where it goes on without a question.
-        numbers: what decided, plain JSON: rung, cutoff, rank, probability.
-    """
-
-    action: Literal["go", "prune", "pause"] = "go"
-    why: str = ""
-    numbers: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def prune(self) -> bool:
-        """Whether the trial is to end."""
-        return self.action == "prune"
-
-    @property
-    def pause(self) -> bool:
-        """Whether it is to wait."""
-        return self.action == "pause"
-
-
-GO = Verdict()
+__all__ = ["GO", "SCHEDULERS", "Scheduler", "Verdict", "describe", "load", "make"]
 
 
 class Scheduler(Protocol):

@@ -1,24 +1,29 @@
-"""median: trials whose best so far is worse than what half of the others had come to by that step.
+"""median: trials whose best so far is worse than what half of the finished ones had come to by that step.
 
 Golovin, Solnik, Moitra, Kochanski, Karro, Sculley (2017), "Google Vizier: A Service for Black-Box Optimization", KDD,
-section 3.2.1.
+section 3.2.1: a trial is stopped at step s "if the trial's best objective value by step s is strictly worse than the
+median value of the running averages of all completed trials' objectives reported up to step s".
+Ours: no trial is pruned within its grace, or before enough trials have finished.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from raybo.events import State
-from raybo.history import History, Record
+from raybo.history import History
 from raybo.methods.options import Options, option
-from raybo.schedulers import GO, Verdict
+from raybo.schedulers.folded import folded
+from raybo.schedulers.verdict import GO, Verdict, in_words
 
 
 @dataclass(frozen=True, kw_only=True)
 class Median(Options):
-    """Prunes a trial whose best report so far is worse than the median of the others' running averages at that step.
+    """Prunes a trial whose best report so far is worse than the median of the finished trials' running averages.
 
     Golovin et al. (2017), "Google Vizier: A Service for Black-Box Optimization", section 3.2.1.
     """
@@ -38,28 +43,38 @@ class Median(Options):
         """To go on, or to prune it."""
         if not self.decides(history, trial, step):
             return GO
-        others = [
-            average
-            for number, record in enumerate(history.records)
-            if number != trial and (average := average_until(record, step)) is not None
-        ]
+        averages = folded(history, "averages", Averages)
+        finished = (number for number, record in enumerate(history.records) if record.state is State.FINISHED)
+        others = [average for number in finished if (average := averages.until(number, step)) is not None]
         if not others:
             return GO
-        best = max(y for _, y in history.records[trial].reports)
-        cutoff = float(np.median(others))
-        told = {"best": history.value_of(best), "cutoff": history.value_of(cutoff)}
-        if best >= cutoff:
-            return Verdict("go", numbers={**told, "others": len(others)})
-        why = f"its best by step {step} is {told['best']:.6g}, the median of {len(others)} others {told['cutoff']:.6g}"
-        return Verdict("prune", why, {**told, "others": len(others)})
+        best, cutoff = averages.best[trial], float(np.median(others))
+        value, median = in_words(history, best), in_words(history, cutoff)
+        why = f"best by step {step}: {value}, median of the {len(others)} finished {median}"
+        numbers = {"best": history.value_of(best), "cutoff": history.value_of(cutoff), "others": len(others)}
+        return Verdict("prune" if best < cutoff else "go", why, numbers)
 
     def next_promoted(self, history: History) -> int | None:
         """None: it pauses nothing."""
         return None
 
 
-def average_until(record: Record, step: int) -> float | None:
-    """The mean of what a trial had reported by a step; None where it has not come so far."""
-    if record.step < step:
-        return None
-    return float(np.mean([y for at, y in record.reports if at <= step]))
+@dataclass
+class Averages:
+    """Running averages of every trial, and its best report."""
+
+    steps: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+    sums: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    best: dict[int, float] = field(default_factory=dict)
+
+    def take(self, trial: int, step: int, y: float) -> None:
+        """The report that follows."""
+        sums = self.sums[trial]
+        sums.append(y + (sums[-1] if sums else 0.0))
+        self.steps[trial].append(step)
+        self.best[trial] = max(y, self.best.get(trial, y))
+
+    def until(self, trial: int, step: int) -> float | None:
+        """The mean of what a trial had reported by a step; None where it had reported nothing."""
+        count = bisect_right(self.steps[trial], step)
+        return self.sums[trial][count - 1] / count if count else None
