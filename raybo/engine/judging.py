@@ -10,12 +10,14 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from raybo.engine.artifacts import is_uri
 from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
 from raybo.engine.lifecycle import Occurrence, Phase, Step
 from raybo.engine.trial_reports import BATCH_SECONDS, Answer, Course
 from raybo.events import Data, Event, Kind, State, Trial
 from raybo.goal import Goal
+from raybo.journal.beside import CHECKPOINTS, trial_directory
 from raybo.schedulers import GO, Verdict
 from raybo.schedulers.rule import event_of
 
@@ -34,6 +36,7 @@ class Judging:
         self.log = log
         self.rule = log.searcher.rule
         self._meet = meet
+        self._has_warned = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")  # of a rule that is slow
 
     def course(self, number: int) -> Course:
@@ -50,7 +53,9 @@ class Judging:
         for data in batch:
             if flight.life.phase is not Phase.RUNNING:  # it has ended meanwhile, or a verdict has been given
                 break
-            waits = waits or "checkpoint" in data
+            if "checkpoint" in data:
+                waits = True
+                self._look_for(number, data["checkpoint"])
             record = self.log.searcher.history.records[number]
             is_known = data["step"] <= record.step
             told: Data = {**data, "attempt": flight.life.attempt, **({"repeated": True} if is_known else {})}
@@ -94,6 +99,19 @@ class Judging:
     def close(self) -> None:
         """Judge no more."""
         self._thread.shutdown(wait=False)
+
+    def _look_for(self, number: int, checkpoint: str) -> None:
+        """Say so, once, where a checkpoint is on the disk of another node, with which it would be lost."""
+        plan = self.log.plan
+        if self._has_warned or is_uri(plan.artifacts):
+            return
+        if (trial_directory(plan.path, number, plan.artifacts) / CHECKPOINTS / checkpoint).exists():
+            return
+        self._has_warned = True
+        self.log.note(
+            f"trial {number}: its checkpoints stay on its node, and are lost with it; name with --artifacts "
+            "(artifacts=...) a directory that all nodes share"
+        )
 
     async def _judge(self, number: int) -> Verdict:
         rule, history = self.rule, self.log.searcher.history
