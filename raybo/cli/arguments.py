@@ -62,7 +62,7 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     ),
     click.option(
         "--artifacts",
-        metavar="DIRECTORY",
+        metavar="DIRECTORY|URI",
         help="Where the trials' directories and checkpoints are kept.  [default: beside the journal]",
     ),
     click.option(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from raybo import journal, methods, warm_start
+from raybo.engine.artifacts import Mirror, is_uri
 from raybo.engine.checkpoints import Keep
 from raybo.engine.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.follow import NAMESPACE, leave, run_to_end
@@ -110,7 +111,8 @@ def tune(
         scheduler: name of the rule that ends trials early, see `raybo schedulers`; None for the journal's, or none for
             a new study. The objective must declare its steps.
         scheduler_options: its options.
-        artifacts: where the trials' directories, with their checkpoints, are kept; None for beside the journal.
+        artifacts: where the trials' directories, with their checkpoints, are kept: a directory, or a URI of a file
+            system that pyarrow knows; None for beside the journal.
         keep_checkpoints: of trials that have ended, "all", the "last", or "none".
         watch: called with a `Status` several times a second; `print` prints a line whenever there is news. None shows
             progress on a terminal and in a notebook, and nothing elsewhere; False never shows anything.
@@ -122,6 +124,9 @@ def tune(
     """
     require_not_loading()
     _check(objective, trials, workers, max_minutes, trial_seconds, retries)
+    if keep_checkpoints not in ("all", "last", "none"):
+        raise MethodError(f"keep_checkpoints must be 'all', 'last' or 'none', got {shown(keep_checkpoints)}")
+    artifacts = _place_of(artifacts)
     if detach and storage is None:
         raise RayError("a detached study needs a journal that stays; give storage")
     bound = objective.with_settings(**(settings or {}))
@@ -156,7 +161,7 @@ def tune(
             known=events[-1].number if events else 0,
             retry_failed=bool(retry_failed),
             keep_going=bool(keep_going),
-            artifacts=None if artifacts is None else str(artifacts),
+            artifacts=artifacts,
             keep_checkpoints=keep_checkpoints,
         )
         try:
@@ -190,6 +195,16 @@ def _check(
         is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
         if limit is not None and not (is_number and 0 < limit < math.inf):
             raise MethodError(f"{name} must be above 0, got {shown(limit)}")
+
+
+def _place_of(artifacts: Path | str | None) -> str | None:
+    """Where trials' directories are to be, as workers find it; RayError where that is a URI that cannot be used."""
+    if artifacts is None:
+        return None
+    if is_uri(str(artifacts)):
+        Mirror(str(artifacts))
+        return str(artifacts)
+    return str(Path(artifacts).expanduser().absolute())
 
 
 def describe(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from raybo.reporting.curve_figures import curves
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.importance import importance
 from raybo.reporting.model_figures import contours, slices
@@ -18,7 +19,7 @@ def panels(study: Study) -> list[Panel]:
     Raises:
         MissingExtra: plotly is not installed.
     """
-    made: list[Panel | None] = [best_so_far(study), *stories(study)]
+    made: list[Panel | None] = [best_so_far(study), curves(study), *stories(study)]
     emulator = Emulator.of(study)
     order = list(range(study.space.d))
     if emulator is not None:

@@ -70,6 +70,8 @@ def best_so_far(study: Study) -> Panel | None:
     floor = low + 0.02 * (high - low)
     for states, name, symbol, colour in (
         (FAILURES, "failed", "x", RED),
+        ((State.PRUNED,), "pruned", "line-ns-open", STATE_COLOURS[State.PRUNED]),
+        ((State.PAUSED,), "paused", "pentagon-open", STATE_COLOURS[State.PAUSED]),
         ((State.STOPPED,), "stopped", "square-open", GREY),
         ((State.PENDING,), "running", "triangle-up-open", STATE_COLOURS[State.PENDING]),
     ):
