@@ -43,9 +43,9 @@ def boosting_rounds(config: dict[str, Any], *, rounds: int = 400, data: Path = K
     booster = xgboost.train(
         {**config, "objective": "binary:logistic", "eval_metric": "logloss", "nthread": 1, "seed": 0},
         train,
-        evals=[(test, "held-out")],
+        evals=[(test, "test")],
         verbose_eval=False,
-        callbacks=[Report("held-out", "logloss", every=EVERY)],
+        callbacks=[Report("test", "logloss", every=EVERY)],
         **going_on(rounds),
     )
     return {"logloss": float(log_loss(y_test, booster.predict(test)))}
