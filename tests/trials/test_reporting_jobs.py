@@ -14,6 +14,7 @@ from trials.network_epochs import network_epochs
 def run(job, kept, **settings):
     with heard_by(kept):
         (middle,) = job.space.decode(np.full((1, job.space.d), 0.5))
+        middle |= {"colsample_bytree": 1.0} if job is boosting_rounds else {}  # columns are sampled anew after a loss
         found = job(middle, **settings)
         if not isinstance(found, dict):
             for metrics in found:
@@ -50,4 +51,4 @@ def test_what_boosting_returns_is_its_last_report(tmp_path):
 def test_more_epochs_make_a_better_network(tmp_path):
     kept = Kept(tmp_path)
     run(network_epochs, kept, epochs=20)
-    assert kept.heard[20]["accuracy"] > 0.6 > 0.25
+    assert kept.heard[20]["accuracy"] > kept.heard[1]["accuracy"] + 0.1
