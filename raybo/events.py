@@ -29,6 +29,7 @@ import numpy as np
 
 from raybo.error_text import shown
 from raybo.errors import TrialError
+from raybo.goal import Goals
 from raybo.space import Array, Config, Reading, Row, Space, read_context
 
 Tags: TypeAlias = dict[str, Any]
@@ -180,6 +181,17 @@ class Event:
         """The trial's result in the user's sign; None where the event brings none."""
         return float(self.data["value"]) if self.kind is Kind.TOLD else None
 
+    def values(self, goals: Goals) -> dict[str, float]:
+        """What a finished trial returned of the metrics and the constrained numbers, by name; empty for others.
+
+        The first metric is the event's `value`, the others are among its `metrics`.
+        """
+        if self.value is None:
+            return {}
+        others = self.data.get("metrics", {})
+        first = goals.names[0]
+        return {name: self.value if name == first else float(others[name]) for name in goals.needed}
+
     @property
     def report(self) -> tuple[int, float] | None:
         """The step that the trial has come to, and its value in the user's sign; None where the event brings none."""
@@ -220,7 +232,9 @@ class Trial:
         number: from 0, in the order of asking.
         config: the configuration.
         state: where it stands.
-        value: the result in the user's sign; None unless finished.
+        value: the result in the user's sign, with several metrics that of the first; None unless finished.
+        values: of the metrics and the constrained numbers, by name, where there are several; empty unless finished.
+        violations: by how much it breaks constraints, by name; empty where it keeps them, or has not finished.
         context: the context that it met; None where none is declared or none is known.
         tags: what the method said of the proposal.
         attempt: from 1; grows when it starts again, after the loss of its worker or because the user wants it.
@@ -246,6 +260,8 @@ class Trial:
     suggest_processor_seconds: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     checkpoint: str | None = None
+    values: Mapping[str, float] = field(default_factory=dict)
+    violations: Mapping[str, float] = field(default_factory=dict)
     _reports: Sequence[tuple[int, float]] = ()
 
     @property
@@ -261,15 +277,31 @@ class Trial:
     def __repr__(self) -> str:
         """One line: number, state, value or reason, configuration; without what a method or a journal notes."""
         parts = [f"{self.number}, {self.state}"]
-        parts += [] if self.value is None else [f"value={self.value!r}"]
+        several = f"values={dict(self.values)}" if self.values else f"value={self.value!r}"
+        parts += [] if self.value is None else [several]
+        parts += [f"violations={dict(self.violations)}"] if self.violations else []
         parts += [f"{self.config}"] + ([] if self.context is None else [f"context={self.context}"])
         parts += [f"reason={shown(self.reason)}"] if self.reason else []
         return f"Trial({', '.join(parts)})"
 
     @property
+    def feasible(self) -> bool | None:
+        """Whether it keeps all constraints; None unless finished."""
+        return None if self.value is None else not self.violations
+
+    @property
     def origin(self) -> Origin | None:
         """Where it came from, if not from the method."""
         return origin_of(self.tags)
+
+
+def saved_share(trials: Sequence[Trial], steps: int | None) -> float:
+    """What share of the steps of all trials that finished or were pruned the pruning has saved; 0 where none was."""
+    if steps is None:
+        return 0.0
+    ended = [trial for trial in trials if trial.state in (State.FINISHED, State.PRUNED)]
+    saved = sum(steps - trial.step for trial in ended if trial.state is State.PRUNED)
+    return saved / (steps * len(ended)) if saved else 0.0
 
 
 def planned(trials: int) -> Event:

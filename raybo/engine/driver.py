@@ -29,6 +29,7 @@ from raybo.engine.scratch import private_directory
 from raybo.engine.task import LARGE_BYTES, pickled, stored
 from raybo.error_text import first_line, in_words, near, shown
 from raybo.errors import MethodError, ObjectiveError, RayError
+from raybo.history import GENERATION
 from raybo.journal import Description, Journal
 from raybo.methods.options import ELSEWHERE
 from raybo.objectives import Objective, is_loaded_by_path, require_not_loading
@@ -63,6 +64,8 @@ def tune(
     trial_seconds: float | None = None,
     retries: int = 2,
     settings: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, str] | None = None,
+    constraints: Mapping[str, str] | None = None,
     known_from: Study | Path | str | None = None,
     enqueue: Sequence[Any] = (),
     detach: bool = False,
@@ -93,6 +96,8 @@ def tune(
         trial_seconds: time limit of one trial; None for the objective's own.
         retries: how often a trial starts again when its worker or node is lost.
         settings: the objective's keyword parameters.
+        metrics: two to four metrics that are wanted, by name, in place of the objective's own.
+        constraints: bounds that returned numbers have to keep, by name, in place of the objective's own.
         known_from: another study, or its journal: its finished trials that fit the space enter as known results.
         enqueue: configurations to run first; a pair of a configuration and a value enters as a known result.
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
@@ -121,6 +126,7 @@ def tune(
         raise RayError("a detached study needs a journal that stays; give storage")
     bound = objective.with_settings(**(settings or {}))
     bound.require_settings()
+    bound = bound.wanting(metrics, constraints)
     bound = replace(bound, declared_space=bound.space, declared_context=bound.context, declared_steps=bound.steps)
     rule = (scheduler, scheduler_options or {})
     with private_directory() as scratch:
@@ -129,9 +135,9 @@ def tune(
         # what is wrong with the journal is better said before Ray is started
         with contextlib.closing(Journal(path)) as opened:
             description, searcher = describe(bound, method, seed, options, opened.description, rule)
-            known = warm_start.known_of(enqueue, searcher.space)
+            known = warm_start.known_of(enqueue, searcher.space, bound.goals)
             if known_from is not None:
-                known = warm_start.known_from(known_from, bound.metric, bound.mode, searcher.space) + known
+                known = warm_start.known_from(known_from, bound.goals, searcher.space) + known
             opened.begin(description)
             events = opened.events + warm_start.enter(opened, searcher, known)
         planned = partial(
@@ -223,6 +229,8 @@ def describe(
     chosen = methods.make(name, **options)  # first, as an option may be called like an argument of the searcher
     values = {key: getattr(chosen, key) for key in sorted(options)}
     space, context = objective.space, objective.context
+    goals = objective.goals
+    generation = GENERATION if earlier is None else earlier.generation
     searcher = Searcher(
         space,
         name,
@@ -232,6 +240,10 @@ def describe(
         steps=steps,
         scheduler=scheduler,
         scheduler_options=given,
+        metrics=goals.metrics,
+        constraints=goals.rules,
+        metric=objective.metric,
+        generation=generation,
         **cast(Any, values),
     )
     description = Description(
@@ -248,6 +260,9 @@ def describe(
         value=objective.value,
         scheduler=scheduler,
         scheduler_options={} if searcher.rule is None else searcher.rule.options(given),
+        metrics=goals.metrics,
+        constraints=goals.rules,
+        generation=generation,
     )
     return description, searcher
 

@@ -94,7 +94,7 @@ class Judging:
         for trial in self.log.searcher.trials:
             if trial.state is State.PAUSED and self.rule is not None:
                 verdict = Verdict("prune", "the study ended before it was its turn")
-                self.log.add(event_of(verdict, self.rule.name, trial.number, trial.step, self.log.newest))
+                self.log.add(event_of(verdict, "study", trial.number, trial.step, self.log.newest))
 
     def close(self) -> None:
         """Judge no more."""

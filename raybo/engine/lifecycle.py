@@ -14,7 +14,7 @@
     running   pruned          leaving            record pruned                    the worker is free once it has gone
     running   paused          leaving            record paused                    likewise
     running   left            gone               record pruned, free the worker   the job gave the trial up itself
-    leaving   left            gone               free the worker                  as do all other ends of its process
+    leaving   any end         gone               free the worker                  of its process, however it ends
     paused    promoted        waiting            record resumed, submit again     a worker is free for it
     failed    wanted again    waiting            record retried, submit again     the user has mended what failed
     lost      wanted again    waiting            record retried, submit again     likewise
@@ -73,14 +73,14 @@ class Step:
     free: bool = False
 
 
-_ENDS_OF_A_PROCESS = (
-    Occurrence.LEFT,
+ENDS_OF_A_PROCESS = (
     Occurrence.RETURNED,
     Occurrence.BAD_RESULT,
     Occurrence.RAISED,
     Occurrence.OVER_LIMIT,
     Occurrence.WORKER_LOST,
     Occurrence.NEVER_BEGAN,
+    Occurrence.LEFT,
     Occurrence.STOPPED,
 )
 _AGAIN = Step(Phase.WAITING, Kind.RETRIED, submit=True)
@@ -99,7 +99,7 @@ _STEPS: dict[tuple[Phase, Occurrence], Step] = {
     (Phase.RUNNING, Occurrence.PRUNED): Step(Phase.LEAVING, Kind.PRUNED),
     (Phase.RUNNING, Occurrence.PAUSED): Step(Phase.LEAVING, Kind.PAUSED),
     (Phase.RUNNING, Occurrence.LEFT): Step(Phase.GONE, Kind.PRUNED, free=True),
-    **{(Phase.LEAVING, end): Step(Phase.GONE, free=True) for end in _ENDS_OF_A_PROCESS},
+    **{(Phase.LEAVING, end): Step(Phase.GONE, free=True) for end in ENDS_OF_A_PROCESS},
     (Phase.PAUSED, Occurrence.PROMOTED): Step(Phase.WAITING, Kind.RESUMED, submit=True),
     (Phase.FAILED, Occurrence.WANTED_AGAIN): _AGAIN,
     (Phase.LOST, Occurrence.WANTED_AGAIN): _AGAIN,

@@ -16,7 +16,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import lru_cache, partial
@@ -29,11 +29,13 @@ from raybo.engine.checkpoints import Checkpoints, Keep
 from raybo.engine.connection import logs_directory
 from raybo.engine.forks import part_with_forks
 from raybo.engine.lifecycle import Occurrence
+from raybo.engine.niceness import give_way
 from raybo.engine.output import Piece, caught
 from raybo.engine.resources import resources_of
 from raybo.engine.trial_reports import Course, Meet, Read, TrialReports, answer_of, unheard
 from raybo.error_text import in_words
 from raybo.events import Data, context_data
+from raybo.goal import Goals
 from raybo.journal.beside import CHECKPOINTS, trial_directory
 from raybo.objectives import Objective, directories_of, reports_to
 from raybo.reports import TrialPruned, heard_by
@@ -119,7 +121,7 @@ def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: 
     import ray
 
     # what does not change is in a closure, which Ray sends to a worker once
-    settings, metric, context = dict(objective.settings), objective.metric, objective.context
+    settings, goals, context = dict(objective.settings), objective.goals, objective.context
     threads = max(1, int(objective.num_cpus))
     inline, tokens, named = parcel.function, parcel.tokens, parcel.named
 
@@ -128,6 +130,7 @@ def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: 
     def trial(
         config: Config, number: int, attempt: int, seed: int, course: Course, objects: list[Any]
     ) -> tuple[Occurrence, Data, list[Piece]]:
+        give_way()
         part_with_forks()
         send = None
         if home.listens:  # the limit counts from here, not from when the trial was submitted
@@ -144,7 +147,7 @@ def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: 
                 references = objects[len(objects) - len(tokens) :]
                 receive({t: partial(ray.get, r) for t, r in zip(tokens, references, strict=True)}, named)
             job = unpickled(inline) if inline else _unpickled_from_store(objects[0])
-            return *run_trial(job, config, settings, metric, threads, context, send, listen), rest
+            return *run_trial(job, config, settings, goals, threads, context, send, listen), rest
 
     calls = {"max_calls": 1} if fresh_workers else {}
     remote = cast(Any, ray).remote(max_retries=0, **calls, **resources_of(objective))(trial)
@@ -172,7 +175,7 @@ def run_trial(
     function: Callable[..., Any],
     config: Mapping[str, Any],
     settings: Mapping[str, Any],
-    metric: str,
+    wanted: Goals | str,
     threads: int,
     context: Space | None = None,
     send: Callable[[Data], None] | None = None,
@@ -184,7 +187,7 @@ def run_trial(
         function: the user's function.
         config: the configuration.
         settings: its keyword parameters.
-        metric: name of the value in a dict that it returns.
+        wanted: the numbers that it must return; a name where that is one value.
         threads: numerical threads that it may use.
         context: the space of the contexts; None where none is declared.
         send: called with an event's data when the objective reports its context before its end.
@@ -204,6 +207,8 @@ def run_trial(
         if send is not None and "c" in told:
             send(told)
 
+    needed = (wanted,) if isinstance(wanted, str) else wanted.needed
+
     def meet(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
         if context is None or not (values := {name: metrics[name] for name in context.names if name in metrics}):
             return metrics
@@ -211,20 +216,22 @@ def run_trial(
         return {name: metric for name, metric in metrics.items() if name not in values}
 
     begun = time.perf_counter()
-    reports = (listen or unheard)(partial(read_result, metric=metric), meet)
+    reports = (listen or unheard)(partial(read_result, metric=needed[0]), meet)
     try:
         with limit_threads(threads), reports_to(report), heard_by(reports), contextlib.closing(reports):
             result = function(dict(config), **settings)
             if inspect.isgenerator(result):
                 result = reports.follow(cast("Generator[Any, None, Any]", result))
-        is_whole = not reports.count or not (result is None or (isinstance(result, Mapping) and metric not in result))
+        is_whole = not reports.count or not (
+            result is None or (isinstance(result, Mapping) and needed[0] not in result)
+        )
         if not is_whole:  # the value is one of the reports, whatever else it returned
-            result = {**cast("Mapping[str, Any]", result or {}), metric: reports.value}
-        value, reason, others = read_result(result, metric)
+            result = {**cast("Mapping[str, Any]", result or {}), needed[0]: reports.value}
+        value, reason, others = read_results(result, needed)
         if context is not None and isinstance(result, Mapping):
             met |= {name: result[name] for name in context.names if name in result}
             others = {name: other for name, other in others.items() if name not in context.names}
-        if left := _left_out(result, {metric, *others, *(() if context is None else context.names)}):
+        if left := _left_out(result, {needed[0], *others, *(() if context is None else context.names)}):
             data["metrics_left"] = left
     except TrialPruned as end:
         reports.end()
@@ -320,6 +327,27 @@ def _unpickled_from_store(reference: Any) -> Callable[..., Any]:
     import ray
 
     return unpickled.__wrapped__(cast(Any, ray).get(reference))
+
+
+def read_results(result: Any, needed: Sequence[str]) -> tuple[float | None, str, dict[str, Any]]:
+    """As `read_result`, of the first name; the others are among the metrics, and where one is no number there is none.
+
+    Args:
+        needed: names of the numbers that the result must hold, at least one.
+    """
+    value, reason, others = read_result(result, needed[0])
+    if value is None or len(needed) == 1:
+        return value, reason, others
+    if not isinstance(result, Mapping):
+        names = ", ".join(map(repr, needed))
+        return None, f"it returned a number alone; return a dict with {names}", others
+    numbers: dict[str, Any] = {}
+    for name in needed[1:]:
+        number, reason, _ = read_result(result, name)
+        if number is None:
+            return None, reason, others
+        numbers[name] = number
+    return value, "", {**numbers, **{name: other for name, other in others.items() if name not in numbers}}
 
 
 def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, Any]]:

@@ -18,6 +18,8 @@ from typing import Any, cast
 
 from raybo.error_text import in_words
 from raybo.events import OPEN, Event, Kind, Origin, State, states_before
+from raybo.goal import Goals
+from raybo.history import GENERATION, ONE
 from raybo.journal.clean import clean_json
 from raybo.journal.description import Description
 from raybo.space import Categorical, Integer, Space, context_space
@@ -59,9 +61,19 @@ def description_of(text: str) -> tuple[Description, Space, Space | None]:
     for name in ("objective", "metric", "method"):
         _require(isinstance(getattr(description, name), str), f"{name} is no text")
     _require(description.mode in ("max", "min"), "mode is neither max nor min")
+    try:
+        goals = description.goals
+    except ValueError as error:
+        raise Nonsense(f"its description: {error}") from error
+    _require((goals.names[0], goals.modes[0]) == (description.metric, description.mode), "its first metric differs")
+    _require(context is None or goals.is_plain, "it has contexts beside several metrics or constraints")
     _require(_is_whole(description.seed) and description.seed >= 0, "seed is no whole number from 0")
     _require(
         description.steps is None or (_is_count(description.steps) and description.steps > 0), "steps is no number"
+    )
+    _require(
+        _is_count(description.generation) and 1 <= description.generation <= GENERATION,
+        "its methods are of a newer version",
     )
     _require(description.value in ("last", "best"), "value is neither last nor best")
     _require(description.scheduler is None or isinstance(description.scheduler, str), "scheduler is no text")
@@ -75,11 +87,13 @@ class Checker:
 
     Args:
         space, context: of the study; context is None where none is declared.
+        goals: what every finished trial must have returned.
     """
 
-    def __init__(self, space: Space, context: Space | None) -> None:
+    def __init__(self, space: Space, context: Space | None, goals: Goals = ONE) -> None:
         self.space = space
         self.context = context
+        self.goals = goals
         self.number = 0
         self.states: list[State] = []  # of the trials so far
         self.steps: list[int] = []  # the last one that each has reported
@@ -127,6 +141,9 @@ class Checker:
             if event.report is not None:
                 _require(data["step"] > self.steps[trial], f"trial {trial} has reported step {data['step']} before")
                 self.steps[trial] = data["step"]
+            if event.kind is Kind.TOLD:
+                lacking = [n for n in self.goals.needed[1:] if not _is_finite(data.get("metrics", {}).get(n))]
+                _require(not lacking, f"it has no {', '.join(lacking)}")
         _require(("c" in data) == ("context" in data), "it has half a context")
         if "c" in data and self.context is not None:
             _require(_is_point(data["c"], self.context), "c is no point of the contexts")

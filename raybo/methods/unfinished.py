@@ -12,7 +12,7 @@ is taken from predicting each of those trials from the others. Fewer than three 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -74,7 +74,7 @@ def predicted(history: History) -> History:
     return seen
 
 
-def regression(records: Sequence[Record], step: int) -> Regression | None:
+def regression(records: Iterable[Record], step: int) -> Regression | None:
     """From what the finished trials had come to by a step to their values; None where too few tell."""
     pairs = [
         (record.reports[place - 1][1], record.y)

@@ -84,7 +84,7 @@ class Likelihood:
         # K = A - N, so that tr((alpha alpha' - A^-1) K) = r' alpha - n - tr((alpha alpha' - A^-1) N); jitter is K's
         gradient[k] = 0.5 * (float(residual @ alpha) - n - float(diagonal @ o.noise(noise_variance)))
         if self._repeated:
-            value += _repeats(o, noise_variance)
+            value += repeats(o, noise_variance)
             v = o.noise_of_values(noise_variance)
             share = noise_variance / v  # of the noise that is estimated; 1 unless values were predicted
             gradient[k + 1] += 0.5 * float(((o.scatter / v - (o.counts - 1.0)) * share).sum())
@@ -97,7 +97,7 @@ class Likelihood:
             return -math.inf
         value = self._value(*factorised)
         if self._repeated:
-            value += _repeats(self.observations, math.exp(theta[-1]))
+            value += repeats(self.observations, math.exp(theta[-1]))
         return float(value + self.model.log_prior(theta)[0])
 
     def _factorise(self, theta: Array) -> tuple[Array, Array, Array] | None:
@@ -132,7 +132,7 @@ class Likelihood:
         return -0.5 * (float(residual @ alpha) + logdet + self.n * LOG_2PI)
 
 
-def _repeats(observations: Observations, noise_variance: float) -> float:
+def repeats(observations: Observations, noise_variance: float) -> float:
     """What repeated values add to the log likelihood of their means."""
     o = observations
     v = o.noise_of_values(noise_variance)

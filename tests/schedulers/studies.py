@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from raybo.events import Event, Kind
+from raybo.goal import Goals
 from raybo.history import History
 from raybo.space import Float, Space
 
@@ -11,7 +12,7 @@ CUBE = Space({"x": Float(0, 1), "z": Float(0, 1)}).cube
 
 def empty(steps, sign=1.0):
     """A history of nothing."""
-    return History(CUBE, sign, steps=steps)
+    return History(CUBE, Goals(modes=("max" if sign > 0 else "min",)), steps=steps)
 
 
 def ask(history, x=(0.5, 0.5)):
