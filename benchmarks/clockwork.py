@@ -200,7 +200,7 @@ def simulate(
         stand_in = _Trials(loop, course, function or (lambda config: float(objective(config))), seconds)
         with (
             mock.patch.object(engine_loop, "ray", there),
-            mock.patch.object(engine_loop, "Launcher", lambda *args, **kwargs: stand_in),
+            mock.patch.object(engine_loop, "Launcher", return_value=stand_in),
         ):
             study = StudyLoop(plan, objective, Parcel(b"", [], [], []))
             loop.run_until_complete(study.run())

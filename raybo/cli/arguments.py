@@ -15,6 +15,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 TARGET = click.argument("target", metavar="FILE[:NAME]")
 
+
+def _workers(text: str) -> int | str:
+    """A number of workers, or `max`."""
+    return text if text == "max" else int(click.INT.convert(text, None, None))
+
+
 SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     click.option(
         "--trials", default=50, show_default=True, metavar="N", help="Trials to run, those of the journal included."
@@ -27,9 +33,10 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     ),
     click.option(
         "--workers",
-        type=int,
-        metavar="K",
-        help="Trials that run at the same time.  [default: as many as there is room for]",
+        type=_workers,
+        metavar="K|max",
+        help="Trials that run at the same time; max: some wait besides, so that a cluster grows.  "
+        "[default: as many as there is room for]",
     ),
     click.option("--max-minutes", type=float, metavar="T", help="Stop the study after this time."),
     click.option(

@@ -27,7 +27,7 @@ from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
 from raybo.engine.printed import Printed
 from raybo.engine.proposals import Proposals
-from raybo.engine.resources import workers_available
+from raybo.engine.resources import waiting_for_room, workers_available
 from raybo.engine.task import Parcel
 from raybo.engine.workers import Ahead, Situation, Turn, ahead, in_flight, turn
 from raybo.errors import RayError, TrialError
@@ -155,10 +155,14 @@ class StudyLoop:
     # ---- room for trials
 
     def _open_slots(self) -> None:
-        for index in range(in_flight(self.room, self.pace)):
+        for index in range(in_flight(self._submitted(), self.pace)):
             if index not in self.slots:
                 self.slots[index] = asyncio.ensure_future(self._slot(index))
                 self.slots[index].add_done_callback(lambda _: self.slot_ended.set())
+
+    def _submitted(self) -> int:
+        """How many trials Ray has at a time: those that it has room for, and where it is to grow, some that wait."""
+        return self.room + (waiting_for_room(self.room) if self.plan.grows else 0)
 
     async def _watch_nodes(self) -> None:
         """Give up trials whose node was lost, and use all the room that there is, where nobody said how much."""
@@ -192,7 +196,7 @@ class StudyLoop:
 
     def _situation(self) -> Situation:
         return Situation(
-            room=self.room,
+            room=self._submitted(),
             interrupted=len(self.interrupted) + (0 if self.reason else len(self.wanted)),
             is_stopping=bool(self.reason),
             has_asked_enough=self.log.has_asked_enough(),
