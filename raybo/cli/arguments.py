@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -18,7 +18,7 @@ TARGET = click.argument("target", metavar="FILE[:NAME]")
 
 def _workers(text: str) -> int | str:
     """A number of workers, or `max`."""
-    return text if text == "max" else int(click.INT.convert(text, None, None))
+    return text if text == "max" else int(cast(Any, click.INT)(text))
 
 
 SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are

@@ -28,6 +28,7 @@ from raybo.engine.plan import Plan, Status
 from raybo.engine.printed import Printed
 from raybo.engine.proposals import Proposals
 from raybo.engine.resources import waiting_for_room, workers_available
+from raybo.engine.studies import studies_here
 from raybo.engine.task import Parcel
 from raybo.engine.workers import Ahead, Situation, Turn, ahead, in_flight, turn
 from raybo.errors import RayError, TrialError
@@ -178,15 +179,16 @@ class StudyLoop:
                 if losses.concern(flight.node, flight.submitted, now):
                     loop.call_later(GRACE_SECONDS, flight.gone.set)  # this attempt's event: the next has its own
             if self.plan.elastic:
-                self.room = self._room(nodes)
+                self.room = self._room(nodes, await loop.run_in_executor(None, studies_here, self.plan.detached))
                 self._open_slots()
 
-    def _room(self, nodes: list[dict[str, Any]]) -> int:
+    def _room(self, nodes: list[dict[str, Any]], studies: int) -> int:
+        """This study's share of it."""
         try:
             room = workers_available(nodes, self.objective)
         except RayError:  # not one at the moment: what is submitted waits for a node to come back
             room = 1
-        return min(room, self.plan.trials)
+        return min(max(1, room // studies), self.plan.trials)
 
     # ---- one worker
 
