@@ -59,7 +59,7 @@ def tune(
     method: str | None = None,
     seed: int | None = None,
     storage: Path | str | None = None,
-    workers: int | None = None,
+    workers: int | Literal["max"] | None = None,
     address: str | None = None,
     max_minutes: float | None = None,
     trial_seconds: float | None = None,
@@ -91,7 +91,8 @@ def tune(
         method: a method's name, see `raybo methods`; None for the journal's, or "auto" for a new study.
         seed: of every random stream; None for the journal's, or a fresh one.
         storage: the journal, an SQLite file; None keeps it only for as long as the study runs.
-        workers: how many trials run at a time; None for as many as the cluster has room for.
+        workers: how many trials run at a time; None for as many as the cluster has room for, "max" for some more, which
+            wait for room: so a cluster that can grow does, until it is as large as it may be.
         address: "auto" or HOST:PORT of a running cluster.
         max_minutes: stop the study after this time; what runs then is stopped.
         trial_seconds: time limit of one trial; None for the objective's own.
@@ -187,7 +188,7 @@ def _check(
             f"an objective is needed, got {shown(objective)}; decorate the function with @raybo.objective"
         )
     for name, value, least in (("trials", trials, 1), ("workers", workers, 1), ("retries", retries, 0)):
-        if value is None and name == "workers":
+        if name == "workers" and value in (None, "max"):
             continue
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise MethodError(f"{name} must be a whole number from {least}, got {shown(value)}")
@@ -289,7 +290,7 @@ def _named(value: Any) -> Any:
 def _run(
     objective: Objective,
     planned: partial[Plan],
-    workers: int | None,
+    workers: int | Literal["max"] | None,
     after: int,
     address: str | None,
     watch: Watch | None,
@@ -300,7 +301,8 @@ def _run(
         planned: makes the plan from what depends on the Ray.
         after: number of the last event that is old news.
     """
-    cpus = None if workers is None else max(os.cpu_count() or 1, int(-(-workers * objective.num_cpus // 1)))
+    count = None if workers == "max" else workers
+    cpus = None if count is None else max(os.cpu_count() or 1, int(-(-count * objective.num_cpus // 1)))
     size = _shared_bytes(objective)
     left = RAYS if starts_its_own(address) else 1
     while True:
@@ -308,9 +310,10 @@ def _run(
             with ray_for_study(address, cpus, size) as ray:
                 room = workers_available(ray.nodes(), objective)
                 plan = planned(
-                    workers=min(int(workers or room), planned.keywords["trials"]),
-                    elastic=workers is None and not is_local(ray),
-                    takes_all_room=(workers or room) >= room,
+                    workers=min(int(count or room), planned.keywords["trials"]),
+                    elastic=count is None and not is_local(ray),
+                    grows=workers == "max" and not is_local(ray),
+                    takes_all_room=(count or room) >= room,
                     after=after,
                 )
                 if plan.detached and is_local(ray):

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 from raybo.journal.clean import clean
 from raybo.journal.description import Description
-from raybo.journal.lock import in_use
+from raybo.journal.lock import holder, in_use
 from raybo.journal.reading import exists, read, require_exists
 from raybo.journal.writing import Journal
 
-__all__ = ["Description", "Journal", "clean", "exists", "in_use", "read", "require_exists"]
+__all__ = ["Description", "Journal", "clean", "exists", "holder", "in_use", "read", "require_exists"]
