@@ -15,7 +15,8 @@ What it does, and why:
 - Multi-start climbing from the best of 1,000 points; integers and categories are searched as such, one at a time.
 - Failed trials teach how likely a configuration succeeds (`failures`); pending ones are believed at their posterior
   mean.
-- Several metrics and constraints: the same two acquisitions of `several`, in turn.
+- Constraints: the same two acquisitions times the probability that all hold; several metrics: expected hypervolume
+  improvement (`several`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from raybo.solvers import Solution
 from raybo.surrogate import Standardised, Tamed, standard_model
 
 OPTIMISM, FAR_OPTIMISM = 1.5, 4.0  # standard deviations
-BOUND_SHARE = 0.5  # of the proposals for several metrics or constraints
+BOUND_SHARE = 0.5  # of the proposals for one metric with constraints
 NAMES = {
     "ucb": "upper confidence bound",
     "log-ei": "expected improvement",
@@ -92,7 +93,7 @@ class Auto(Options):
         """The maximiser of one of the two acquisitions for several metrics or constraints."""
         of = Standardised.of if marked else Tamed.of
         several = Several.of(history, standard_model(), rng, outputs=of)
-        is_bound = several.is_feasible and not marked and rng.random() < BOUND_SHARE
+        is_bound = several.is_feasible and history.goals.k == 1 and not marked and rng.random() < BOUND_SHARE
         if is_bound:
             name, worth = "ucb", several.bound(OPTIMISM, rng)
         else:
