@@ -3,9 +3,9 @@
     raybo tune trials/constrained.py:gramacy
 
 Gramacy et al. (2016), "Modeling an augmented Lagrangian for blackbox constrained optimization" (gramacy); Gardner et
-al. (2014), "Bayesian optimization with inequality constraints" (gardner1, gardner2); Coello Coello, Mezura Montes (2002),
-"Constraint-handling in genetic algorithms through the use of dominance-based tournament selection" (pressure_vessel,
-tension_string).
+al. (2014), "Bayesian optimization with inequality constraints" (gardner1, gardner2); Coello Coello, Mezura Montes
+(2002), "Constraint-handling in genetic algorithms through the use of dominance-based tournament selection"
+(pressure_vessel, tension_string).
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ maximised, with log P the logarithm of the probability that all constraints hold
     nothing is feasible yet     log P alone
 
 The front is that of the posterior means at the feasible trials, which noise does not flatter; pending trials count at
-their means too, so that no two workers look for the same gain. Volume counts above the worst values expected of any feasible
-trial, or a tenth of the front's extent below the front's worst where that is lower: a reference just below the front
-would count nothing but what improves on a front that is too short.
+their means too, so that no two workers look for the same gain. Volume counts above the worst means of feasible trials,
+or a tenth of the front's extent below the front's worst where that is lower: a reference just below the front would
+count nothing but what improves on a front that is still too short.
 """
 
 from __future__ import annotations
