@@ -114,7 +114,7 @@ def hypervolumes(study: Study) -> Panel | None:
     )
     fig.update_xaxes(title="trial")
     fig.update_yaxes(title="hypervolume", rangemode="tozero")
-    told = ", ".join(f"{escaped(name)} {value:.4g}" for name, value in reference.items())
+    told = ", ".join(f"{name} {value:.4g}" for name, value in reference.items())
     caption = f"What the front dominates above the worst values that feasible trials have shown ({told})."
     return Panel("hypervolume", "Hypervolume so far", caption, fig)
 
@@ -150,7 +150,7 @@ def margins(study: Study) -> Panel | None:
         fig.add_hline(y=constraint.bound, line={"color": ORANGE, "width": 1.6, "dash": "dash"}, **where)
         fig.update_xaxes(title="trial", **where)
         fig.update_yaxes(title=escaped(constraint.name), **where)
-    wanted = ", ".join(escaped(str(constraint)) for constraint in study.goals.constraints)
+    wanted = ", ".join(map(str, study.goals.constraints))
     caption = f"What trials returned of each constrained number; the dashed line is the bound ({wanted})."
     return Panel("margins", "Constraints", caption, fig)
 
