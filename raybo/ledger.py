@@ -18,6 +18,7 @@ from raybo.errors import TrialError
 from raybo.events import Event, Kind, State, Trial, told_context
 from raybo.front import hypervolume
 from raybo.goal import Goals, Mode
+from raybo.grown import Grown
 from raybo.history import History
 from raybo.space import Array, Space
 from raybo.threads import limit_threads
@@ -30,6 +31,7 @@ class Ledger:
         space: the search space.
         wanted: what is wanted of the trials' numbers; "max" or "min" where that is one value.
         context: the space of the contexts; None where none is declared.
+        steps: how many steps a whole run has; None where that is not declared.
     Attributes:
         goals: what is wanted. goal: which of two values is better, with several metrics of the first.
         trials: every trial as users see it, in the order of asking.
@@ -39,13 +41,15 @@ class Ledger:
         front: the finished, feasible trials that no other dominates, in the order of asking.
     """
 
-    def __init__(self, space: Space, wanted: Goals | Mode, context: Space | None = None) -> None:
+    def __init__(
+        self, space: Space, wanted: Goals | Mode, context: Space | None = None, steps: int | None = None
+    ) -> None:
         self.space = space
         self.context = context
         self.goals = wanted if isinstance(wanted, Goals) else Goals(modes=(wanted,))
         self.goal = self.goals.first
         self.trials: list[Trial] = []
-        self.history = History(space.cube, self.goals, None if context is None else context.cube)
+        self.history = History(space.cube, self.goals, None if context is None else context.cube, steps)
         self.incumbent: Trial | None = None
         self.front: list[Trial] = []
         self._counts: Counter[State] = Counter()
@@ -209,6 +213,8 @@ def _asked(event: Event, space: Space, context: Space | None) -> Trial:
 def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals) -> Trial:
     """The trial after another event about it."""
     data = event.data
+    if event.kind is Kind.REPORTED:
+        return _reporting(trial, event)
     trial = replace(
         trial,
         state=event.state,
@@ -218,10 +224,21 @@ def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals) -
     if event.kind is Kind.CONTEXT_OBSERVED:
         return trial
     trial = replace(trial, reason=str(data.get("reason", "")))  # that it was retried is no fault of its end
-    if not event.is_end:  # a failed one that runs again has no end any more
+    if not event.is_end and event.kind is not Kind.PAUSED:  # a failed one that runs again has no end any more
         return replace(trial, seconds=None, details={})
     trial = replace(trial, value=event.value, seconds=data.get("seconds"), details=event.details)
     if goals.is_plain or event.value is None:
         return trial
     values = event.values(goals)
     return replace(trial, values=values, violations=goals.violations(values))
+
+
+def _reporting(trial: Trial, event: Event) -> Trial:
+    """The trial after another step."""
+    data = event.data
+    checkpoint = data.get("checkpoint", trial.checkpoint)
+    if event.report is None:
+        return replace(trial, checkpoint=checkpoint)
+    known = trial._reports if isinstance(trial._reports, Grown) else Grown(trial._reports)
+    details = {"metrics": data["metrics"]} if "metrics" in data else {}
+    return replace(trial, checkpoint=checkpoint, details=details, _reports=known.adding(event.report))

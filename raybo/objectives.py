@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from raybo.error_text import in_words, nearest, shown
 from raybo.errors import ObjectiveError, RayboError, SpaceError
@@ -24,6 +24,7 @@ from raybo.shared_data import is_data
 from raybo.space import Space, context_space
 from raybo.text_values import convert
 
+Value: TypeAlias = Literal["last", "best"]  # which of a trial's reports is its value
 LOADED_BY_PATH = "raybo_objective_"  # how the modules are called that no worker can import by name
 
 RESERVED = {  # Ray's own resources: what asks for them
@@ -53,6 +54,8 @@ class Objective:
     resources: Mapping[str, float] = field(default_factory=dict)
     trial_seconds: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    declared_steps: int | Callable[..., int] | None = None
+    value: Value = "last"
     goals: Goals = ONE
 
     def __call__(self, config: Mapping[str, Any], **settings: Any) -> Any:
@@ -94,6 +97,20 @@ class Objective:
                 f"{self.name}: a context goes with one metric and no constraints; leave one of them out"
             )
         return context
+
+    @property
+    def steps(self) -> int | None:
+        """How many steps a whole run has under the present settings; None where that is not declared.
+
+        Raises:
+            ObjectiveError: it cannot be made, or is no whole number from 1.
+        """
+        steps = self._made(self.declared_steps, "number of steps")
+        if steps is None:
+            return None
+        if isinstance(steps, bool) or not hasattr(steps, "__index__") or steps.__index__() < 1:
+            raise ObjectiveError(f"{self.name}: steps must be a whole number from 1, got {shown(steps)}")
+        return int(steps.__index__())
 
     def _made(self, declared: Any, what: str) -> Any:
         """What is declared under the present settings."""
@@ -168,12 +185,15 @@ def objective(
     memory: float | None = None,
     resources: Mapping[str, float] | None = None,
     trial_seconds: float | None = None,
+    steps: int | Callable[..., int] | None = None,
+    value: Value = "last",
     metrics: Mapping[str, str] | None = None,
     constraints: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Objective]:
     """Decorate a training function so that raybo can tune it.
 
-    The function takes a configuration (a dict) and returns the metric, or a dict that holds it under its name.
+    The function takes a configuration (a dict) and returns the metric, or a dict that holds it under its name. Where it
+    comes to its value step by step it yields them instead, or says them with `raybo.report`.
 
     Args:
         space: what to search, or a function of the objective's keyword parameters that returns it.
@@ -186,6 +206,9 @@ def objective(
         memory: bytes of memory that Ray must find free for one trial.
         resources: custom Ray resources that one trial holds.
         trial_seconds: time limit of one trial; None for no limit.
+        steps: how many steps a whole run reports, or a function of the keyword parameters that returns it; None where
+            that is not known, or nothing is reported. A scheduler needs it.
+        value: which of its reports is the trial's value: its "last" one, or its "best" one.
         metrics: in place of `metric` and `mode`, two to four metrics by name, each "max" or "min"; the result is then a
             dict that holds all of them.
         constraints: bounds that numbers of the result have to keep: `{"memory": "<= 2e9"}`.
@@ -196,6 +219,8 @@ def objective(
         raise ObjectiveError(f"mode must be 'max' or 'min', got {shown(mode)}")
     if not isinstance(metric, str) or not metric:
         raise ObjectiveError(f"metric must be a name, got {shown(metric)}")
+    if value not in ("last", "best"):
+        raise ObjectiveError(f"value must be 'last' or 'best', got {shown(value)}")
     goals = goals_of(metric, mode, metrics, constraints)
     _check_resources({} if resources is None else resources)
     for name, amount in {"num_cpus": num_cpus, "num_gpus": num_gpus, "memory": memory or 0}.items():
@@ -217,6 +242,8 @@ def objective(
             memory=memory,
             resources=dict(resources or {}),
             trial_seconds=trial_seconds,
+            declared_steps=steps,
+            value=value,
             goals=goals,
         )
 

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from raybo import methods
+from raybo import methods, schedulers
 from raybo.error_text import in_words, shown
 from raybo.errors import MethodError, NumericalError, TrialError
-from raybo.events import Data, Event, Kind, Origin, State, Tags, Trial, planned, told_context
+from raybo.events import Data, Event, Kind, Origin, State, Tags, Trial, planned, states_before, told_context
 from raybo.goal import Goals, Mode
-from raybo.history import ONE, History, Proposal
+from raybo.history import GENERATION, ONE, History, Proposal
 from raybo.ledger import Ledger
+from raybo.schedulers import GO, Verdict
+from raybo.schedulers.rule import Rule, event_of
 from raybo.space import Array, Row, Space, context_space
 from raybo.threads import limit_threads
 
@@ -59,11 +61,16 @@ class Searcher:
         metrics: two to four metrics by name, each "max" or "min": `{"accuracy": "max", "seconds": "min"}`.
         constraints: bounds that told numbers have to keep, by name: `{"memory": "<= 2e9"}`.
         metric: the one metric's name, where constraints are declared and `tell` is therefore given a dict.
+        steps: how many steps a whole run has, where trials report as they go.
+        scheduler: the name of the rule that ends trials early, see `raybo schedulers`; None where none does.
+        scheduler_options: its options.
+        generation: of the rules by which methods propose; 1 are those of raybo 0.1, for a study that it began.
         options: the method's options.
     Raises:
         SpaceError: the space or the context is not one.
-        MethodError: the method, an option, the mode, a metric, a constraint or the number of trials is wrong, the
-            method needs a context, or takes no several metrics or constraints.
+        MethodError: the method, the scheduler, an option, the mode, a metric, a constraint, the number of trials or of
+            steps is wrong, the method needs a context or takes no several metrics or constraints, or the scheduler
+            needs steps.
     """
 
     def __init__(
@@ -77,6 +84,10 @@ class Searcher:
         metrics: Mapping[str, str] | None = None,
         constraints: Mapping[str, str] | None = None,
         metric: str = "value",
+        generation: int = GENERATION,
+        steps: int | None = None,
+        scheduler: str | None = None,
+        scheduler_options: Mapping[str, Any] | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
         if not (isinstance(mode, str) and mode in ("max", "min")):
@@ -95,11 +106,23 @@ class Searcher:
         methods.require_goals(method, self.method, self.goals, has_context=self.context is not None)
         self.mode: Mode = self.goals.modes[0]
         self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
-        self.ledger = Ledger(self.space, self.goals, self.context)
+        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1):
+            raise MethodError(f"steps must be a whole number from 1, got {shown(steps)}")
+        if scheduler_options and scheduler is None:
+            raise MethodError("scheduler_options are given, and no scheduler; see `raybo schedulers`")
+        self.steps = None if steps is None else int(steps)
+        self.rule: Rule | None = None
+        if scheduler is not None:
+            self.rule = Rule(scheduler, schedulers.make(scheduler, scheduler_options or {}, self.steps))
+        self.ledger = Ledger(self.space, self.goals, self.context, self.steps)
         self.history = self.ledger.history
+        if not (isinstance(generation, int) and 1 <= generation <= GENERATION):
+            raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(generation)}")
+        self.history.generation = generation
         self.trials = self.ledger.trials
         self._name = method
         self._warned = False
+        self._verdicts: dict[int, tuple[Verdict, int]] = {}  # the last on each trial, and what it had seen
         if trials is not None:
             self.plan(trials)
 
@@ -148,6 +171,57 @@ class Searcher:
         """A trial that ended without a value: data for the method, not an error. Its context counts all the same."""
         number = self._pending(trial)
         return self._end(number, Kind.FAILED, {"reason": str(reason), **self._read(context, number)})
+
+    def report(self, trial: Trial | int, value: float, step: int | None = None) -> Verdict:
+        """What a step of a trial came to; whether the trial is to go on.
+
+        It goes on, unless the verdict says `prune`, which `prune` carries out, or `pause`, which `pause` does.
+
+        Args:
+            trial: it.
+            value: as the trial's own would be, if it ended here.
+            step: which one, from 1; they go up. None for the one after the last.
+        Raises:
+            TrialError: the trial is unknown or has ended, the value is not a finite number, or the step is not above
+                those before, or beyond the last.
+        """
+        number = self._pending(trial)
+        step = self._step(number, step)
+        self.apply(Event(Kind.REPORTED, number, {"step": step, "value": finite(value, number)}))
+        verdict = GO if self.rule is None else self.rule.judge(self.history, number)
+        self._verdicts[number] = verdict, self.ledger.last_event
+        return verdict
+
+    def prune(self, trial: Trial | int, why: str = "") -> Trial:
+        """End a trial by the verdict on its last report, or for a reason of one's own."""
+        number = self.history.require(trial.number if isinstance(trial, Trial) else trial, *states_before(Kind.PRUNED))
+        verdict, seen = self._verdicts.pop(number, (GO, self.ledger.last_event))
+        if why or not verdict.prune:
+            return self._carry_out(
+                Verdict("prune", why or "pruned by the user"), "user", number, self.ledger.last_event
+            )
+        assert self.rule is not None
+        return self._carry_out(verdict, self.rule.name, number, seen)
+
+    def pause(self, trial: Trial | int) -> Trial:
+        """Have a trial wait, by the verdict on its last report; `promoted` says when it is to go on.
+
+        Raises:
+            TrialError: that is not the verdict.
+        """
+        number = self._pending(trial)
+        verdict, seen = self._verdicts.get(number, (GO, 0))
+        if self.rule is None or not verdict.pause:
+            raise TrialError(f"trial {number}: no scheduler has it wait; go on with it, or prune it")
+        return self._carry_out(verdict, self.rule.name, number, seen)
+
+    def promoted(self) -> Trial | None:
+        """A paused trial that is to go on now, and is pending again; None where a new one is to be asked for."""
+        number = None if self.rule is None else self.rule.promoted(self.history)
+        if number is None:
+            return None
+        self.apply(Event(Kind.RESUMED, number, {"attempt": self.trials[number].attempt + 1}))
+        return self.trials[number]
 
     def add(
         self,
@@ -231,14 +305,16 @@ class Searcher:
         if known_first:
             history = history.with_next_context(np.array(known_first["c"]))
         started, processor = time.perf_counter(), time.thread_time()
-        has_tags = any(record.tags and "origin" not in record.tags for record in history.records)
-        reading = reading_tags(f"trial {number}: the tags before it") if has_tags else contextlib.nullcontext()
+        is_tagged = history.records.are_tagged
+        reading = reading_tags(f"trial {number}: the tags before it") if is_tagged else contextlib.nullcontext()
         with limit_threads(1), reading:
             try:
-                proposal = self.method.propose(history, self._stream(number, Stream.PROPOSAL))
+                proposal = self.method.propose(
+                    methods.seen(self.method, history), self._stream(number, Stream.PROPOSAL)
+                )
             except NumericalError as error:  # the study goes on, and the tags say why this point
                 rng = self._stream(number, Stream.FALLBACK)
-                proposal = Proposal(rng.random(history.d), tags={"fallback": str(error)})
+                proposal = Proposal(history.cube.uniform(rng, 1)[0], tags={"fallback": str(error)})
         spent = time.perf_counter() - started, time.thread_time() - processor
         x = self.space.snap(proposal.x[None, :])
         return self._asked(history, x, self.space.rows(x)[0], proposal.tags, spent, known_first)
@@ -256,6 +332,7 @@ class Searcher:
             SpaceError: the configuration does not fit the space.
         """
         row = self.space.pack(config)
+        self.space.require_allowed(row)
         x = self.space.snap(self.space.points([row]))
         return self._asked(self.history, x, row, {"origin": origin, **(source or {})}, (0.0, 0.0), {})
 
@@ -283,6 +360,22 @@ class Searcher:
     def _read(self, context: Mapping[str, Any] | None, number: int) -> Data:
         """What an event of this trial holds of a context; nothing where none is given."""
         return {} if context is None else told_context(self.context, context, f"trial {number}")
+
+    def _step(self, number: int, step: int | None) -> int:
+        """The step of a report, checked; TrialError where it is none, not above those before, or beyond the last."""
+        last = self.history.records[number].step
+        at = last + 1 if step is None else step
+        if isinstance(at, bool) or not isinstance(at, (int, np.integer)) or at < 1:
+            raise TrialError(f"trial {number}: a step is a whole number from 1, got {shown(at)}")
+        if at <= last:
+            raise TrialError(f"trial {number}: steps go up, and step {at} comes after step {last}")
+        if self.steps is not None and at > self.steps:
+            raise TrialError(f"trial {number}: step {at} is beyond the last, a whole run has {self.steps}")
+        return int(at)
+
+    def _carry_out(self, verdict: Verdict, rule: str, number: int, seen: int) -> Trial:
+        self.apply(event_of(verdict, rule, number, self.history.records[number].step, seen))
+        return self.trials[number]
 
     def _pending(self, trial: Trial | int) -> int:
         return self.history.require_pending(trial.number if isinstance(trial, Trial) else trial)

@@ -33,6 +33,7 @@ class Study:
         mode: "max" or "min".
         goal: which of two values is better, with several metrics of the first.
         goals: what is wanted of each metric, and the constraints.
+        steps: how many steps a whole run has; None where that is not declared.
         space: the search space.
         context: the space of the contexts; None where none is declared.
         events: everything that has happened, in order.
@@ -56,7 +57,8 @@ class Study:
             self.context = Space.from_json(description.context)
         self.mode: Mode = cast(Mode, description.mode)
         self.goals = description.goals
-        self._ledger = Ledger(self.space, self.goals, self.context)
+        self.steps = description.steps
+        self._ledger = Ledger(self.space, self.goals, self.context, description.steps)
         for event in self.events:
             self._ledger.apply(event)
         self.goal = self._ledger.goal
@@ -174,7 +176,11 @@ def searcher_of(description: Description, space: Space, context: Space | None) -
         metrics=description.metrics,
         constraints=description.constraints,
         metric=description.metric,
-        **description.options,
+        generation=description.generation,
+        steps=description.steps,
+        scheduler=description.scheduler,
+        scheduler_options=description.scheduler_options,
+        **cast(Any, description.options),
     )
 
 

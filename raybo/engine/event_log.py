@@ -14,7 +14,7 @@ from raybo.engine.alike import Alike
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
 from raybo.errors import JournalError
-from raybo.events import COUNTED, FAILURES, Event, Kind, Origin, State, planned
+from raybo.events import COUNTED, FAILURES, Event, Kind, Origin, State, planned, saved_share
 from raybo.journal import Journal, clean
 from raybo.ledger import Ledger
 from raybo.objectives import Objective
@@ -142,8 +142,20 @@ class EventLog:
             last_event=self._unwritten[0].number - 1 if self._unwritten else self.newest,
             reason=reason,
             has_context=self.searcher.context is not None,
+            pruned=self.committed.count(State.PRUNED),
+            paused=self.committed.count(State.PAUSED),
+            reporting=self._reporting(),
+            steps=self.searcher.steps,
+            saved=saved_share(self.committed.trials, self.searcher.steps),
             front=self._front(),
         )
+
+    def _reporting(self) -> list[tuple[int, int, float]]:
+        """Those that run and have reported, the furthest first: number, last step, its value."""
+        if not self.committed.history.reports_in_order:
+            return []
+        running = [trial for trial in self.committed.trials if trial.state is State.PENDING and trial.step]
+        return [(t.number, t.step, t.reports[-1][1]) for t in sorted(running, key=lambda t: (-t.step, t.number))]
 
     def _front(self) -> tuple[int, float] | None:
         """Size and hypervolume of the committed front, found anew when a trial has finished; None with one metric."""

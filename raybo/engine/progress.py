@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Watch: TypeAlias = Callable[["Status"], object]
 
+REPORTING = 4  # trials whose last value is shown while they run
 LINE_SECONDS = 5.0  # between plain lines, unless the best has improved
 
 
@@ -143,7 +144,7 @@ def _in_notebook() -> bool:
 
 
 def _panel(status: Status) -> Group:
-    done = status.finished + status.failed
+    done = status.ended
     bar = Table.grid(padding=(0, 1))
     bar.add_row(
         ProgressBar(total=status.planned, completed=done, width=30),
@@ -163,7 +164,18 @@ def _panel(status: Status) -> Group:
         Text(f"{status.failed} failed", style="red" if status.failed else "dim"),
         Text(suggestion, style="dim"),
     )
-    return Group(bar, facts)
+    return Group(bar, facts, *_curves(status))
+
+
+def _curves(status: Status) -> list[Text]:
+    """The trials that report, with how far they are, and what pruning has saved; nothing where none reports."""
+    parts = [
+        f"trial {number}: {value:.5g} at {step}{'' if status.steps is None else f'/{status.steps}'}"
+        for number, step, value in status.reporting[:REPORTING]
+    ]
+    more = len(status.reporting) - REPORTING
+    lines = [", ".join(parts) + (f", {more} more" if more > 0 else "")] if parts else []
+    return [Text(line, style="dim") for line in [*lines, status.apart.removeprefix(", ")] if line]
 
 
 def _clock(seconds: float) -> str:

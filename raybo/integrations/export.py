@@ -25,7 +25,7 @@ from raybo.columns import as_cell, columns_of
 from raybo.error_text import in_words, nearest
 from raybo.errors import MethodError, RayboError
 from raybo.files import STANDARD_OUTPUT, write_file
-from raybo.journal.description import LATER
+from raybo.journal.description import SINCE_0_2
 from raybo.space import Opaque, object_to_json
 from raybo.study import Study, load
 
@@ -159,7 +159,7 @@ def json_exporter(destination: str) -> Exporter:
 def described(description: Description) -> dict[str, Any]:
     """What a study is about, as JSON."""
     names = ("objective", "settings", "metric", "mode", "space", "context", "method", "options", "seed")
-    later = [name for name in LATER if getattr(description, name) is not None]
+    later = [name for name in SINCE_0_2 if getattr(description, name) is not None]
     return {name: plain(getattr(description, name)) for name in (*names, *later)}
 
 

@@ -11,6 +11,8 @@ hyperparameters    the option `hyperparameters`
 design             where to look before there is a model
 apart              points that must not be proposed again, and how far to stay from each
 fitting            from a history to a fitted surrogate
+unfinished         what trials that have reported and not finished count for
+regional           the same for thousands of trials
 refits             which trials a fit is made for, and where it starts
 keywords           all options for type checkers
 story              what a method has to tell of a study from its tags, for a report to draw
@@ -105,6 +107,15 @@ def make(name: str, /, **options: Any) -> Method:
 def needs_context(name: str) -> bool:
     """Whether a method works only on a study that declares a context."""
     return bool(getattr(load(name), "needs_context", False))
+
+
+def seen(method: Method, history: History) -> History:
+    """The history as a method sees it: with values predicted for unfinished trials, unless it models their reports."""
+    if getattr(method, "models_reports", False) or not (history.reports_in_order and history.goals.is_plain):
+        return history
+    from raybo.methods.unfinished import predicted
+
+    return predicted(history)
 
 
 def require_goals(name: str, method: Method, goals: Goals, *, has_context: bool) -> None:

@@ -8,8 +8,7 @@ is small and the region is left.
 Rasmussen, Williams (2006), "Gaussian Processes for Machine Learning", section 6.5, least-squares classification;
 Gelbart, Snoek, Adams (2014), "Bayesian optimization with unknown constraints", for the product.
 
-Until raybo 0.2 a failed trial counted as an observation of the worst value. A study that has made a proposal so after a
-failure goes on so: the tag `failures` marks the others.
+In a study that raybo 0.1 began a failed trial counts as an observation of the worst value, as it did there.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from dataclasses import replace
 import numpy as np
 
 from raybo.acquisition import Acquisition, LogProbabilityOfImprovement, Observed, Total
-from raybo.events import State, Tags
-from raybo.history import ONE, History
+from raybo.events import FAILURES, State, Tags
+from raybo.history import History
 from raybo.methods.fitting import fitted
 from raybo.space import Array
 from raybo.surrogate import Standardised, success_model
@@ -40,7 +39,7 @@ class Failures:
     """
 
     def __init__(self, history: History, rng: np.random.Generator) -> None:
-        self.are_learnt = _are_learnt(history)
+        self.are_learnt = history.generation > 1 and history.count(*FAILURES) > 0
         self.tags: Tags = dict(MARK) if self.are_learnt else {}
         self._success: Acquisition | None = None
         if self.are_learnt and history.count(State.FINISHED):
@@ -79,27 +78,11 @@ def _success_of(history: History, rng: np.random.Generator) -> tuple[Acquisition
     return LogProbabilityOfImprovement(Observed(fit.gp), middle), fit.tags
 
 
-def _are_learnt(history: History) -> bool:
-    failed = [record.ended for record in history.records if record.has_failed]
-    if not failed:
-        return False
-    if history.count_tag(TAG):
-        return True
-    first = min(failed)
-    return not any(
-        record.seen >= first > 0 and "origin" not in record.tags and "fallback" not in record.tags
-        for record in history.records
-    )
-
-
 def _ends(history: History) -> History:
     """The history as one of successes and failures: all trials that finished or failed, with their labels."""
-    other = history.copy()
-    other.goals = ONE
-    other.records = [
+    return history.plain(
         replace(record, state=State.FINISHED, y=FAILURE if record.has_failed else SUCCESS, Y=None, margins=None)
         if record.has_failed or record.state is State.FINISHED
         else record
         for record in history.records
-    ]
-    return other
+    )

@@ -80,6 +80,16 @@ def observed(history: History) -> tuple[Array, Array]:  # (n, d), (n,)
     return np.vstack([history.X, failed]), np.concatenate([y, np.full(len(failed), y.min())])
 
 
+def uncertain(history: History, outputs: Outputs) -> Array:  # (n,)
+    """What is added to the noise variance of the rows of `observed`, in the units of `outputs`: 0 unless predicted."""
+    added = history.added
+    if not added.any():
+        return np.zeros(len(added) + len(history.X_failed))
+    y, sd = history.y, np.sqrt(added)
+    sds = 0.5 * (outputs.apply(y + sd) - outputs.apply(y - sd))
+    return np.concatenate([np.square(sds), np.zeros(len(history.X_failed))])
+
+
 def fitted(
     history: History,
     model: Model,
@@ -118,7 +128,7 @@ def fitted(
     """
     X, y = observed(history) if failed_count else (history.X, history.y)
     outputs = Standardised.of(history.y) if outputs is None else outputs
-    observations = Observations.of(X, outputs.apply(y), history.cube.categorical)
+    observations = Observations.of(X, outputs.apply(y), history.cube.categorical, uncertain(history, outputs))
     model = with_fixed(model, fixed_values(estimate), history.d)
     thetas = _kept(history, model, tag)
     if thetas is None:
@@ -133,12 +143,18 @@ def fitted(
         else:
             thetas = fit_map(observations, model, points)[None, :]
     members = tuple(_conditioned(observations, model, theta, history) for theta in thetas)
-    best = int(np.argmax(history.y))
+    best = leader(history)
     incumbent = float(outputs.apply(history.y[[best]])[0])
     tags: Tags = {tag: thetas[-1].tolist(), "ended": history.ended}
     if len(thetas) > 1:
         tags[f"{tag}s"] = thetas.tolist()
     return Fitted(members, outputs, incumbent, history.X[best], tags)
+
+
+def leader(history: History) -> int:
+    """The row of `history.y` with the best value that was seen; of predicted ones where none was."""
+    seen = np.where(history.added > 0.0, -np.inf, history.y)
+    return int(np.argmax(seen if np.isfinite(seen).any() else history.y))
 
 
 def _kept(history: History, model: Model, tag: str) -> Array | None:  # (s, p)
@@ -175,7 +191,7 @@ def _is_base(base: GP, observations: Observations, model: Model, theta: Array, w
         and base.model == model
         and np.array_equal(base.theta, theta)
         and np.array_equal(base.X, observations.X[:whole])
-        and np.array_equal(base.observations.counts, observations.counts[:whole])
+        and np.array_equal(base.observations.noise(1.0), observations.noise(1.0)[:whole])
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -12,14 +12,23 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from raybo import methods
 from raybo.events import FAILURES, State, Trial
+from raybo.reporting.curves_in_text import reports_anything, steps_of
 from raybo.reporting.fitted import Named, add_column, named_grid
 from raybo.reporting.front_view import constraints_line, front_view
 from raybo.reporting.words import named, shown
 from raybo.study import Study
 
-STYLES = {State.FINISHED: "", State.FAILED: "red", State.LOST: "red", State.STOPPED: "dim", State.PENDING: "cyan"}
+STYLES = {
+    State.FINISHED: "",
+    State.FAILED: "red",
+    State.LOST: "red",
+    State.STOPPED: "dim",
+    State.PENDING: "cyan",
+    State.PRUNED: "yellow",
+    State.PAUSED: "cyan",
+}
+Describe: TypeAlias = Callable[[str], tuple[str, list[tuple[str, Any, str]]]]  # a name's text and options
 # characters of a window in which there are columns; the reason has one of its own; also where a row is one line
 NARROW, WIDE, ROOMY = 56, 110, 150
 
@@ -36,9 +45,11 @@ def heading(study: Study) -> Text:
     failed = study.count(*FAILURES)
     return Text.assemble(
         (description.objective, "bold"),
-        f": {wanted_in_words(study)}, method {description.method}, seed {description.seed}; "
+        f": {wanted_in_words(study)}, method {description.method}, "
+        f"{f'scheduler {description.scheduler}, ' if description.scheduler else ''}seed {description.seed}; "
         f"{study.count(State.FINISHED)} finished, {failed} failed, {study.count(State.STOPPED)} stopped, "
         f"{study.count(State.PENDING)} pending"
+        + "".join(f", {study.count(state)} {state}" for state in (State.PRUNED, State.PAUSED) if study.count(state))
         + (f" of {study.planned} planned" if study.planned else "")
         + _without_context(study),
     )
@@ -81,12 +92,16 @@ class Trials:
         for name, told in others:
             add_column(table, name, told, right=True)
         add_column(table, "s", seconds, right=True)
+        has_steps = reports_anything(self.study)
+        steps = [steps_of(self.study, trial) for trial in self.trials]
+        if has_steps:
+            add_column(table, "steps", steps, right=True)
         if self.study.context is not None:
             table.add_column("context", ratio=1)
         table.add_column("configuration", ratio=3)
         if has_why:
             table.add_column("why", overflow="fold", ratio=2, no_wrap=self.one_line)
-        for i, (trial, value, took) in enumerate(zip(self.trials, values, seconds, strict=True)):
+        for i, (trial, value, took, step) in enumerate(zip(self.trials, values, seconds, steps, strict=True)):
             why, style = self._why(trial)
             state = f"{trial.state}" + (f" ({trial.attempt} attempts)" if trial.attempt > 1 else "")
             state = "infeasible" if trial.violations else state
@@ -98,6 +113,7 @@ class Trials:
                 value,
                 *(told[i] for _, told in others),
                 took,
+                *([step] if has_steps else []),
                 *([] if self.study.context is None else [Named(named(trial.context or {}), most)]),
                 Named(config_values(self.study, trial), most, below, style or "dim"),
                 *([Text(why, style, overflow="ellipsis" if self.one_line else "fold")] if has_why else []),
@@ -117,7 +133,7 @@ class Trials:
     def _why(self, trial: Trial) -> tuple[str, str]:
         """Why it was tried, or how it ended badly; and in which style that is told."""
         if trial.reason and trial.state is not State.FINISHED:
-            return trial.reason, "red"
+            return trial.reason, "red" if trial.state in FAILURES else STYLES[trial.state]
         if trial.violations:
             return self.study.broken(trial), "yellow"
         return self.study.explain(trial), ""
@@ -148,11 +164,11 @@ def best_view(study: Study, context: Mapping[str, Any] | None = None, *, one_lin
     return Group(words, named_grid(config_values(study, best)), *limits)
 
 
-def methods_table(names: Sequence[str]) -> Group:
-    """Every method: what it does, and its options with their defaults."""
+def options_table(names: Sequence[str], describe: Describe) -> Group:
+    """Every method, or every scheduler: what it does, and its options with their defaults."""
     parts: list[RenderableType] = []
     for name in names:
-        text, options = methods.describe(name)
+        text, options = describe(name)
         paragraphs = text.split("\n\n")
         parts.append(Text.assemble((name, "bold"), "  ", " ".join(paragraphs[0].split())))
         parts += [Text("    " + " ".join(paragraph.split()), style="italic") for paragraph in paragraphs[1:]]

@@ -21,6 +21,9 @@ from raybo.surrogate.presets import (
 from raybo.surrogate.priors import Flat, Gamma, LogNormal, Normal, Prior
 from raybo.surrogate.pseudo import pseudo_data
 from raybo.surrogate.sampling import Samples, sample_hmc, sample_slice
+from raybo.surrogate.structured import Structure, StructuredKernel
+from raybo.surrogate.structured_gp import StructuredGP
+from raybo.surrogate.structured_likelihood import StructuredLikelihood, fit_structured
 
 __all__ = [
     "GP",
@@ -43,11 +46,16 @@ __all__ = [
     "Samples",
     "SignedLog",
     "Standardised",
+    "Structure",
+    "StructuredGP",
+    "StructuredKernel",
+    "StructuredLikelihood",
     "Tamed",
     "YeoJohnson",
     "cholesky",
     "draw_function",
     "fit_map",
+    "fit_structured",
     "gibo_model",
     "joint_draws",
     "pseudo_data",

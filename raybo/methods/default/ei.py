@@ -4,6 +4,8 @@ Kushner (1964) for the probability; Mockus (1978); Jones et al. (1998); Ament et
 Expected Improvement for Bayesian Optimization", for the logarithm.
 Pending trials are believed at their posterior mean; failed trials teach how likely a configuration succeeds
 (`failures`). Several metrics: expected hypervolume improvement; constraints: times the probability that they hold.
+Beyond 400 trials the model is of the observations that matter to a proposal, see `regional`, unless hyperparameters are
+sampled.
 """
 
 from __future__ import annotations
@@ -26,12 +28,14 @@ from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.failures import Failures
-from raybo.methods.fitting import fitted
+from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
 from raybo.methods.options import Options, option
+from raybo.methods.regional import Regional, is_large, maximise
 from raybo.methods.several import Several, in_words, require_one_estimate
-from raybo.solvers import SolverName
-from raybo.surrogate import GP, KernelName, standard_model
+from raybo.solvers import Solution, SolverName
+from raybo.space import Array
+from raybo.surrogate import GP, KernelName, Standardised, standard_model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,21 +74,30 @@ class Ei(Options):
             return Proposal(design.x, {**design.tags, **failures.tags})
         if not history.goals.is_plain:
             return self._several(history, failures, rng)
-        model, is_worst = standard_model(self.kernel), not failures.are_learnt
+        model = standard_model(self.kernel)
+        if is_large(history, self.hyperparameters):
+            regional = Regional.of(history, model, Standardised.of(history.y), self.hyperparameters)
+            fit, found = maximise(
+                regional, lambda fit: self._worth(fit.gp, fit, fit.gp.X), rng, self.solver, grid=self.points
+            )
+            return self._proposal(fit, found, {})
+        is_worst = not failures.are_learnt
         fit = fitted(history, model, rng, estimate=self.hyperparameters, failed_count=is_worst)
-
-        def improvement(gp: GP) -> Acquisition:
-            incumbent = fit.incumbent if self.incumbent == "value" else best_posterior_mean(gp, history.X)
-            if self.improvement == "probability":
-                return LogProbabilityOfImprovement(gp, incumbent)
-            return LogExpectedImprovement(gp, incumbent, self.nu)
-
         size = self.points if self.solver == "random-grid" else None
-        worth = failures.times(fit.average(improvement, log=True))
+        worth = failures.times(fit.average(lambda gp: self._worth(gp, fit, history.X), log=True))
         found = solve_apart(self.solver, worth, history, rng, size=size, near=fit.best[None, :])
+        return self._proposal(fit, found, failures.tags_at(found.x))
+
+    def _worth(self, gp: GP, fit: Fitted, X: Array) -> Acquisition:
+        """The improvement by one GP over the incumbent, or over the best mean at the rows of X."""
+        incumbent = fit.incumbent if self.incumbent == "value" else best_posterior_mean(gp, X)
+        if self.improvement == "probability":
+            return LogProbabilityOfImprovement(gp, incumbent)
+        return LogExpectedImprovement(gp, incumbent, self.nu)
+
+    def _proposal(self, fit: Fitted, found: Solution, further: Tags) -> Proposal:
         name = "log_ei" if self.improvement == "expected" else "log_pi"
-        told = {**fit.prediction(found.x), **fit.tags, **failures.tags_at(found.x)}
-        return Proposal(found.x, {name: found.value, **told})
+        return Proposal(found.x, {name: found.value, **fit.prediction(found.x), **fit.tags, **further})
 
     def _several(self, history: History, failures: Failures, rng: np.random.Generator) -> Proposal:
         """The maximiser of the expected improvement, of the value or of the hypervolume, where constraints hold."""

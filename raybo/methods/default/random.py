@@ -9,6 +9,7 @@ import numpy as np
 
 from raybo.events import Tags
 from raybo.history import History, Proposal
+from raybo.methods.design import uniform
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +20,7 @@ class Random:
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """A fresh uniform point, whatever the history."""
-        return Proposal(rng.random(history.d))
+        return Proposal(uniform(history, rng))
 
     def explain(self, tags: Tags) -> str:
         """Always the same."""

@@ -8,6 +8,8 @@ published one, `preset="contexts"` takes that of Huang et al. (2024), for compar
 trials are believed at their posterior mean; failed trials teach how likely a configuration succeeds (`failures`), with
 another preset they count as the worst value seen; the initial design is cut to a quarter of a short study. Several
 metrics: the bound of a random scalarisation; constraints: plus the logarithm of the probability that they hold.
+Beyond 400 trials the standard model is of the observations that matter to a proposal, see `regional`, and the grid has
+2,000 points; not for kappa=theory, which needs what all of them tell.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from raybo.acquisition import UpperConfidence
+from raybo.acquisition import Acquisition, UpperConfidence
 from raybo.context import context_model
 from raybo.errors import MethodError
 from raybo.events import Tags, Trial
@@ -31,9 +33,10 @@ from raybo.methods.failures import Failures
 from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions
 from raybo.methods.options import option
+from raybo.methods.regional import GRID, Regional, is_large, maximise
 from raybo.methods.several import Several, in_words, require_one_estimate
 from raybo.methods.story import OverTrials, Scale, Series, Story
-from raybo.solvers import SolverName
+from raybo.solvers import Solution, SolverName
 from raybo.solvers.inexactness import measure
 from raybo.surrogate import Standardised, random_grid_model, standard_model
 
@@ -74,6 +77,8 @@ class GpUcb(RandomGridOptions):
         t = 1 + history.count_tag("t")
         if failures is not None and not history.goals.is_plain:
             return self._several(history, t, failures, rng)
+        if self.preset == "standard" and self.kappa != "theory" and is_large(history, self.hyperparameters):
+            return self._of_many(history, rng, t)
         fit = self._fit(history, rng, failed_count=not learnt)
         on_grid = self.solver == "random-grid"
         kappa = self.exploration(self.kappa, t, fit.gp, "random-grid-ucb" if on_grid else "ucb")
@@ -89,6 +94,32 @@ class GpUcb(RandomGridOptions):
                 )
             settings = {"preset": "paper", "unit": self.lengthscale_start, "origin": self.origin}
         found = solve_apart(self.solver, bound, history, rng, size=size, **settings)
+        return self._proposal(history, rng, t, kappa, bound, fit, found, failures)
+
+    def _of_many(self, history: History, rng: np.random.Generator, t: int) -> Proposal:
+        """The same of a history too large for one exact Gaussian process."""
+        model, outputs = standard_model(self.kernel), Standardised.of(history.y)
+        regional = Regional.of(history, model, outputs, self.hyperparameters)
+        wide = regional.wide()
+        kappa = self.exploration(self.kappa, t, wide.gp, "ucb")
+
+        def bound(fit: Fitted) -> UpperConfidence:
+            return UpperConfidence(fit.gp, kappa)
+
+        fit, found = maximise(regional, bound, rng, self.solver, wide, min(self.size(t), GRID))
+        return self._proposal(history, rng, t, kappa, bound(fit), fit, found)
+
+    def _proposal(
+        self,
+        history: History,
+        rng: np.random.Generator,
+        t: int,
+        kappa: float,
+        bound: Acquisition,
+        fit: Fitted,
+        found: Solution,
+        failures: Failures | None = None,
+    ) -> Proposal:
         tags = {"t": t, "kappa": kappa, "evaluations": found.evaluations, **fit.prediction(found.x), **fit.tags}
         if failures is not None:
             tags |= failures.tags_at(found.x)
