@@ -70,6 +70,7 @@ class Origin(str, Enum):
 
     ADDED = "added"  # with its value, from elsewhere
     ENQUEUED = "enqueued"  # a configuration that the user named, to be run
+    GUESSED = "guessed"  # where the space says that the best may lie, run before anything is proposed
 
 
 class Data(TypedDict, total=False):

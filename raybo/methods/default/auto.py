@@ -19,6 +19,7 @@ What it does, and why:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.fitting import fitted
+from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.options import Options, option
 from raybo.solvers import Solution
 from raybo.surrogate import Standardised, Tamed, standard_model
@@ -43,6 +45,7 @@ class Auto(Options):
     raybo's own mixture; `raybo reproduce auto-default` shows it beside what it is made of.
     """
 
+    uses_guesses: ClassVar[bool] = True
     initial: int | None = option(
         None, "points of the Sobol design; none: 10, at most a quarter of the trials", at_least=1
     )
@@ -52,13 +55,14 @@ class Auto(Options):
         plain = is_plain(history)
         marked: Tags = {"outputs": "standardised"} if plain else {}
         if is_in_design(history, 10, self.initial):
-            design = sobol_proposal(history, rng)
+            design = design_by_guess(history, sobol_proposal(history, rng))
             return Proposal(design.x, {**design.tags, **marked})
         outputs = Standardised.of(history.y) if plain else Tamed.of(history.y)
         fit = fitted(history, standard_model(), rng, outputs=outputs)
 
         def maximise(acquisition: Acquisition) -> Solution:
-            return solve_apart("lbfgsb", acquisition, history, rng, size=1_000, starts=8, near=fit.best[None, :])
+            worth = believing(acquisition, history)
+            return solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=fit.best[None, :])
 
         if not plain and rng.random() < 0.5:
             name, found = "ucb", maximise(UpperConfidence(fit.gp, OPTIMISM))

@@ -8,7 +8,7 @@ Pending trials are believed at their posterior mean; failed trials count as the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.fitting import fitted
+from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
 from raybo.methods.options import Options, option
 from raybo.solvers import SolverName
@@ -37,6 +38,7 @@ class Ei(Options):
     Jones, Schonlau, Welch (1998), "Efficient global optimization of expensive black-box functions".
     """
 
+    uses_guesses: ClassVar[bool] = True
     solver: SolverName = option("lbfgsb", "how it is maximised")
     incumbent: Literal["value", "mean"] = option("value", "the best value seen, or the best posterior mean at a point")
     improvement: Literal["expected", "probability"] = option("expected", "its expectation, or its probability")
@@ -59,7 +61,7 @@ class Ei(Options):
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the expected improvement."""
         if is_in_design(history, 10 * history.d, self.initial):
-            return sobol_proposal(history, rng)
+            return design_by_guess(history, sobol_proposal(history, rng))
         fit = fitted(history, standard_model(self.kernel), rng, estimate=self.hyperparameters)
 
         def improvement(gp: GP) -> Acquisition:
@@ -69,7 +71,7 @@ class Ei(Options):
             return LogExpectedImprovement(gp, incumbent, self.nu)
 
         size = self.points if self.solver == "random-grid" else None
-        worth = fit.average(improvement, log=True)
+        worth = believing(fit.average(improvement, log=True), history)
         found = solve_apart(self.solver, worth, history, rng, size=size, near=fit.best[None, :])
         name = "log_ei" if self.improvement == "expected" else "log_pi"
         return Proposal(found.x, {name: found.value, **fit.prediction(found.x), **fit.tags})

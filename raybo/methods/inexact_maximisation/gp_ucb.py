@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, sobol_proposal
 from raybo.methods.fitting import Fitted, fitted
+from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions
 from raybo.methods.options import option
 from raybo.methods.story import OverTrials, Scale, Series, Story
@@ -41,6 +42,7 @@ class GpUcb(RandomGridOptions):
     Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI.
     """
 
+    uses_guesses: ClassVar[bool] = True
     solver: SolverName = option("random-grid", "how the bound is maximised")
     kappa: Kappa = option(
         "practical", "standard deviations added to the mean: sqrt(log(t + 1)), the theorem's, or a number", at_least=0
@@ -61,12 +63,12 @@ class GpUcb(RandomGridOptions):
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the bound."""
         if self.is_in_design(history):
-            return sobol_proposal(history, rng)
+            return design_by_guess(history, sobol_proposal(history, rng))
         t = 1 + history.count_tag("t")
         fit = self._fit(history, rng)
         on_grid = self.solver == "random-grid"
         kappa = self.exploration(self.kappa, t, fit.gp, "random-grid-ucb" if on_grid else "ucb")
-        bound = fit.average(lambda gp: UpperConfidence(gp, kappa))
+        bound = believing(fit.average(lambda gp: UpperConfidence(gp, kappa)), history)
         size = self.size(t) if on_grid else None
         settings: dict[str, Any] = {"near": fit.best[None, :]}
         if self.preset == "paper":
