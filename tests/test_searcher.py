@@ -314,7 +314,8 @@ def test_several_trials_at_once_differ_and_are_those_that_are_asked_for_one_by_o
     asked = together.ask(8, given)
     assert [trial.config for trial in asked] == [apart.ask(given).config for _ in range(8)]
     X = np.array([list(trial.config.values()) for trial in asked])
-    assert np.linalg.norm(X[:, None] - X[None], axis=2)[~np.eye(8, dtype=bool)].min() > 1e-2
+    assert np.linalg.norm(X[:, None] - X[None], axis=2)[~np.eye(8, dtype=bool)].min() >= 1e-3 * math.sqrt(2)
+    assert np.ptp(X, axis=0).max() > 0.02
     assert len(together.ask(1)) == 1
     for wrong in (0, -1, True, 1.5, "8"):
         with pytest.raises(TrialError, match=r"^ask: a whole number from 1 is needed, got"):
