@@ -172,6 +172,17 @@ class Searcher:
         """
         return self.ledger.best
 
+    @property
+    def best_expected(self) -> Trial:
+        """The finished trial of which a model expects most: with noise, the luckiest is not the best.
+
+        `best_expected.details["expected"]` and `["expected_sd"]` are what is expected of it, as they are of `best`.
+
+        Raises:
+            TrialError: no trial has finished.
+        """
+        return self.ledger.best_expected
+
     def best_for(self, context: Mapping[str, Any]) -> Trial:
         """The finished trial with the best estimated value where the context is the given one; told as in `best`.
 
@@ -271,6 +282,20 @@ class Searcher:
         return self.trials[number]
 
 
+def expected_gain(history: History, asked: Event) -> float | None:
+    """By how much a proposal is expected to better the best value, in the metric's units.
+
+    None for the points of an initial design, which promise nothing, and where trials are too few to expect anything.
+    """
+    from raybo.expected import Expectation  # loads the Gaussian process
+
+    if "sobol" in asked.data["tags"] or "design" in asked.data["tags"]:
+        return None
+    with limit_threads(1):
+        model = Expectation.of(history.X, history.y, history.cube.categorical)
+        return None if model is None else float(model.gain(asked.x[None, :])[0])
+
+
 def method_uses_guesses(method: methods.Method) -> bool:
     """Whether a method goes on to search near a space's guesses; of others they are the first trial, and no more."""
     return bool(getattr(method, "uses_guesses", False))
@@ -296,6 +321,8 @@ def explain(method: methods.Method, trial: Trial) -> str:
         return f"known from {trial.tags['from']}" if "from" in trial.tags else "added by the user"
     if trial.origin is Origin.ENQUEUED:
         return "asked for by the user"
+    if trial.origin is Origin.CONFIRMED:
+        return f"to confirm trial {trial.tags['confirms']}"
     if trial.origin is Origin.GUESSED:
         further = "the search is drawn there" if method_uses_guesses(method) else "of which the method knows no more"
         return f"where the best was guessed to lie; {further}"

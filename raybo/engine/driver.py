@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from raybo import journal, methods, warm_start
+from raybo.confirming import Confirm
 from raybo.engine.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.follow import NAMESPACE, leave, run_to_end
 from raybo.engine.plan import Plan
@@ -34,6 +35,7 @@ from raybo.objectives import Objective, is_loaded_by_path, require_not_loading
 from raybo.searcher import Searcher
 from raybo.shared_data import Shared, fingerprint, is_data, sending, shared_by, size_of, token_of
 from raybo.space import object_to_json
+from raybo.stopping import Limits
 from raybo.study import Study
 
 if TYPE_CHECKING:
@@ -63,11 +65,16 @@ def tune(
     retries: int = 2,
     settings: Mapping[str, Any] | None = None,
     known_from: Study | Path | str | None = None,
+    defaults: Mapping[str, Any] | None = None,
     enqueue: Sequence[Any] = (),
     detach: bool = False,
     fresh_workers: bool = False,
     retry_failed: bool = False,
     keep_going: bool = False,
+    target: float | None = None,
+    patience: int | None = None,
+    stop_below_gain: float | None = None,
+    confirm: str | tuple[int, int] | None = None,
     watch: Callable[[Status], object] | Literal[False] | None = None,
     **options: Unpack[MethodOptions],
 ) -> Study:
@@ -89,6 +96,7 @@ def tune(
         retries: how often a trial starts again when its worker or node is lost.
         settings: the objective's keyword parameters.
         known_from: another study, or its journal: its finished trials that fit the space enter as known results.
+        defaults: what the parameters were there that only this space has, nested names dotted: `{"dropout": 0.0}`.
         enqueue: configurations to run first; a pair of a configuration and a value enters as a known result.
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
             with what there is; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
@@ -97,6 +105,12 @@ def tune(
         retry_failed: run the trials again that have failed so far, under their own numbers.
         keep_going: go on where the first trials of a study all fail alike; else that ends it after 5, or as many as run
             at a time.
+        target: stop once a trial has finished that is at least as good.
+        patience: stop once so many trials have finished since the best one.
+        stop_below_gain: stop once three proposals in a row are expected to better the best value by less than this, in
+            the metric's units.
+        confirm: how many configurations are run again at the end, and how often each with another seed, as "5x3" or
+            (5, 3); `Study.confirmed` has their means.
         watch: called with a `Status` several times a second; `print` prints a line whenever there is news. None shows
             progress on a terminal and in a notebook, and nothing elsewhere; False never shows anything.
         options: the method's options.
@@ -107,6 +121,8 @@ def tune(
     """
     require_not_loading()
     _check(objective, trials, workers, max_minutes, trial_seconds, retries)
+    limits = Limits(target, patience, stop_below_gain)
+    confirmation = None if confirm is None else Confirm.of(confirm)
     if detach and storage is None:
         raise RayError("a detached study needs a journal that stays; give storage")
     bound = objective.with_settings(**(settings or {}))
@@ -120,7 +136,11 @@ def tune(
             description, searcher = describe(bound, method, seed, options, opened.description)
             known = warm_start.known_of(enqueue, searcher.space)
             if known_from is not None:
-                known = warm_start.known_from(known_from, bound.metric, bound.mode, searcher.space) + known
+                known = warm_start.known_from(known_from, bound.metric, bound.mode, searcher.space, defaults) + known
+            elif defaults:
+                raise MethodError(
+                    "defaults (--default) complete the results of another study; give known_from (--from)"
+                )
             opened.begin(description)
             events = opened.events + warm_start.enter(opened, searcher, known)
         planned = partial(
@@ -139,6 +159,8 @@ def tune(
             known=events[-1].number if events else 0,
             retry_failed=bool(retry_failed),
             keep_going=bool(keep_going),
+            limits=limits,
+            confirm=confirmation,
         )
         try:
             with watching(False if detach and watch is None else watch) as seen:
