@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from raybo.events import State, Trial
     from raybo.objectives import Objective, objective, report_context
     from raybo.reporting.plots import plots
+    from raybo.reports import TrialPruned, checkpoint, report, saving
     from raybo.running_trial import CurrentTrial, current_trial
     from raybo.searcher import Searcher
     from raybo.shared_data import shared
@@ -35,6 +36,7 @@ _HOMES = {  # public names and where they live; loaded when first used, so that 
     **dict.fromkeys(["Objective", "objective", "report_context"], "raybo.objectives"),
     **dict.fromkeys(["State", "Trial"], "raybo.events"),
     **dict.fromkeys(["CurrentTrial", "current_trial"], "raybo.running_trial"),
+    **dict.fromkeys(["TrialPruned", "checkpoint", "report", "saving"], "raybo.reports"),
     "Searcher": "raybo.searcher",
     "shared": "raybo.shared_data",
     "plots": "raybo.reporting.plots",
@@ -79,11 +81,15 @@ __all__ = [
     "Study",
     "Trial",
     "TrialError",
+    "TrialPruned",
+    "checkpoint",
     "current_trial",
     "load",
     "objective",
     "plots",
+    "report",
     "report_context",
+    "saving",
     "shared",
     "tune",
 ]

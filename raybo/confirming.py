@@ -82,11 +82,7 @@ def most_promising(trials: Sequence[Trial], history: History, count: int) -> lis
 
     Where no model can be made, those with the best values.
     """
-    rows = [
-        trial.number
-        for trial in trials
-        if trial.state is State.FINISHED and trial.value is not None and trial.origin is not Origin.CONFIRMED
-    ]
+    rows = [trial.number for trial in trials if trial.feasible and trial.origin is not Origin.CONFIRMED]
     if not rows:
         return []
     X = np.array([history.records[number].x for number in rows])

@@ -27,12 +27,10 @@ class Expectation:
     Attributes:
         gp: conditioned on finished trials, in the units of `outputs`.
         outputs: from values to those units.
-        best: the best value.
     """
 
     gp: GP
     outputs: Outputs
-    best: float
 
     @classmethod
     def of(cls, X: Array, y: Array, categorical: tuple[bool, ...]) -> Expectation | None:
@@ -43,7 +41,7 @@ class Expectation:
         observations = Observations.of(X, outputs.apply(y), categorical).thinned(CONDITIONED)
         model = standard_model()
         try:
-            return cls(GP.of(observations, model, fit_map(observations, model)), outputs, float(y.max()))
+            return cls(GP.of(observations, model, fit_map(observations, model)), outputs)
         except NumericalError:
             return None
 
@@ -53,9 +51,9 @@ class Expectation:
         mean = values @ _weights()
         return mean, np.sqrt(np.maximum(np.square(values - mean[:, None]) @ _weights(), 0.0))
 
-    def gain(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """By how much f is expected to be above the best value that was seen, in the values' units, never below 0."""
-        return np.asarray(np.maximum(self._values(X) - self.best, 0.0) @ _weights())
+    def gain(self, X: Array, best: float) -> Array:  # (m, d) -> (m,)
+        """By how much f is expected to be above a value, in the values' units, never below 0."""
+        return np.asarray(np.maximum(self._values(X) - best, 0.0) @ _weights())
 
     def _values(self, X: Array) -> Array:  # (m, 15)
         mean, var = self.gp.posterior(X)

@@ -20,7 +20,7 @@ import numpy as np
 from raybo.error_text import shown
 from raybo.errors import MethodError
 from raybo.events import Event, Kind, Origin, origin_of
-from raybo.goal import Goal
+from raybo.goal import Goals
 
 IN_A_ROW = 3  # proposals that promise too little
 
@@ -58,16 +58,16 @@ class Stopping:
 
     Args:
         limits: what ends it.
-        goal: which of two values is better.
-        metric: what the value is called.
+        goals: what is wanted: one metric; a trial that breaks a constraint is not better than another.
     Attributes:
         reason: why it ends, in words; empty as long as it goes on.
     """
 
-    def __init__(self, limits: Limits, goal: Goal, metric: str) -> None:
+    def __init__(self, limits: Limits, goals: Goals) -> None:
         self.limits = limits
-        self.goal = goal
-        self.metric = metric
+        self.goals = goals
+        self.goal = goals.first
+        self.metric = goals.names[0]
         self.reason = ""
         self._origins: dict[int, Origin | None] = {}
         self._best: float | None = None
@@ -80,16 +80,17 @@ class Stopping:
             self._origins[event.trial] = origin_of(event.data["tags"])
             self._hear_gain(event)
         elif event.kind is Kind.TOLD and event.trial is not None and event.value is not None:
-            self._hear_value(event.trial, event.value)
+            is_feasible = self.goals.is_plain or not self.goals.violations(event.values(self.goals))
+            self._hear_value(event.trial, event.value, is_feasible)
 
-    def _hear_value(self, trial: int, value: float) -> None:
+    def _hear_value(self, trial: int, value: float, is_feasible: bool) -> None:
         origin = self._origins.get(trial)
         if origin is Origin.CONFIRMED:  # the search was over
             return
         target = self.limits.target
-        if target is not None and not self.goal.is_better(target, value) and not self.reason:
+        if is_feasible and target is not None and not self.goal.is_better(target, value) and not self.reason:
             self.reason = f"trial {trial} has reached the target: {self.metric} {value:.6g}"
-        if self._best is None or self.goal.is_better(value, self._best):
+        if is_feasible and (self._best is None or self.goal.is_better(value, self._best)):
             self._best, self._since = value, 0
         elif origin is not Origin.ADDED:
             self._since += 1

@@ -15,6 +15,7 @@ import pytest
 from raybo import methods
 from raybo.errors import MethodError
 from raybo.events import Event, Kind, State
+from raybo.goal import Goals
 from raybo.history import History, Proposal
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Ordinal, Space
@@ -101,7 +102,7 @@ def history_of(space, points, ends, *, sign=1.0, planned=None, method=None, begu
     three are those of `begun`, where that is given: a study whose options were changed.
     """
     cube = CONTEXT.cube if getattr(method, "needs_context", False) else None
-    history = History(space.cube, sign, cube)
+    history = History(space.cube, Goals(modes=("max" if sign > 0 else "min",)), cube)
     if planned is not None:
         history.apply(Event(Kind.PLANNED, None, {"trials": planned}))
     X, told = space.snap(np.array(points, dtype=float)), tuple(map(repr, ends))
@@ -124,7 +125,7 @@ def history_of(space, points, ends, *, sign=1.0, planned=None, method=None, begu
 def frozen(history):
     """Everything a method could have changed."""
     records = [(r.x.tobytes(), json.dumps(r.tags), r.state, r.y) for r in history.records]
-    return history.planned, history.last_event, history.sign, records
+    return history.planned, history.last_event, history.goals, records
 
 
 def check(method, history, number=99):
@@ -377,7 +378,7 @@ def test_replaying_the_events_gives_the_same_proposals(name):
 def test_another_process_would_propose_the_same(name):
     """Nothing is kept in the method: proposals asked out of order agree with those asked in order."""
     searcher, events = events_of(name)
-    prefixes, history = [], History(searcher.space.cube, 1.0, searcher.history.context_cube)
+    prefixes, history = [], History(searcher.space.cube, context_cube=searcher.history.context_cube)
     for event in events:
         if event.kind is Kind.ASKED and event.data["tags"].get("origin") != "added":
             prefixes.append((history.copy(), event))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from raybo.methods.design import uniform
 @dataclass(frozen=True, kw_only=True)
 class Random:
     """Independent uniform points of the space."""
+
+    takes_goals: ClassVar[bool] = True
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """A fresh uniform point, whatever the history."""
