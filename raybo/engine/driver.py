@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from raybo import journal, methods, warm_start
+from raybo.confirming import Confirm
 from raybo.engine.artifacts import Mirror, is_uri
 from raybo.engine.checkpoints import Keep
 from raybo.engine.connection import here, is_local, ray_for_study, starts_its_own
@@ -37,6 +38,7 @@ from raybo.objectives import Objective, is_loaded_by_path, require_not_loading
 from raybo.searcher import Searcher
 from raybo.shared_data import Shared, fingerprint, is_data, sending, shared_by, size_of, token_of
 from raybo.space import object_to_json
+from raybo.stopping import NO_LIMITS, Limits
 from raybo.study import Study
 
 if TYPE_CHECKING:
@@ -68,11 +70,16 @@ def tune(
     metrics: Mapping[str, str] | None = None,
     constraints: Mapping[str, str] | None = None,
     known_from: Study | Path | str | None = None,
+    defaults: Mapping[str, Any] | None = None,
     enqueue: Sequence[Any] = (),
     detach: bool = False,
     fresh_workers: bool = False,
     retry_failed: bool = False,
     keep_going: bool = False,
+    target: float | None = None,
+    patience: int | None = None,
+    stop_below_gain: float | None = None,
+    confirm: str | tuple[int, int] | None = None,
     scheduler: str | None = None,
     scheduler_options: Mapping[str, Any] | None = None,
     artifacts: Path | str | None = None,
@@ -101,6 +108,7 @@ def tune(
         metrics: two to four metrics that are wanted, by name, in place of the objective's own.
         constraints: bounds that returned numbers have to keep, by name, in place of the objective's own.
         known_from: another study, or its journal: its finished trials that fit the space enter as known results.
+        defaults: what the parameters were there that only this space has, nested names dotted: `{"dropout": 0.0}`.
         enqueue: configurations to run first; a pair of a configuration and a value enters as a known result.
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
             with what there is; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
@@ -109,6 +117,12 @@ def tune(
         retry_failed: run the trials again that have failed so far, under their own numbers.
         keep_going: go on where the first trials of a study all fail alike; else that ends it after 5, or as many as run
             at a time.
+        target: stop once a trial has finished that is at least as good.
+        patience: stop once so many trials have finished since the best one.
+        stop_below_gain: stop once three proposals in a row are expected to better the best value by less than this, in
+            the metric's units.
+        confirm: how many configurations are run again at the end, and how often each with another seed, as "5x3" or
+            (5, 3); `Study.confirmed` has their means.
         scheduler: name of the rule that ends trials early, see `raybo schedulers`; None for the journal's, or none for
             a new study. The objective must declare its steps.
         scheduler_options: its options.
@@ -128,10 +142,17 @@ def tune(
     if keep_checkpoints not in ("all", "last", "none"):
         raise MethodError(f"keep_checkpoints must be 'all', 'last' or 'none', got {shown(keep_checkpoints)}")
     artifacts = _place_of(artifacts)
+    limits = Limits(target, patience, stop_below_gain)
+    confirmation = None if confirm is None else Confirm.of(confirm)
     if detach and storage is None:
         raise RayError("a detached study needs a journal that stays; give storage")
     bound = objective.with_settings(**(settings or {}))
     bound.require_settings()
+    if bound.goals.k > 1 and (limits != NO_LIMITS or confirmation):
+        raise MethodError(
+            "target, patience, stop_below_gain and confirm are about the best of one metric, and there are "
+            f"{bound.goals.k}; leave them out"
+        )
     bound = bound.wanting(metrics, constraints)
     bound = replace(bound, declared_space=bound.space, declared_context=bound.context, declared_steps=bound.steps)
     rule = (scheduler, scheduler_options or {})
@@ -143,7 +164,11 @@ def tune(
             description, searcher = describe(bound, method, seed, options, opened.description, rule)
             known = warm_start.known_of(enqueue, searcher.space, bound.goals)
             if known_from is not None:
-                known = warm_start.known_from(known_from, bound.goals, searcher.space) + known
+                known = warm_start.known_from(known_from, bound.goals, searcher.space, defaults) + known
+            elif defaults:
+                raise MethodError(
+                    "defaults (--default) complete the results of another study; give known_from (--from)"
+                )
             opened.begin(description)
             events = opened.events + warm_start.enter(opened, searcher, known)
         planned = partial(
@@ -163,6 +188,8 @@ def tune(
             retry_failed=bool(retry_failed),
             keep_going=bool(keep_going),
             artifacts=artifacts,
+            limits=limits,
+            confirm=confirmation,
             keep_checkpoints=keep_checkpoints,
         )
         try:

@@ -1,8 +1,9 @@
 """auto: the default method, raybo's own.
 
 What it does, and why:
-- First a point in the middle of the space, where its owner expects something, then Sobol points: seven in all, or one
-  more than there are axes, and at most a quarter of a short study. Models help sooner than a longer design would end.
+- First a point in the middle of the space, where its owner expects something (or where he guesses the best to lie, see
+  `guesses`), then Sobol points: seven in all, or one more than there are axes, and at most a quarter of a short study.
+  Models help sooner than a longer design would end.
 - Values are clipped four robust standard deviations below their median and then made as normal as a power can make
   them, so that a steep wall or a penalty does not set the scale on which the good values are told apart.
 - Four Gaussian processes that assume different things, and a say for each by how well it explains the results: see
@@ -41,6 +42,7 @@ from raybo.methods.default.curves import explain_curves, has_cut_curves, propose
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.failures import Failures
 from raybo.methods.fitting import Fitted, observed
+from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.options import Options, option
 from raybo.methods.regional import Regional, is_large, maximise, ranked
 from raybo.methods.several import Several, in_words
@@ -69,6 +71,7 @@ class Auto(Options):
 
     takes_goals: ClassVar[bool] = True
     models_reports: ClassVar[bool] = True
+    uses_guesses: ClassVar[bool] = True
 
     initial: int | None = option(
         None,
@@ -94,7 +97,7 @@ class Auto(Options):
         models = committee_of(history, failures)
 
         def maximise(acquisition: Acquisition) -> Solution:
-            worth = failures.times(acquisition)
+            worth = believing(failures.times(acquisition), history)
             return solve_apart("lbfgsb", worth, history, rng, size=500, starts=4, near=best[None, :])
 
         best = history.X[np.argmax(history.y)]
@@ -120,6 +123,8 @@ class Auto(Options):
 
 def first_point(history: History, rng: np.random.Generator) -> Proposal:
     """A point in the middle of the space; then the next ones of the study's Sobol sequence."""
+    if history.cube.guess is not None:  # which has been tried, and not the middle
+        return design_by_guess(history, sobol_proposal(history, rng))
     if any("origin" not in record.tags for record in history.records):
         return sobol_proposal(history, rng)
     return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True})
@@ -151,7 +156,7 @@ def several(history: History, rng: np.random.Generator) -> Proposal:
         name, worth = "ucb", models.bound(OPTIMISM, rng)
     else:
         name, worth = models.name, models.improvement(LogExpectedImprovement)
-    worth = failures.times(worth)
+    worth = believing(failures.times(worth), history)
     found = solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=models.near)
     told = {**models.prediction(found.x), **models.tags, **failures.tags_at(found.x)}
     return Proposal(found.x, {"acquisition": name, **told})
