@@ -8,12 +8,13 @@ from raybo.surrogate.kernels import KERNELS, Kernel, KernelName
 from raybo.surrogate.likelihood import Likelihood
 from raybo.surrogate.model import Hyperparameter, Model
 from raybo.surrogate.observations import Observations
-from raybo.surrogate.outputs import Clipped, Outputs, Standardised, Tamed, YeoJohnson
+from raybo.surrogate.outputs import Clipped, Outputs, SignedLog, Standardised, Tamed, YeoJohnson
 from raybo.surrogate.paths import FunctionDraw, draw_function, joint_draws
 from raybo.surrogate.presets import (
     gibo_model,
     random_grid_model,
     standard_model,
+    success_model,
     turbo_model,
     uhe_model,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "Outputs",
     "Prior",
     "Samples",
+    "SignedLog",
     "Standardised",
     "Structure",
     "StructuredGP",
@@ -61,6 +63,7 @@ __all__ = [
     "sample_hmc",
     "sample_slice",
     "standard_model",
+    "success_model",
     "turbo_model",
     "uhe_model",
 ]

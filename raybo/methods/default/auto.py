@@ -16,32 +16,47 @@ What it does, and why:
 - Where choices open parameters of their own, expected improvement alone, on values that are only standardised: the best
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 500 points; integers and categories are searched as such, one at a time.
-- Failed trials count as the worst value seen; pending ones are believed at each model's mean.
-- From 200 results on, and in studies that raybo 0.1 began, one model and its rule: see `auto_0_1`.
+- Failed trials teach how likely a configuration succeeds (`failures`); pending ones are believed at each model's mean.
+- Several metrics and constraints: the same two acquisitions of `several`, in turn.
+- Where trials that report are ended early, another model: see `curves`.
+- From 200 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
+  `regional`. Studies that raybo 0.1 began go on by its rule, see `auto_0_1`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from raybo.acquisition import Acquisition
+from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
 from raybo.events import Tags
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
 from raybo.methods.default.committee import Committee, convene
+from raybo.methods.default.curves import explain_curves, has_cut_curves, propose_for_last_step
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
-from raybo.methods.fitting import observed
+from raybo.methods.failures import Failures
+from raybo.methods.fitting import Fitted, observed
 from raybo.methods.options import Options, option
+from raybo.methods.regional import Regional, is_large, maximise, ranked
+from raybo.methods.several import Several, in_words
 from raybo.solvers import Solution
-from raybo.surrogate import Standardised, Tamed
+from raybo.surrogate import Standardised, Tamed, standard_model
 
 FIRST_POINTS = 7
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
 MANY = 200  # results, from which on four models cost more than they are worth
-RULE: Tags = {"rule": 2}  # marks what this rule proposed, from a study's first proposal on
+BOUND_SHARE = 0.5  # of the proposals for several metrics or constraints
+NAMES = {
+    "ucb": "upper confidence bound",
+    "log-ei": "expected improvement",
+    "far": "away from a settled hill",
+    "log-ehvi": "expected hypervolume improvement",
+    "feasible": "nothing is feasible yet",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +66,9 @@ class Auto(Options):
     raybo's own; docs/default.md shows what each part is worth.
     """
 
+    takes_goals: ClassVar[bool] = True
+    models_reports: ClassVar[bool] = True
+
     initial: int | None = option(
         None,
         "points before there is a model; none: 7, or one more than axes, at most a quarter of the trials",
@@ -59,17 +77,24 @@ class Auto(Options):
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of one of the two acquisitions."""
-        if was_begun_by_0_1(history):
+        if history.generation == 1:
             return propose_as_0_1(history, rng, self.initial)
+        if history.goals.is_plain and has_cut_curves(history):
+            return propose_for_last_step(history, rng, self.initial, plain=is_conditional(history))
         if is_in_design(history, FIRST_POINTS, self.initial):
             return first_point(history, rng)
+        if not history.goals.is_plain:
+            return several(history, rng)
+        if is_large(history):
+            return of_many(history, rng)
+        failures = Failures(history, rng)
         if len(history.y) >= MANY:
-            proposal = mixture(history, rng)
-            return Proposal(proposal.x, {**proposal.tags, **RULE})
-        models = committee_of(history)
+            return mixture(history, rng, failures)
+        models = committee_of(history, failures)
 
         def maximise(acquisition: Acquisition) -> Solution:
-            return solve_apart("lbfgsb", acquisition, history, rng, size=500, starts=4, near=best[None, :])
+            worth = failures.times(acquisition)
+            return solve_apart("lbfgsb", worth, history, rng, size=500, starts=4, near=best[None, :])
 
         best = history.X[np.argmax(history.y)]
         if not is_conditional(history) and rng.random() < 0.5:
@@ -78,8 +103,8 @@ class Auto(Options):
             name, found = "log-ei", maximise(models.improvement())
         if models.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
             name, found = "far", maximise(models.bound(FAR_OPTIMISM))
-        tags = {"acquisition": name, **models.prediction(found.x), **models.tags, "ended": history.ended}
-        return Proposal(found.x, {**tags, **RULE})
+        told = {**models.prediction(found.x), **models.tags, "ended": history.ended, **failures.tags_at(found.x)}
+        return Proposal(found.x, {"acquisition": name, **told})
 
     def explain(self, tags: Tags) -> str:
         """The design, or what the plain model expects of the point in standard deviations of the values."""
@@ -87,21 +112,21 @@ class Auto(Options):
             return "initial design (the middle of the space)"
         if design := explain_design(tags):
             return design
-        names = {"ucb": "upper confidence bound", "log-ei": "expected improvement", "far": "away from a settled hill"}
-        return f"{names[tags['acquisition']]}: expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}"
+        if curves := explain_curves(tags):
+            return curves
+        return f"{NAMES[tags['acquisition']]}: {in_words(tags)}"
 
 
 def first_point(history: History, rng: np.random.Generator) -> Proposal:
     """A point in the middle of the space; then the next ones of the study's Sobol sequence."""
-    if history.first_tag("rule") is None:
-        return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True, **RULE})
-    design = sobol_proposal(history, rng)
-    return Proposal(design.x, {**design.tags, **RULE})
+    if any("origin" not in record.tags for record in history.records):
+        return sobol_proposal(history, rng)
+    return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True})
 
 
-def committee_of(history: History) -> Committee:
+def committee_of(history: History, failures: Failures) -> Committee:
     """The models of a history with a finished trial, fitted anew if a trial has ended since the last were."""
-    X, y = observed(history)
+    X, y = (history.X, history.y) if failures.are_learnt else observed(history)
     outputs = Standardised.of(history.y) if is_conditional(history) else Tamed.of(history.y)
     last = next((record.tags for record in reversed(history.records) if "models" in record.tags), {})
     return convene(
@@ -116,12 +141,39 @@ def committee_of(history: History) -> Committee:
     )
 
 
+def several(history: History, rng: np.random.Generator) -> Proposal:
+    """The maximiser of one of the two acquisitions for several metrics or constraints."""
+    failures, conditional = Failures(history, rng), is_conditional(history)
+    models = Several.of(history, standard_model(), rng, outputs=Standardised.of if conditional else Tamed.of)
+    is_bound = models.is_feasible and not conditional and rng.random() < BOUND_SHARE
+    if is_bound:
+        name, worth = "ucb", models.bound(OPTIMISM, rng)
+    else:
+        name, worth = models.name, models.improvement(LogExpectedImprovement)
+    worth = failures.times(worth)
+    found = solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=models.near)
+    told = {**models.prediction(found.x), **models.tags, **failures.tags_at(found.x)}
+    return Proposal(found.x, {"acquisition": name, **told})
+
+
+def of_many(history: History, rng: np.random.Generator) -> Proposal:
+    """The same of a history too large for one exact Gaussian process; failed trials count as the worst value."""
+    y, conditional = ranked(history.y), is_conditional(history)
+    regional = Regional.of(history, standard_model(), Standardised.of(y) if conditional else Tamed.of(y))
+    name = "ucb" if not conditional and rng.random() < 0.5 else "log-ei"
+
+    def worth(fit: Fitted) -> Acquisition:
+        if name == "log-ei":
+            return LogExpectedImprovement(fit.gp, fit.incumbent)
+        return UpperConfidence(fit.gp, OPTIMISM if name == "ucb" else FAR_OPTIMISM)
+
+    fit, found = maximise(regional, worth, rng)
+    if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
+        name = "far"
+        fit, found = maximise(regional, worth, rng)
+    return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})
+
+
 def is_conditional(history: History) -> bool:
     """Whether choices open parameters of their own."""
     return any(condition is not None for condition in history.cube.conditions)
-
-
-def was_begun_by_0_1(history: History) -> bool:
-    """Whether the first proposal of the study is not marked as this rule's, and so goes on with that of raybo 0.1."""
-    proposed = next((record for record in history.records if not {"origin", "fallback"} & record.tags.keys()), None)
-    return proposed is not None and "rule" not in proposed.tags

@@ -12,6 +12,7 @@ from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfiden
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import is_in_design, sobol_proposal
+from raybo.methods.failures import Failures
 from raybo.methods.fitting import fitted
 from raybo.solvers import Solution
 from raybo.surrogate import Tamed, standard_model
@@ -27,12 +28,14 @@ def propose_as_0_1(history: History, rng: np.random.Generator, initial: int | No
     return mixture(history, rng)
 
 
-def mixture(history: History, rng: np.random.Generator) -> Proposal:
-    """The maximiser of one of the two acquisitions."""
-    fit = fitted(history, standard_model(), rng, outputs=Tamed.of(history.y))
+def mixture(history: History, rng: np.random.Generator, failures: Failures | None = None) -> Proposal:
+    """The maximiser of one of the two acquisitions; where failures teach nothing they count as the worst value."""
+    failures = failures or Failures(history, rng)
+    fit = fitted(history, standard_model(), rng, outputs=Tamed.of(history.y), failed_count=not failures.are_learnt)
 
     def maximise(acquisition: Acquisition) -> Solution:
-        return solve_apart("lbfgsb", acquisition, history, rng, size=1_000, starts=8, near=fit.best[None, :])
+        worth = failures.times(acquisition)
+        return solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=fit.best[None, :])
 
     if rng.random() < 0.5:
         name, found = "ucb", maximise(UpperConfidence(fit.gp, OPTIMISM))
@@ -40,4 +43,4 @@ def mixture(history: History, rng: np.random.Generator) -> Proposal:
         name, found = "log-ei", maximise(LogExpectedImprovement(fit.gp, fit.incumbent))
     if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
         name, found = "far", maximise(UpperConfidence(fit.gp, FAR_OPTIMISM))
-    return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})
+    return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags, **failures.tags_at(found.x)})
