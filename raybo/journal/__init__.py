@@ -14,6 +14,7 @@ releases when the process dies in whatever way. Everything in it is JSON and not
     description   what is studied, and in words what another study does differently
     schema        what makes an SQLite file a journal
     reading       opening a file without harm, and reading it
+    tail          reading on, as it grows
     lock          the one writer
     writing       `Journal`, open for writing
 """
@@ -24,6 +25,7 @@ from raybo.journal.clean import clean
 from raybo.journal.description import Description
 from raybo.journal.lock import in_use
 from raybo.journal.reading import exists, read, require_exists
+from raybo.journal.tail import Tail
 from raybo.journal.writing import Journal
 
-__all__ = ["Description", "Journal", "clean", "exists", "in_use", "read", "require_exists"]
+__all__ = ["Description", "Journal", "Tail", "clean", "exists", "in_use", "read", "require_exists"]
