@@ -21,11 +21,22 @@ releases when the process dies in whatever way. Everything in it is JSON and not
 
 from __future__ import annotations
 
-from raybo.journal.clean import clean
+from raybo.journal.clean import clean, clean_text
 from raybo.journal.description import Description
 from raybo.journal.lock import in_use
-from raybo.journal.reading import exists, read, require_exists
+from raybo.journal.reading import exists, is_marked, read, require_exists
 from raybo.journal.tail import Tail
 from raybo.journal.writing import Journal
 
-__all__ = ["Description", "Journal", "Tail", "clean", "exists", "in_use", "read", "require_exists"]
+__all__ = [
+    "Description",
+    "Journal",
+    "Tail",
+    "clean",
+    "clean_text",
+    "exists",
+    "in_use",
+    "is_marked",
+    "read",
+    "require_exists",
+]

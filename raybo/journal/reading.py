@@ -168,6 +168,15 @@ def require_exists(path: Path | str) -> None:
         raise JournalError(f"{path}: no such file; `raybo tune ... --storage {path}` makes one")
 
 
+def is_marked(path: Path) -> bool:
+    """Whether a file says that it is a journal, however damaged; False where it cannot be read."""
+    try:
+        with closing(_connect(path, "mode=ro&immutable=1")) as connection:
+            return bool(connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION)
+    except (sqlite3.Error, UnicodeDecodeError, OSError, ValueError):
+        return False
+
+
 def require_regular(path: Path) -> None:
     """JournalError where there is something that is no file, and might never answer."""
     if os.path.exists(path) and not path.is_file():

@@ -1,4 +1,4 @@
-"""A journal read as it grows: after the first time only what has come since, at a price that its length does not set."""
+"""A journal read as it grows: after the first time only what has come since, however long it is."""
 
 from __future__ import annotations
 
