@@ -162,13 +162,18 @@ def best_of(study: Study) -> Trial | None:
 
 def values_of(space: Space, config: Mapping[str, Any]) -> list[Any]:
     """Each parameter's value; None for those that are not open."""
-    found = []
-    for (_, parameter), value in zip(_named(space), space.values(config), strict=True):
-        if isinstance(parameter, Categorical) and value is not None:
-            found.append(plain(value if isinstance(value, (int, float, str)) else shown(value)))
-        else:
-            found.append(plain(value))
-    return found
+    told = zip(space.pack(config), space.values(config), strict=True)
+    return [None if packed is None else chosen(value) for packed, value in told]
+
+
+def chosen(value: Any) -> Any:
+    """A parameter's value as it stands in a table: None, which may be a choice, as a word."""
+    return plain(value if isinstance(value, (int, float, str)) else shown(value))
+
+
+def config_of(space: Space, config: Mapping[str, Any]) -> list[list[Any]]:
+    """Name and value of each parameter that is open."""
+    return [[text(name), chosen(value)] for name, value in space.open_values(config)]
 
 
 def _row(study: Study, trial: Trial) -> list[Any]:
@@ -214,7 +219,7 @@ def best_trial(study: Study, best: Trial) -> Json:
         "number": best.number,
         "value": best.value,
         "expected": best.details.get("expected"),
-        "config": [[text(name), plain(value)] for name, value in study.space.open_values(best.config)],
+        "config": config_of(study.space, best.config),
     }
 
 
@@ -225,7 +230,7 @@ def _worker(study: Study, followed: Followed, number: int) -> Json:
         "state": str(trial.state),
         "attempt": trial.attempt,
         "since": followed.since[number],
-        "config": [[text(name), plain(value)] for name, value in study.space.open_values(trial.config)],
+        "config": config_of(study.space, trial.config),
     }
 
 

@@ -11,7 +11,7 @@ from raybo.events import Event
 from raybo.journal.beside import OUTPUT
 from raybo.study import Study
 from raybo.terminal_text import visible, without_colours
-from raybo.view.facts import Json, plain, text, why
+from raybo.view.facts import Json, config_of, plain, text, why
 from raybo.view.files import Left, listed, opened
 from raybo.view.followed import Followed
 
@@ -58,7 +58,7 @@ def trial_page(followed: Followed, number: int) -> Json | None:
             "since": followed.since.get(number),
             "origin": str(trial.origin.value) if trial.origin else None,
             "why": why(study, trial) if not trial.reason else _explained(study, trial),
-            "config": [[text(name), plain(value)] for name, value in study.space.open_values(trial.config)],
+            "config": config_of(study.space, trial.config),
             "context": [[text(k), plain(v)] for k, v in (trial.context or {}).items()],
             "metrics": [[text(k), _long(v)] for k, v in (details.get("metrics") or {}).items()],
             "host": text(details.get("host", "")),
