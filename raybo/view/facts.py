@@ -17,7 +17,7 @@ from raybo.errors import RayboError
 from raybo.events import FAILURES, State, Trial
 from raybo.journal import clean_text
 from raybo.reporting.summary import range_in_words
-from raybo.reporting.tables import shown
+from raybo.reporting.words import shown
 from raybo.space import Categorical, Integer, Space, choice_names
 from raybo.study import Study
 from raybo.terminal_text import visible
@@ -106,7 +106,9 @@ def curve(name: str, followed: Followed) -> Json:
             if event.is_end and event.state in (State.FINISHED, *FAILURES):
                 ended += 1
             value = event.value
-            if value is not None and (best is None or study.goal.is_better(value, best)):
+            if value is None or event.trial is None or not study.trials[event.trial].feasible:
+                continue
+            if best is None or study.goal.is_better(value, best):
                 best = value
                 at = _seconds(event.at) - start if event.at and start is not None else None
                 steps.append([ended, at, value])
@@ -152,14 +154,6 @@ def why(study: Study, trial: Trial) -> str:
         return text(first_line(error))
 
 
-def best_of(study: Study) -> Trial | None:
-    """The best trial so far; None where none has finished. With a context that takes a model, and some seconds."""
-    try:
-        return study.best
-    except RayboError:
-        return None
-
-
 def values_of(space: Space, config: Mapping[str, Any]) -> list[Any]:
     """Each parameter's value; None for those that are not open."""
     told = zip(space.pack(config), space.values(config), strict=True)
@@ -194,7 +188,7 @@ def _row(study: Study, trial: Trial) -> list[Any]:
 def _progress(study: Study, followed: Followed) -> Json:
     about = study.description
     counts = Counter({str(state): study.count(state) for state in State})
-    best = None if study.context is not None else best_of(study)
+    best = None if study.context is not None else study.incumbent  # over contexts it takes a model: see figures
     events = study.events
     return {
         "times": followed.times,
@@ -202,6 +196,8 @@ def _progress(study: Study, followed: Followed) -> Json:
         "objective": text(about.objective),
         "metric": text(about.metric),
         "mode": about.mode,
+        "metrics": [[text(n), mode] for n, mode in zip(study.goals.names, study.goals.modes, strict=True)],
+        "constraints": [text(str(constraint)) for constraint in study.goals.constraints],
         "method": text(about.method),
         "planned": study.planned,
         "trials": len(study.trials),
@@ -221,6 +217,16 @@ def best_trial(study: Study, best: Trial) -> Json:
         "expected": best.details.get("expected"),
         "config": config_of(study.space, best.config),
     }
+
+
+def front_of(study: Study) -> list[Json]:
+    """The front of a study with several metrics, in the order of the first; empty where there is one."""
+    if study.goals.k == 1:
+        return []
+    return [
+        {"number": trial.number, "values": [[text(name), value] for name, value in trial.values.items()]}
+        for trial in study.front
+    ]
 
 
 def _worker(study: Study, followed: Followed, number: int) -> Json:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from raybo.events import Event
 from raybo.reporting.figures import panels
 from raybo.study import Study
-from raybo.view.facts import Json, best_of, best_trial, text
+from raybo.view.facts import Json, best_trial, front_of, text
 from raybo.view.followed import Followed
 
 PAUSE_SECONDS = 2.0  # between two drawings at least
@@ -29,6 +31,7 @@ class Drawn:
         panels: key, title and caption of each.
         figures: plotly's JSON of each, by key.
         best: the best trial, where that takes a model.
+        front: of a study with several metrics.
         error: why there are none; empty where there are.
     """
 
@@ -37,6 +40,7 @@ class Drawn:
     panels: list[Json]
     figures: dict[str, bytes]
     best: Json | None = None
+    front: Sequence[Json] = ()
     error: str = ""
 
 
@@ -76,17 +80,18 @@ class Figures:
         """Whether newer ones are being made."""
         return self._thread is not None and self._thread.is_alive()
 
-    def _draw(self, study: Study, events: list, now: tuple[int, int]) -> None:  # type: ignore[type-arg]
+    def _draw(self, study: Study, events: list[Event], now: tuple[int, int]) -> None:
         with _one_at_a_time:
             begun = time.monotonic()
             try:
                 frozen = Study(study.description, events, study.path, study.space, study.context)
-                best = None if study.context is None else best_of(frozen)
+                best = None if study.context is None or frozen.incumbent is None else frozen.best
                 made = panels(frozen)
                 self.drawn = Drawn(
                     *now,
                     panels=[{"key": p.key, "title": text(p.title), "caption": text(p.caption, 2_000)} for p in made],
                     figures={p.key: p.figure.to_json().encode() for p in made},
+                    front=front_of(frozen),
                     best=None if best is None else best_trial(frozen, best),
                 )
             except Exception as error:  # noqa: BLE001  # whatever drawing raises must not end what is served

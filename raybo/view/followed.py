@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from raybo import journal
-from raybo.events import Event, Kind
+from raybo.events import Event, Kind, State
 from raybo.study import Study
 
-STARTS = (Kind.ASKED, Kind.RETRIED)  # after which an attempt at a trial begins
+STARTS = (Kind.ASKED, Kind.RETRIED, Kind.RESUMED)  # after which an attempt at a trial begins
 
 
 class Followed:
@@ -68,5 +68,5 @@ class Followed:
         self.touched[event.trial] = event.number
         if event.kind in STARTS:
             self.since[event.trial] = event.at
-        elif event.is_end:
+        elif event.state is not State.PENDING:
             self.since.pop(event.trial, None)

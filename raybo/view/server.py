@@ -96,7 +96,8 @@ class Server:
         drawn = await _beside(figures.latest)
         told: Json = {"drawing": figures.is_drawing()}
         if drawn is not None:
-            told |= {"times": drawn.times, "last": drawn.last, "panels": drawn.panels, "best": drawn.best}
+            told |= {"times": drawn.times, "last": drawn.last, "panels": drawn.panels}
+            told |= {"best": drawn.best, "front": list(drawn.front)}
             told |= {"error": drawn.error} if drawn.error else {}
         return _json(told)
 

@@ -59,13 +59,10 @@ def told(history, x, tags, value):
 def history_at(centre, X, values, *, explored=0, **tags):
     """A history on floats whose last `explored` trials explored around the centre in iteration 1."""
     history = History(floats(len(centre)).cube)
-    for i, (x, value) in enumerate(zip(X, values, strict=True)):
-        own = i >= len(X) - explored
-        told(history, x, {"iteration": 1, "role": "explore", **tags} if own else {}, value)
     entered = {"iteration": 1, "role": "centre", "centre": list(map(float, centre))}
-    if explored:
-        first = history.records[len(X) - explored]
-        first.tags.update(entered)
+    for i, (x, value) in enumerate(zip(X, values, strict=True)):
+        own = {"iteration": 1, "role": "explore", **tags} if i >= len(X) - explored else {}
+        told(history, x, own | entered if explored and i == len(X) - explored else own, value)
     return history
 
 

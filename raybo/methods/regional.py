@@ -1,0 +1,232 @@
+"""Beyond a few hundred trials: a proposal from the observations that matter to it, in time that hardly grows with all.
+
+An exact Gaussian process of n observations costs n^3, and one proposal needs few of them: far from a point, what is
+near a thousand others says little of it. So every proposal is made in two looks.
+
+    wide    a GP of the best observations, of some spread evenly over all, and of those nearest to the best point. Its
+            acquisition is climbed over the whole cube.
+    close   where that climb ends away from the best point, a GP of some spread observations and of those nearest to
+            the end, from which the climb goes on. The wide one may have thought little of what is known there.
+
+Of the two ends the one that is worth more is proposed. Distances are in length-scales. Pending trials are believed
+where they are near; others change nothing there. Hyperparameters are those of a few hundred chosen observations, and
+are kept until there are a fiftieth more. All of it is a function of the history; nothing is kept between calls.
+
+Local models within a global search: Eriksson et al. (2019), arXiv:1910.01739; subsets of nearest neighbours: Vecchia
+(1988), Katzfuss, Guinness (2021), arXiv:1708.06302. The two looks are raybo's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybo.acquisition.protocols import Acquisition
+from raybo.events import FAILURES, State
+from raybo.history import History
+from raybo.methods.apart import least_distance, taken
+from raybo.methods.fitting import Fitted, observed
+from raybo.methods.hyperparameters import ESTIMATES, Hyperparameters, fixed_values, with_fixed
+from raybo.methods.refits import AFRESH, last_estimate
+from raybo.solvers import Solution, SolverName, solve
+from raybo.solvers.domain import continuous
+from raybo.space import Array
+from raybo.surrogate import GP, Model, Observations, Outputs, fit_map
+
+LARGE = 400  # observations and pending trials beyond which proposals are made so; below, the GP is exact
+FITTED = 200  # observations that the hyperparameters are fitted to
+WIDE_SPREAD, WIDE_NEAR, WIDE_PENDING = 150, 180, 60  # points of the wide GP: the best and the spread, the near, pending
+CLOSE_SPREAD, CLOSE_NEAR, CLOSE_PENDING = 40, 200, 60  # of the close one
+KEPT_SHARE, KEPT_LEAST = 50, 20  # a fit is kept for a fiftieth of the trials, and for so many at least
+RANKED = 500  # values at evenly spaced ranks, which stand for all where the transform of values is estimated
+RAW, STARTS, ROUNDS = 250, 4, 15  # of the climb over the whole cube
+CLOSE_RAW, CLOSE_STARTS, CLOSE_ROUNDS = 40, 2, 12  # of the one that goes on
+REACH = 0.3  # length-scales, a root mean square over the axes: an end no farther from the best point is not away
+AVOIDED = 800  # points nearest to the best one that a climb keeps away from; whether it did from all is looked at
+GRID = 2_000  # points of a random grid at most
+
+
+def is_large(history: History, estimate: Hyperparameters = "map") -> bool:
+    """Whether there are so many trials that an exact GP of all would keep workers waiting.
+
+    Where hyperparameters are sampled, which costs more than all else, no history is; nor is one that raybo 0.1 began.
+    """
+    if history.generation == 1:
+        return False
+    if estimate != "map" and estimate in ESTIMATES:
+        return False
+    return history.count(State.FINISHED, State.PENDING, *FAILURES) > LARGE and history.count(State.FINISHED) > 0
+
+
+def ranked(y: Array) -> Array:  # (n,) -> (m,)
+    """Values at evenly spaced ranks, the least and the largest among them: as the whole, and no more than suffice."""
+    if len(y) <= RANKED:
+        return y
+    return np.sort(y)[np.linspace(0, len(y) - 1, RANKED).astype(np.intp)]
+
+
+@dataclass(frozen=True)
+class Regional:
+    """What is known of a study of many trials, of which each GP takes what it needs.
+
+    Attributes:
+        history: the study. model: what is assumed of f.
+        X, z: (n, d), (n,), observations in the units of `outputs`; failed trials have the worst value.
+        pending: (m, d), points in flight.
+        theta: (p,), the hyperparameters. outputs: the values' transform.
+        incumbent, best: the best finished value in those units; (d,), where it was seen.
+    """
+
+    history: History
+    model: Model
+    X: Array
+    z: Array
+    pending: Array
+    theta: Array
+    outputs: Outputs
+    incumbent: float
+    best: Array
+
+    @classmethod
+    def of(cls, history: History, model: Model, outputs: Outputs, estimate: Hyperparameters = "map") -> Regional:
+        """From a history with at least one finished trial.
+
+        Args:
+            estimate: "map", or text that fixes some of the hyperparameters.
+        Raises:
+            NumericalError: the likelihood is not finite at any start.
+            MethodError: there are several fixed length-scales, but not one for each axis.
+        """
+        model = with_fixed(model, fixed_values(estimate), history.d)
+        X, y = observed(history)
+        z = outputs.apply(y)
+        top = int(np.argmax(history.y))
+        theta = _estimate(history, model, X, z)
+        best, incumbent = history.X[top], float(z[top])  # finished trials come first
+        return cls(history, model, X, z, history.X_pending, theta, outputs, incumbent, best)
+
+    def wide(self) -> Fitted:
+        """The GP of the whole cube, with more of what is near the best point."""
+        spread = chosen(self.z, WIDE_SPREAD)
+        near = self._nearest(self.X, self.best, WIDE_NEAR)
+        apart = self.pending[_evenly(len(self.pending), WIDE_PENDING // 2)]
+        nearest = self.pending[self._nearest(self.pending, self.best, WIDE_PENDING)]
+        return self._fitted(np.union1d(spread, near), np.concatenate([nearest, apart]))
+
+    def close(self, x: Array) -> Fitted:  # (d,)
+        """The GP of a point's neighbourhood."""
+        near = self._nearest(self.X, x, CLOSE_NEAR)
+        nearest = self._nearest(self.pending, x, CLOSE_PENDING)
+        return self._fitted(np.union1d(chosen(self.z, CLOSE_SPREAD), near), self.pending[nearest])
+
+    def distances(self, X: Array, x: Array) -> Array:  # (m, d), (d,) -> (m,)
+        """Squared distances in length-scales, summed over the axes."""
+        if len(X) == 0:
+            return np.empty(0)
+        kernel = self.model.kernel_at(self.theta, self.history.cube.categorical)
+        return np.asarray(kernel.squared_distances(x[None, :], X)[0])
+
+    def _nearest(self, X: Array, x: Array, k: int) -> NDArray[np.intp]:
+        return _smallest(self.distances(X, x), k)
+
+    def _fitted(self, numbers: NDArray[np.intp], pending: Array) -> Fitted:
+        observations = Observations.of(self.X[numbers], self.z[numbers], self.history.cube.categorical)
+        if len(pending):
+            pending = np.unique(pending, axis=0)
+        gp = GP.of(observations, self.model, self.theta).believing(pending)
+        tags = {"theta": self.theta.tolist(), "ended": self.history.ended}
+        return Fitted((gp,), self.outputs, self.incumbent, self.best, tags)
+
+
+def maximise(
+    regional: Regional,
+    worth: Callable[[Fitted], Acquisition],
+    rng: np.random.Generator,
+    solver: SolverName = "lbfgsb",
+    wide: Fitted | None = None,
+    grid: int = GRID,
+) -> tuple[Fitted, Solution]:
+    """The point worth most by two looks, and the GP that says so.
+
+    Args:
+        worth: the acquisition that a GP has.
+        solver: by which it is maximised; a random grid has one look.
+        wide: the wide GP, where it has been made before.
+        grid: points of a random grid.
+    """
+    history = regional.history
+    wide = regional.wide() if wide is None else wide
+    near = wide.best[None, :]
+    if solver == "random-grid":
+        return wide, _solve(regional, wide, worth, rng, solver, {"size": grid})
+    settings: dict[str, Any] = {"size": RAW, "near": near}
+    if solver == "lbfgsb":
+        settings |= {"starts": STARTS, "rounds": ROUNDS}
+    found = _solve(regional, wide, worth, rng, solver, settings)
+    away = float(regional.distances(near, found.x)[0]) > REACH**2 * history.d
+    if not away:
+        return wide, found
+    close = regional.close(found.x)
+    settings |= {"size": CLOSE_RAW, "near": found.x[None, :]}
+    if solver == "lbfgsb":
+        settings |= {"starts": CLOSE_STARTS, "rounds": CLOSE_ROUNDS}
+    again = _solve(regional, close, worth, rng, solver, settings)
+    # what the wide GP's end is really worth is known now; the best of what lies near the best point may be worth more
+    home = _solve(regional, wide, worth, rng, solver, settings | {"size": 1, "near": near})
+    if home.value > again.value:
+        return wide, home
+    return close, again
+
+
+def _solve(
+    regional: Regional,
+    fit: Fitted,
+    worth: Callable[[Fitted], Acquisition],
+    rng: np.random.Generator,
+    solver: SolverName,
+    settings: dict[str, Any],
+) -> Solution:
+    """The best point by one GP, apart from all that have been proposed."""
+    history, acquisition = regional.history, worth(fit)
+    points, apart = taken(history)
+    if continuous(history.cube).all():  # nothing is met twice by chance: it is enough to stay apart from what is near
+        near = _smallest(((points - fit.best) ** 2).sum(axis=1), AVOIDED)
+        avoid = np.concatenate([fit.gp.X, points[near]])
+        found = solve(solver, acquisition, history.cube, rng, avoid=avoid, apart=least_distance(history.d), **settings)
+        if (((points - found.x) ** 2).sum(axis=1) >= apart**2).all():
+            return found
+    return solve(solver, acquisition, history.cube, rng, avoid=points, apart=apart, **settings)
+
+
+def _smallest(q: Array, k: int) -> NDArray[np.intp]:
+    return np.arange(len(q)) if len(q) <= k else np.argpartition(q, k)[:k]
+
+
+def chosen(z: Array, at_most: int) -> NDArray[np.intp]:
+    """The best fifth of so many, and every so many of the rest in the order of asking, ascending."""
+    n = len(z)
+    if n <= at_most:
+        return np.arange(n)
+    top = np.argpartition(-z, at_most // 5)[: at_most // 5]
+    rest = np.delete(np.arange(n), top)
+    return np.sort(np.concatenate([top, rest[_evenly(len(rest), at_most - len(top))]]))
+
+
+def _evenly(n: int, k: int) -> NDArray[np.intp]:
+    return np.arange(n) if n <= k else np.linspace(0, n - 1, k).astype(np.intp)
+
+
+def _estimate(history: History, model: Model, X: Array, z: Array) -> Array:  # (p,)
+    """The most likely hyperparameters, as they were until there are a fiftieth more trials."""
+    last = last_estimate(history, model, history.d)
+    lasts = max(KEPT_LEAST, len(history) // KEPT_SHARE)
+    if last is not None and len(history) % lasts:
+        return last
+    few = chosen(z, FITTED)
+    observations = Observations.of(X[few], z[few], history.cube.categorical)
+    starts = [model.start(history.d)] if last is None or len(history) // lasts % AFRESH == 0 else []
+    return fit_map(observations, model, starts if last is None else [last, *starts])
