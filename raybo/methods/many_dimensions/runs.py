@@ -43,8 +43,8 @@ class RunOptions(Options):
     )
     initial: int | None = option(
         None,
-        "Sobol points before the first centre; none: 25, at most a quarter of the trials (50 and half of them where they "
-        "are fewer than 5 per axis), and 0 unless start=best",
+        "Sobol points before the first centre; none: 25, at most a quarter of the trials (50 and half of them where "
+        "they are fewer than 5 per axis), and 0 unless start=best",
         at_least=0,
     )
     restart: bool = option(
