@@ -229,8 +229,8 @@ def _operations(study: Study, event: Event, trial: Trial, why: str) -> list[dict
         "values": _values(study, event) if event.kind is Kind.TOLD else last,
         "datetime_complete": at,
     }
-    constraints = [_constraints(study, event)] if event.kind is Kind.TOLD and study.goals.constraints else []
-    return [*(_attribute(trial, key, value) for key, value in known.items() if value), *constraints, ended]
+    attributes = [_attribute(trial, key, value) for key, value in known.items() if value]
+    return [*attributes, *(_constraints(study, event) if event.kind is Kind.TOLD else []), ended]
 
 
 def _values(study: Study, event: Event) -> list[float]:
@@ -238,10 +238,12 @@ def _values(study: Study, event: Event) -> list[float]:
     return [values[name] for name in study.goals.names]
 
 
-def _constraints(study: Study, event: Event) -> dict[str, Any]:
-    """The constraints as Optuna's samplers and dashboard read them: none is above 0 where all are kept."""
-    margins = study.goals.margins(event.values(study.goals))
-    return {"op_code": TRIAL_SYSTEM, "trial_id": event.trial, "system_attr": {"constraints": (-margins).tolist()}}
+def _constraints(study: Study, event: Event) -> list[dict[str, Any]]:
+    """The constraints as Optuna 5 keeps them, by name: none is above 0 where all are kept."""
+    goals = study.goals
+    margins = zip(goals.constraints, goals.margins(event.values(goals)).tolist(), strict=True)
+    told = [{f"constraints:{constraint.name}": -margin} for constraint, margin in margins]
+    return [{"op_code": TRIAL_SYSTEM, "trial_id": event.trial, "system_attr": each} for each in told]
 
 
 def _attribute(trial: Trial, key: str, value: Any) -> dict[str, Any]:
