@@ -24,17 +24,19 @@ if TYPE_CHECKING:
     from raybo.events import State, Trial
     from raybo.objectives import Objective, objective, report_context
     from raybo.reporting.plots import plots
+    from raybo.reports import TrialPruned, checkpoint, report, saving
     from raybo.running_trial import CurrentTrial, current_trial
     from raybo.searcher import Searcher
     from raybo.shared_data import shared
-    from raybo.space import Categorical, Float, Integer, Space
+    from raybo.space import Categorical, Float, Integer, Ordinal, Space
     from raybo.study import Study, load
 
 _HOMES = {  # public names and where they live; loaded when first used, so that `import raybo` stays quick
-    **dict.fromkeys(["Categorical", "Float", "Integer", "Space"], "raybo.space"),
+    **dict.fromkeys(["Categorical", "Float", "Integer", "Ordinal", "Space"], "raybo.space"),
     **dict.fromkeys(["Objective", "objective", "report_context"], "raybo.objectives"),
     **dict.fromkeys(["State", "Trial"], "raybo.events"),
     **dict.fromkeys(["CurrentTrial", "current_trial"], "raybo.running_trial"),
+    **dict.fromkeys(["TrialPruned", "checkpoint", "report", "saving"], "raybo.reports"),
     "Searcher": "raybo.searcher",
     "shared": "raybo.shared_data",
     "plots": "raybo.reporting.plots",
@@ -69,6 +71,7 @@ __all__ = [
     "NumericalError",
     "Objective",
     "ObjectiveError",
+    "Ordinal",
     "RayError",
     "RayboError",
     "Searcher",
@@ -78,11 +81,15 @@ __all__ = [
     "Study",
     "Trial",
     "TrialError",
+    "TrialPruned",
+    "checkpoint",
     "current_trial",
     "load",
     "objective",
     "plots",
+    "report",
     "report_context",
+    "saving",
     "shared",
     "tune",
 ]

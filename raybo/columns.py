@@ -21,6 +21,9 @@ NUMBERS = {"number": "int64", "value": "float64", "seconds": "float64", "attempt
 def columns_of(trials: Sequence[Trial], space: Space, context: Space | None) -> dict[str, list[Any]]:
     """Number, state, value, seconds, attempt and reason of each trial, its parameters, contexts and further metrics.
 
+    With several metrics the value is that of the first, the others are among the further metrics; `violations` says, as
+    JSON, by how much constraints are broken, in studies where they are.
+
     A parameter whose name is taken has `config.` before it, a context `context.`, a metric `metric.`. What is not
     known, or not open in a trial's configuration, is None; a choice that holds parameters is told by its name, and a
     metric that is a list or a dict is JSON.
@@ -33,6 +36,8 @@ def columns_of(trials: Sequence[Trial], space: Space, context: Space | None) -> 
         "attempt": [trial.attempt for trial in trials],
         "reason": [trial.reason for trial in trials],
     }
+    if any(trial.violations for trial in trials):
+        table["violations"] = _violations(trials)
     for name, _, values in _parameters(trials, space, context, table):
         table[name] = values
     for name, values in _metrics(trials, table):
@@ -65,7 +70,9 @@ def to_dataframe(trials: Sequence[Trial], space: Space, context: Space | None) -
     frame = {name: pd.Series(table[name], dtype=dtype) for name, dtype in NUMBERS.items()}
     frame["state"] = pd.Series(pd.Categorical(table["state"], categories=[str(state) for state in State]))
     frame["reason"] = pd.Series(table["reason"], dtype="str")
-    for name, parameter, values in _parameters(trials, space, context, {name: [] for name in FACTS}):
+    if "violations" in table:
+        frame["violations"] = pd.Series(table["violations"], dtype=object)
+    for name, parameter, values in _parameters(trials, space, context, {name: [] for name in frame}):
         if not isinstance(parameter, Categorical):
             whole = "Int64" if None in values else "int64"
             frame[name] = pd.Series(values, dtype=whole if isinstance(parameter, Integer) else "float64")
@@ -77,6 +84,10 @@ def to_dataframe(trials: Sequence[Trial], space: Space, context: Space | None) -
         is_number = all(value is None or type(value) in (int, float) for value in values)
         frame[name] = pd.Series(values, dtype="float64" if is_number else object)
     return pd.DataFrame({name: frame[name] for name in table})
+
+
+def _violations(trials: Sequence[Trial]) -> list[str | None]:
+    return [json.dumps(dict(trial.violations)) if trial.violations else None for trial in trials]
 
 
 def _metrics(trials: Sequence[Trial], taken: dict[str, list[Any]]) -> list[tuple[str, list[Any]]]:

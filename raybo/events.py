@@ -6,6 +6,10 @@
     met       the trial says which context it observed, and goes on         pending
     retried   the trial starts again: its worker was lost, or it had        pending
               failed and the user wants it run again
+    reported  the trial says what a step of it came to, and goes on         pending
+    paused    a scheduler has the trial wait for the others                 paused
+    resumed   it goes on                                                    pending
+    pruned    a scheduler ended the trial                                   pruned
     told      the trial ended with a finite value                           finished
     failed    the trial ended without one, or was lost for the last time    failed, or lost
     stopped   the user ended the trial                                      stopped
@@ -16,7 +20,7 @@ there, and what takes more than a look is a property of `Event`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias, TypedDict
@@ -25,6 +29,7 @@ import numpy as np
 
 from raybo.error_text import shown
 from raybo.errors import TrialError
+from raybo.goal import Goals
 from raybo.space import Array, Config, Reading, Row, Space, read_context
 
 Tags: TypeAlias = dict[str, Any]
@@ -38,13 +43,16 @@ class State(str, Enum):
     FAILED = "failed"
     LOST = "lost"  # its worker was lost at every attempt
     STOPPED = "stopped"
+    PRUNED = "pruned"  # by a scheduler, for what it had reported
+    PAUSED = "paused"  # by a scheduler, until it is worth going on
 
     def __str__(self) -> str:
         return self.value
 
 
 FAILURES = (State.FAILED, State.LOST)  # the point gave no value, and is taken to be a bad one
-COUNTED = (State.FINISHED, *FAILURES)  # what counts of a planned number of trials: not the stopped ones
+COUNTED = (State.FINISHED, State.PRUNED, *FAILURES)  # what counts of a planned number of trials: not the stopped ones
+OPEN = (State.PENDING, State.PAUSED)  # more may become of it
 
 
 class Kind(str, Enum):
@@ -57,12 +65,32 @@ class Kind(str, Enum):
     TOLD = "told"
     FAILED = "failed"
     STOPPED = "stopped"
+    REPORTED = "reported"
+    PRUNED = "pruned"
+    PAUSED = "paused"
+    RESUMED = "resumed"
 
     def __str__(self) -> str:
         return self.value
 
 
-ENDS: Mapping[Kind, State] = {Kind.TOLD: State.FINISHED, Kind.FAILED: State.FAILED, Kind.STOPPED: State.STOPPED}
+ENDS: Mapping[Kind, State] = {
+    Kind.TOLD: State.FINISHED,
+    Kind.FAILED: State.FAILED,
+    Kind.STOPPED: State.STOPPED,
+    Kind.PRUNED: State.PRUNED,
+}
+_BEFORE: Mapping[Kind, tuple[State, ...]] = {  # where that is not pending alone
+    Kind.RETRIED: (State.PENDING, *FAILURES),
+    Kind.RESUMED: (State.PAUSED,),
+    Kind.PRUNED: OPEN,
+    Kind.STOPPED: OPEN,
+}
+
+
+def states_before(kind: Kind) -> tuple[State, ...]:
+    """Where a trial may stand for such an event to be about it, if it has been asked for."""
+    return _BEFORE.get(kind, (State.PENDING,))
 
 
 class Origin(str, Enum):
@@ -104,6 +132,15 @@ class Data(TypedDict, total=False):
     metrics_left: list[str]  # names of what else it returned that JSON cannot hold
     traceback: str
 
+    # reported, with its value, what else was said with it as metrics, and the seconds since the attempt began
+    step: int  # from 1; also which one a verdict was about, and the last one before a trial that is resumed
+    repeated: bool  # whether that step is known from an earlier attempt, so that nothing is learnt of it
+    checkpoint: str  # name of the checkpoint that goes with it, in the trial's directory
+
+    # pruned, paused: with the reason in words, and in `seen` the number of the report that it was decided on
+    rule: str  # name of the scheduler
+    numbers: dict[str, Any]  # what decided: rung, cutoff, rank, probability
+
 
 LOST = "lost"
 _ATTRIBUTES = frozenset({"value", "reason", "seconds", "attempt", "context", "c"})  # of a Trial; the rest is details
@@ -130,6 +167,8 @@ class Event:
     @property
     def state(self) -> State:
         """Where its trial stands after it."""
+        if self.kind is Kind.PAUSED:
+            return State.PAUSED
         return State.LOST if self.data.get("kind") == LOST else ENDS.get(self.kind, State.PENDING)
 
     @property
@@ -141,6 +180,24 @@ class Event:
     def value(self) -> float | None:
         """The trial's result in the user's sign; None where the event brings none."""
         return float(self.data["value"]) if self.kind is Kind.TOLD else None
+
+    def values(self, goals: Goals) -> dict[str, float]:
+        """What a finished trial returned of the metrics and the constrained numbers, by name; empty for others.
+
+        The first metric is the event's `value`, the others are among its `metrics`.
+        """
+        if self.value is None:
+            return {}
+        others = self.data.get("metrics", {})
+        first = goals.names[0]
+        return {name: self.value if name == first else float(others[name]) for name in goals.needed}
+
+    @property
+    def report(self) -> tuple[int, float] | None:
+        """The step that the trial has come to, and its value in the user's sign; None where the event brings none."""
+        if self.kind is not Kind.REPORTED or self.data.get("repeated"):
+            return None
+        return self.data["step"], float(self.data["value"])
 
     @property
     def x(self) -> Array:  # (d,)
@@ -175,7 +232,9 @@ class Trial:
         number: from 0, in the order of asking.
         config: the configuration.
         state: where it stands.
-        value: the result in the user's sign; None unless finished.
+        value: the result in the user's sign, with several metrics that of the first; None unless finished.
+        values: of the metrics and the constrained numbers, by name, where there are several; empty unless finished.
+        violations: by how much it breaks constraints, by name; empty where it keeps them, or has not finished.
         context: the context that it met; None where none is declared or none is known.
         tags: what the method said of the proposal.
         attempt: from 1; grows when it starts again, after the loss of its worker or because the user wants it.
@@ -183,7 +242,9 @@ class Trial:
         seconds: how long it ran; None where unknown.
         suggest_seconds: how long the proposal took.
         suggest_processor_seconds: how much of a processor it took; None in a journal of 0.1.
-        details: what else is known of its end: other metrics, host, traceback.
+        details: what else is known of its end: other metrics, host, traceback; of one that has only reported, the other
+            metrics of its last step; of one that was pruned or is paused, which rule decided that, and by what numbers.
+        checkpoint: name of its last checkpoint; None where it saved none.
     """
 
     number: int
@@ -198,19 +259,49 @@ class Trial:
     suggest_seconds: float = 0.0
     suggest_processor_seconds: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: str | None = None
+    values: Mapping[str, float] = field(default_factory=dict)
+    violations: Mapping[str, float] = field(default_factory=dict)
+    _reports: Sequence[tuple[int, float]] = ()
+
+    @property
+    def reports(self) -> list[tuple[int, float]]:
+        """What it has reported, as pairs of a step and a value in the user's sign; the steps go up."""
+        return list(self._reports)
+
+    @property
+    def step(self) -> int:
+        """The last step that it has reported; 0 before the first."""
+        return self._reports[-1][0] if self._reports else 0
 
     def __repr__(self) -> str:
         """One line: number, state, value or reason, configuration; without what a method or a journal notes."""
         parts = [f"{self.number}, {self.state}"]
-        parts += [] if self.value is None else [f"value={self.value!r}"]
+        several = f"values={dict(self.values)}" if self.values else f"value={self.value!r}"
+        parts += [] if self.value is None else [several]
+        parts += [f"violations={dict(self.violations)}"] if self.violations else []
         parts += [f"{self.config}"] + ([] if self.context is None else [f"context={self.context}"])
         parts += [f"reason={shown(self.reason)}"] if self.reason else []
         return f"Trial({', '.join(parts)})"
 
     @property
+    def feasible(self) -> bool | None:
+        """Whether it keeps all constraints; None unless finished."""
+        return None if self.value is None else not self.violations
+
+    @property
     def origin(self) -> Origin | None:
         """Where it came from, if not from the method."""
         return origin_of(self.tags)
+
+
+def saved_share(trials: Sequence[Trial], steps: int | None) -> float:
+    """What share of the steps of all trials that finished or were pruned the pruning has saved; 0 where none was."""
+    if steps is None:
+        return 0.0
+    ended = [trial for trial in trials if trial.state in (State.FINISHED, State.PRUNED)]
+    saved = sum(steps - trial.step for trial in ended if trial.state is State.PRUNED)
+    return saved / (steps * len(ended)) if saved else 0.0
 
 
 def planned(trials: int) -> Event:

@@ -1,14 +1,20 @@
-"""What is wanted of a value, and all that follows from it: the one place that knows which of two values is better.
+"""What is wanted of a trial's numbers, and all that follows from it: the one place that knows which of two is better.
 
-Below the searcher values are maximised, y = sign * value. Whoever shows, compares or collects values in the user's sign
-asks a `Goal`, and neither turns signs nor looks at the mode.
+    Goal         the direction of one metric
+    Constraint   a bound that a number has to keep
+    Goals        a study's metrics and constraints
+
+Below the searcher values are maximised, y = sign * value, and a constraint is a margin that must not be negative.
+Whoever shows, compares or collects values in the user's sign asks here, and neither turns signs nor looks at the mode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +22,9 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[np.float64]
 Mode: TypeAlias = Literal["max", "min"]  # what is wanted of the value
 Value = TypeVar("Value", float, Array)
+
+FEWEST, MOST = 2, 4  # metrics of a study with several
+LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True)
@@ -69,3 +78,152 @@ class Goal:
     def best_first(self, values: Array | Sequence[float]) -> NDArray[np.intp]:  # (n,) -> (n,)
         """The order of the values, the earliest of equals first."""
         return np.argsort(-self.maximised(np.asarray(values, dtype=np.float64)), kind="stable")
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A bound that a returned number has to keep.
+
+    Attributes:
+        name: of the number.
+        is_upper: whether the number must not be above the bound; else not below it.
+        bound: finite, in the user's units.
+    """
+
+    name: str
+    is_upper: bool
+    bound: float
+
+    @classmethod
+    def read(cls, name: object, text: object) -> Constraint:
+        """A constraint from "<= number" or ">= number"; ValueError where it is neither."""
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"constraints: a name must be text, got {name!r}")
+        match = _BOUND.fullmatch(text) if isinstance(text, str) else None
+        try:
+            bound = float(match[2]) if match else math.nan
+        except ValueError:
+            bound = math.nan
+        if match is None or not math.isfinite(bound):
+            raise ValueError(f"constraints: {name} must be '<= number' or '>= number', got {text!r}")
+        return cls(name, match[1] == "<=", bound)
+
+    @property
+    def rule(self) -> str:
+        """The bound as `read` takes it, exactly."""
+        return f"{'<=' if self.is_upper else '>='} {self.bound!r}"
+
+    def margin(self, value: Value) -> Value:
+        """How far a number, or each of many, is on the allowed side of the bound; negative where it breaks it."""
+        return self.bound - value if self.is_upper else value - self.bound
+
+    def value_of(self, margin: Value) -> Value:
+        """The number that has this margin."""
+        return self.bound - margin if self.is_upper else margin + self.bound
+
+    def __str__(self) -> str:
+        return f"{self.name} {'<=' if self.is_upper else '>='} {self.bound:g}"
+
+
+_BOUND = re.compile(r"\s*(<=|>=)\s*(\S+)\s*")
+
+
+@dataclass(frozen=True)
+class Goals:
+    """What is wanted of all that a trial returns: one metric or several, and the constraints.
+
+    Attributes:
+        names: of the metrics, the first of which is a trial's `value`.
+        modes: of each, "max" or "min".
+        constraints: what else has to hold.
+    """
+
+    names: tuple[str, ...] = ("value",)
+    modes: tuple[Mode, ...] = ("max",)
+    constraints: tuple[Constraint, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        metrics: Mapping[str, str] | None = None,
+        constraints: Mapping[str, str] | None = None,
+        *,
+        metric: str = "value",
+        mode: Mode = "max",
+    ) -> Goals:
+        """The goals that a user declares: `metrics`, or where there are none, one metric with its mode.
+
+        Raises:
+            ValueError: there are not two to four metrics, or a name, a mode or a constraint is none; names which.
+        """
+        for what, given in (("metrics", metrics), ("constraints", constraints)):
+            if given is not None and not isinstance(given, Mapping):
+                raise ValueError(f"{what} must be a dict by name, got {given!r}")
+        bounds = tuple(Constraint.read(name, text) for name, text in (constraints or {}).items())
+        wanted = {metric: mode} if metrics is None else dict(metrics)
+        if metrics is not None and not FEWEST <= len(wanted) <= MOST:
+            remedy = "; for one give metric= and mode=" if len(wanted) == 1 else ""
+            raise ValueError(f"metrics must be {FEWEST} to {MOST} names with 'max' or 'min', got {len(wanted)}{remedy}")
+        for name, direction in wanted.items():
+            if not isinstance(name, str) or not name:
+                raise ValueError(f"metrics: a name must be text, got {name!r}")
+            if not isinstance(direction, str) or direction not in ("max", "min"):
+                raise ValueError(f"metrics: {name} must be 'max' or 'min', got {direction!r}")
+        return cls(tuple(wanted), tuple(cast(Mode, direction) for direction in wanted.values()), bounds)
+
+    @property
+    def k(self) -> int:
+        """How many metrics there are."""
+        return len(self.names)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is one metric without constraints."""
+        return self.k == 1 and not self.constraints
+
+    @property
+    def first(self) -> Goal:
+        """That of the first metric."""
+        return Goal(self.modes[0])
+
+    @property
+    def each(self) -> tuple[Goal, ...]:
+        """One for each metric."""
+        return tuple(Goal(mode) for mode in self.modes)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Names of the numbers that a trial must return: the metrics, then what is constrained."""
+        return tuple(dict.fromkeys([*self.names, *(constraint.name for constraint in self.constraints)]))
+
+    @property
+    def metrics(self) -> dict[str, str] | None:
+        """The metrics as `of` takes them; None where there is one."""
+        return None if self.k == 1 else dict(zip(self.names, self.modes, strict=True))
+
+    @property
+    def rules(self) -> dict[str, str] | None:
+        """The constraints as `of` takes them; None where there are none."""
+        return {constraint.name: constraint.rule for constraint in self.constraints} or None
+
+    def maximised(self, values: Mapping[str, float]) -> Array:  # (k,)
+        """The metrics as methods see them."""
+        return np.array([goal.maximised(values[name]) for name, goal in zip(self.names, self.each, strict=True)])
+
+    def values_of(self, y: Array) -> dict[str, float]:  # (k,)
+        """The metrics in the user's signs, of those that methods see."""
+        return {name: float(goal.value_of(v)) for name, goal, v in zip(self.names, self.each, y, strict=True)}
+
+    def margins(self, values: Mapping[str, float]) -> Array:  # (c,)
+        """How far each constrained number is on the allowed side; none is negative where all constraints hold."""
+        margins = [constraint.margin(values[constraint.name]) for constraint in self.constraints]
+        return np.clip(np.array(margins, dtype=np.float64), -LARGEST, LARGEST)
+
+    def violations(self, values: Mapping[str, float]) -> dict[str, float]:
+        """By how much constraints are broken, by name; only those that are."""
+        margins = {constraint.name: constraint.margin(values[constraint.name]) for constraint in self.constraints}
+        return {name: -margin for name, margin in margins.items() if margin < 0.0}
+
+    def __str__(self) -> str:
+        wanted = ", ".join(f"{mode} {name}" for name, mode in zip(self.names, self.modes, strict=True))
+        return f"{wanted}{' with ' if self.constraints else ''}{', '.join(map(str, self.constraints))}"

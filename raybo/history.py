@@ -6,15 +6,22 @@ are maximised and points lie in the unit cube, whatever the user's objective is.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from raybo.errors import TrialError
-from raybo.events import FAILURES, Event, Kind, State, Tags
+from raybo.events import FAILURES, OPEN, Event, Kind, State, Tags, states_before
+from raybo.goal import Goals
+from raybo.grown import Grown
 from raybo.records import Records
 from raybo.space import Array, Cube
+
+ONE = Goals()
+GENERATION = 2  # of the rules by which methods propose; 1 are those of raybo 0.1
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,14 @@ class Record:
         x: (d,), the point.
         y: the value, maximised; None unless finished.
         c: (dc,), the context; None where it is not known.
+        reports: what it has reported so far, as pairs of a step and a value, maximised; the steps go up, and one that
+            was repeated after a loss is there once, as it was first reported.
+        checkpoint: the step of its last checkpoint; None while there is none.
+        added: variance of what y is uncertain by beside noise, where it was predicted; 0 where it was seen.
+        seen: number of the last event that its proposal was based on.
+        ended: number of the event that ended it; 0 while it is pending.
+        Y: (k,), all metrics, maximised, and margins: (c,), of the constraints; None unless finished, and where the
+            study has one metric without constraints.
     """
 
     x: Array
@@ -45,11 +60,23 @@ class Record:
     state: State
     y: float | None = None
     c: Array | None = None
+    reports: Sequence[tuple[int, float]] = ()
+    checkpoint: int | None = None
+    added: float = 0.0
+    seen: int = 0
+    ended: int = 0
+    Y: Array | None = None
+    margins: Array | None = None
+
+    @property
+    def step(self) -> int:
+        """The last step that it has reported; 0 before the first."""
+        return self.reports[-1][0] if self.reports else 0
 
     @property
     def has_ended(self) -> bool:
         """Whether nothing more will become of it."""
-        return self.state is not State.PENDING
+        return self.state not in OPEN
 
     @property
     def has_failed(self) -> bool:
@@ -62,16 +89,24 @@ class History:
 
     Args:
         cube: the search space as the methods see it.
-        sign: +1 where the user maximises, -1 where he minimises: y = sign * value.
+        goals: what is wanted of the trials' numbers.
         context_cube: the space of the contexts; None where the study declares none.
+        steps: how many steps a whole run has; None where that is not declared.
     Attributes:
+        generation: of the rules by which methods propose; 1 where raybo 0.1 began the study.
         next_context: (dc,), the context that the next trial will meet, where that is known beforehand; else None.
+        reports_in_order: what all trials have reported, as trial, step and value, maximised, in the journal's order.
     """
 
-    def __init__(self, cube: Cube, sign: float = 1.0, context_cube: Cube | None = None) -> None:
+    def __init__(
+        self, cube: Cube, goals: Goals = ONE, context_cube: Cube | None = None, steps: int | None = None
+    ) -> None:
         self.cube = cube
-        self.sign = sign
+        self.goals = goals
         self.context_cube = context_cube
+        self.steps = steps
+        self.reports_in_order: Sequence[tuple[int, int, float]] = Grown()
+        self.generation = GENERATION
         self.next_context: Array | None = None
         self.planned: int | None = None
         self.last_event = 0
@@ -79,9 +114,10 @@ class History:
 
     def copy(self) -> History:
         """A history that later events of this one do not change."""
-        other = History(self.cube, self.sign, self.context_cube)
+        other = History(self.cube, self.goals, self.context_cube, self.steps)
         other.planned, other.last_event, other.records = self.planned, self.last_event, self.records.copy()
-        other.next_context = self.next_context
+        other.next_context, other.reports_in_order = self.next_context, self.reports_in_order
+        other.generation = self.generation
         return other
 
     def with_next_context(self, c: Array | None) -> History:
@@ -101,26 +137,61 @@ class History:
         elif event.kind is Kind.ASKED:
             if event.trial != len(self.records):
                 raise TrialError(f"trial {event.trial}: trials are numbered in order, the next one is {len(self)}")
-            self.records.append(Record(event.x, dict(event.data["tags"]), State.PENDING, c=event.c))
+            seen = int(event.data.get("seen", 0))
+            self.records.append(Record(event.x, dict(event.data["tags"]), State.PENDING, c=event.c, seen=seen))
+        elif event.kind is Kind.REPORTED:
+            self._report(self.require_pending(event.trial), event)
         else:
-            number = self.require_pending(event.trial, or_failed=event.kind is Kind.RETRIED)
+            number = self.require(event.trial, *states_before(event.kind))
             record, value = self.records[number], event.value
+            several = None if value is None or self.goals.is_plain else event.values(self.goals)
             self.records[number] = replace(
                 record,
                 state=event.state,
-                y=None if value is None else self.sign * value,
+                y=None if value is None else self.goals.first.maximised(value),
                 c=record.c if event.c is None else event.c,
+                ended=(event.number or self.last_event + 1) if event.is_end else 0,
+                Y=None if several is None else self.goals.maximised(several),
+                margins=None if several is None else self.goals.margins(several),
             )
         self.last_event = event.number or self.last_event + 1
 
-    def require_pending(self, trial: int | None, *, or_failed: bool = False) -> int:
-        """The trial's number; TrialError where it is unknown or has already ended, unless it may have failed."""
+    def _report(self, number: int, event: Event) -> None:
+        """Take in a step of a trial, unless it is known from an earlier attempt."""
+        record = self.records[number]
+        if "checkpoint" in event.data:
+            record = replace(record, checkpoint=event.data["step"])
+        if event.report is not None:
+            step, value = event.report
+            y = self.goals.first.maximised(value)
+            if step <= record.step:
+                raise TrialError(f"trial {number}: steps go up, and step {step} comes after step {record.step}")
+            known = record.reports if isinstance(record.reports, Grown) else Grown(record.reports)
+            record = replace(record, reports=known.adding((step, y)))
+            in_order = self.reports_in_order
+            assert isinstance(in_order, Grown)
+            self.reports_in_order = in_order.adding((number, step, y))
+        self.records[number] = record
+
+    def require_pending(self, trial: int | None) -> int:
+        """The trial's number; TrialError where it is unknown or not pending."""
+        return self.require(trial, State.PENDING)
+
+    def require(self, trial: int | None, *states: State) -> int:
+        """The trial's number; TrialError where it is unknown or in none of these states."""
         is_number = isinstance(trial, (int, np.integer)) and not isinstance(trial, bool)
         if not is_number or trial is None or not 0 <= trial < len(self.records):
             raise TrialError(f"trial {trial}: no such trial, {len(self)} have been asked for")
-        if self.records[trial].state not in ((State.PENDING, *FAILURES) if or_failed else (State.PENDING,)):
-            raise TrialError(f"trial {trial}: it is {self.records[trial].state} already; a trial ends once")
+        if (state := self.records[trial].state) not in states:
+            if state is State.PENDING:
+                raise TrialError(f"trial {trial}: it is pending, and not {states[0]}")
+            after = "it goes on once it is resumed" if state is State.PAUSED else "a trial ends once"
+            raise TrialError(f"trial {trial}: it is {state} already; {after}")
         return int(trial)
+
+    def value_of(self, y: float) -> float:
+        """A value in the user's sign, to be told, of one that is maximised."""
+        return self.goals.first.value_of(y)
 
     def __len__(self) -> int:
         """How many trials have been asked for, which is the next trial's number."""
@@ -129,7 +200,7 @@ class History:
     @property
     def ended(self) -> int:
         """How many trials have ended, however."""
-        return len(self.records) - self.count(State.PENDING)
+        return len(self.records) - self.count(*OPEN)
 
     @property
     def d(self) -> int:
@@ -147,14 +218,52 @@ class History:
         return self.records.values(State.FINISHED)
 
     @property
+    def added(self) -> Array:  # (n,)
+        """Variance of what each of `y` is uncertain by beside noise: 0 unless it was predicted from reports."""
+        return np.array([r.added for r in self.records if r.state is State.FINISHED], dtype=np.float64)
+
+    @property
+    def Y(self) -> Array:  # (n, k)
+        """All metrics of the finished trials, maximised, row by row those of `X`; the first column is `y`."""
+        return self._rows(lambda record: np.array([record.y]) if record.Y is None else record.Y, self.goals.k)
+
+    @property
+    def margins(self) -> Array:  # (n, c)
+        """How far each constrained number of the finished trials is on the allowed side; negative where it is not."""
+        return self._rows(lambda record: record.margins, len(self.goals.constraints))
+
+    @property
+    def feasible(self) -> NDArray[np.bool_]:  # (n,)
+        """Which of the finished trials keep all constraints."""
+        return np.asarray((self.margins >= 0.0).all(axis=1), dtype=np.bool_)
+
+    def with_values(self, y: Array) -> History:  # (n,)
+        """A copy of one metric without constraints, whose finished trials have these values."""
+        values = iter(y.tolist())
+        return self.plain(
+            replace(record, y=next(values), Y=None, margins=None) if record.state is State.FINISHED else record
+            for record in self.records
+        )
+
+    def plain(self, records: Iterable[Record]) -> History:
+        """A copy of one metric without constraints, with these records in place of its own."""
+        other = self.copy()
+        other.goals, other.records = ONE, Records(self.d, records)
+        return other
+
+    def _rows(self, of: Callable[[Record], Array | None], width: int) -> Array:  # (n, width)
+        rows = [row for record in self.records if record.state is State.FINISHED and (row := of(record)) is not None]
+        return np.array(rows, dtype=np.float64).reshape(self.count(State.FINISHED), width)
+
+    @property
     def X_failed(self) -> Array:  # (m, d)
         """Points of the trials that failed or were lost for the last time."""
         return self.points(*FAILURES)
 
     @property
     def X_pending(self) -> Array:  # (m, d)
-        """Points asked for and not yet told."""
-        return self.points(State.PENDING)
+        """Points asked for and not yet told, of those too that are paused."""
+        return self.points(*OPEN)
 
     @property
     def C(self) -> Array:  # (n, dc)
@@ -169,7 +278,7 @@ class History:
     @property
     def C_pending(self) -> Array:  # (m, dc)
         """Contexts of the pending trials, row by row those of `X_pending`; NaN where not known yet."""
-        return self.contexts_of(State.PENDING)
+        return self.contexts_of(*OPEN)
 
     @property
     def contexts(self) -> Array:  # (k, dc)

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
+import numpy as np
+
 from raybo.errors import TrialError
 from raybo.events import Event, Kind, State, Trial, told_context
-from raybo.goal import Goal, Mode
+from raybo.front import hypervolume
+from raybo.goal import Goals, Mode
+from raybo.grown import Grown
 from raybo.history import History
-from raybo.space import Space
+from raybo.space import Array, Space
 from raybo.threads import limit_threads
 
 
@@ -25,22 +29,29 @@ class Ledger:
 
     Args:
         space: the search space.
-        mode: "max" or "min", what is wanted of the value.
+        wanted: what is wanted of the trials' numbers; "max" or "min" where that is one value.
         context: the space of the contexts; None where none is declared.
+        steps: how many steps a whole run has; None where that is not declared.
     Attributes:
-        goal: which of two values is better.
+        goals: what is wanted. goal: which of two values is better, with several metrics of the first.
         trials: every trial as users see it, in the order of asking.
         history: the same as methods see it: points of the cube, maximised values.
-        incumbent: the finished trial with the best value, the earliest of equals; None while there is none.
+        incumbent: the finished, feasible trial with the best value, the earliest of equals; None while there is none,
+            and with several metrics.
+        front: the finished, feasible trials that no other dominates, in the order of asking.
     """
 
-    def __init__(self, space: Space, mode: Mode, context: Space | None = None) -> None:
+    def __init__(
+        self, space: Space, wanted: Goals | Mode, context: Space | None = None, steps: int | None = None
+    ) -> None:
         self.space = space
         self.context = context
-        self.goal = Goal(mode)
+        self.goals = wanted if isinstance(wanted, Goals) else Goals(modes=(wanted,))
+        self.goal = self.goals.first
         self.trials: list[Trial] = []
-        self.history = History(space.cube, self.goal.sign, None if context is None else context.cube)
+        self.history = History(space.cube, self.goals, None if context is None else context.cube, steps)
         self.incumbent: Trial | None = None
+        self.front: list[Trial] = []
         self._counts: Counter[State] = Counter()
 
     @property
@@ -67,11 +78,11 @@ class Ledger:
             self._counts[State.PENDING] += 1
         elif event.trial is not None:
             before = self.trials[event.trial]
-            self.trials[event.trial] = after = _followed(before, event, self.context)
+            self.trials[event.trial] = after = _followed(before, event, self.context, self.goals)
             self._counts[before.state] -= 1
             self._counts[after.state] += 1
-            if self._leads(after):
-                self.incumbent = after
+            if after.feasible:
+                self._rank(after)
         return event
 
     def count(self, *states: State) -> int:
@@ -80,12 +91,19 @@ class Ledger:
 
     @property
     def best(self) -> Trial:
-        """The best finished trial, the earliest of equals; with a context, by the estimated expectation over it.
+        """The best feasible trial, the earliest of equals; with a context, by the estimated expectation over it.
 
         Raises:
-            TrialError: no trial has finished.
+            TrialError: no trial has finished, none that has is feasible, or there are several metrics.
         """
+        if self.goals.k > 1:
+            raise TrialError(
+                f"with several metrics ({', '.join(self.goals.names)}) there is no best trial; `front` holds those "
+                "that no other dominates"
+            )
         if self.incumbent is None:
+            if self.count(State.FINISHED):
+                raise TrialError(self.nearest)
             raise TrialError("no trial has finished yet, so there is no best one")
         if self.context is None:
             return self.incumbent
@@ -113,12 +131,71 @@ class Ledger:
         known = {} if math.isnan(sd) else {"expected": self.goal.value_of(mean), "expected_sd": sd}
         return replace(trial, details={**trial.details, **known})
 
-    def _leads(self, trial: Trial) -> bool:
-        best = self.incumbent
-        if trial.value is None or best is None:
-            return trial.value is not None
-        value = cast(float, best.value)
-        return self.goal.is_better(trial.value, value) or (trial.value == value and trial.number < best.number)
+    def in_order(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Trials of the front from the best first metric to the worst."""
+        order = self.goal.best_first([cast(float, trial.value) for trial in trials])
+        return [trials[i] for i in order]
+
+    def reference(self, given: Mapping[str, float] | None = None) -> dict[str, float]:
+        """The point above which volume counts, by metric: as given, else the worst that finished trials have shown.
+
+        Raises:
+            TrialError: the point given is not a finite number for each metric.
+        """
+        names = self.goals.names
+        if given is not None:
+            is_whole = isinstance(given, Mapping) and set(given) == set(names)
+            if not is_whole or not all(isinstance(v, (int, float)) and math.isfinite(v) for v in given.values()):
+                raise TrialError(f"reference must be a number for each of {', '.join(names)}, got {given!r}")
+            return {name: float(given[name]) for name in names}
+        Y = self.history.Y[self.history.feasible]
+        return self.goals.values_of(Y.min(axis=0)) if len(Y) else {}
+
+    def hypervolume(self, reference: Mapping[str, float] | None = None) -> float:
+        """Volume between the front and a reference, see `reference`, in the product of the metrics' units."""
+        at = self.reference(reference)
+        if not self.front:
+            return 0.0
+        Y = np.array([self._maximised(trial) for trial in self.front])
+        return hypervolume(Y, self.goals.maximised(at))
+
+    def _maximised(self, trial: Trial) -> Array:  # (k,)
+        return self.goals.maximised(trial.values or {self.goals.names[0]: cast(float, trial.value)})
+
+    def _rank(self, trial: Trial) -> None:
+        """Take a feasible trial into the front, and as the best of one metric, where it belongs there."""
+        Y, y = (
+            np.array([self._maximised(each) for each in self.front]).reshape(-1, self.goals.k),
+            self._maximised(trial),
+        )
+        if ((Y >= y).all(axis=1) & (Y > y).any(axis=1)).any():
+            return
+        is_left = np.asarray((Y >= y).all(axis=1) | (Y > y).any(axis=1))
+        kept = [each for each, is_in in zip(self.front, is_left, strict=True) if is_in]
+        self.front = sorted([*kept, trial], key=lambda each: each.number)
+        self.incumbent = self.front[0] if self.goals.k == 1 else None
+
+    @property
+    def nearest(self) -> str:
+        """That no trial keeps all constraints, and which comes nearest, each measured in its own spread.
+
+        There must be a finished one.
+        """
+        margins = self.history.margins
+        spread = np.where(margins.std(axis=0) > 0.0, margins.std(axis=0), 1.0)
+        place = int(np.argmin((np.maximum(-margins, 0.0) / spread).max(axis=1)))
+        done = [trial for trial in self.trials if trial.state is State.FINISHED]
+        return (
+            f"no trial keeps all constraints yet; trial {done[place].number} comes nearest: {self.broken(done[place])}"
+        )
+
+    def broken(self, trial: Trial) -> str:
+        """The constraints that a trial breaks, and by how much, in words; empty where it keeps them."""
+        return ", ".join(
+            f"{constraint.name} {trial.values[constraint.name]:.6g} breaks {constraint} by {by:.3g}"
+            for constraint in self.goals.constraints
+            if (by := trial.violations.get(constraint.name)) is not None
+        )
 
 
 def _asked(event: Event, space: Space, context: Space | None) -> Trial:
@@ -133,9 +210,11 @@ def _asked(event: Event, space: Space, context: Space | None) -> Trial:
     )
 
 
-def _followed(trial: Trial, event: Event, context: Space | None) -> Trial:
+def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals) -> Trial:
     """The trial after another event about it."""
     data = event.data
+    if event.kind is Kind.REPORTED:
+        return _reporting(trial, event)
     trial = replace(
         trial,
         state=event.state,
@@ -145,6 +224,21 @@ def _followed(trial: Trial, event: Event, context: Space | None) -> Trial:
     if event.kind is Kind.CONTEXT_OBSERVED:
         return trial
     trial = replace(trial, reason=str(data.get("reason", "")))  # that it was retried is no fault of its end
-    if not event.is_end:  # a failed one that runs again has no end any more
+    if not event.is_end and event.kind is not Kind.PAUSED:  # a failed one that runs again has no end any more
         return replace(trial, seconds=None, details={})
-    return replace(trial, value=event.value, seconds=data.get("seconds"), details=event.details)
+    trial = replace(trial, value=event.value, seconds=data.get("seconds"), details=event.details)
+    if goals.is_plain or event.value is None:
+        return trial
+    values = event.values(goals)
+    return replace(trial, values=values, violations=goals.violations(values))
+
+
+def _reporting(trial: Trial, event: Event) -> Trial:
+    """The trial after another step."""
+    data = event.data
+    checkpoint = data.get("checkpoint", trial.checkpoint)
+    if event.report is None:
+        return replace(trial, checkpoint=checkpoint)
+    known = trial._reports if isinstance(trial._reports, Grown) else Grown(trial._reports)
+    details = {"metrics": data["metrics"]} if "metrics" in data else {}
+    return replace(trial, checkpoint=checkpoint, details=details, _reports=known.adding(event.report))

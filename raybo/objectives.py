@@ -14,15 +14,17 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from raybo.error_text import in_words, nearest, shown
 from raybo.errors import ObjectiveError, RayboError, SpaceError
-from raybo.goal import Mode
+from raybo.goal import Goals, Mode
+from raybo.history import ONE
 from raybo.shared_data import is_data
 from raybo.space import Space, context_space
 from raybo.text_values import convert
 
+Value: TypeAlias = Literal["last", "best"]  # which of a trial's reports is its value
 LOADED_BY_PATH = "raybo_objective_"  # how the modules are called that no worker can import by name
 
 RESERVED = {  # Ray's own resources: what asks for them
@@ -37,7 +39,8 @@ RESERVED = {  # Ray's own resources: what asks for them
 class Objective:
     """A function of a configuration, its space, and what a trial of it needs. Made by `raybo.objective`.
 
-    Calling it calls the function: `gradient_boosting({"learning_rate": 0.1, ...}, folds=5)`.
+    Calling it calls the function: `gradient_boosting({"learning_rate": 0.1, ...}, folds=5)`. With several metrics
+    `metric` and `mode` are those of the first, and `goals` holds all.
     """
 
     function: Callable[..., Any]
@@ -51,6 +54,9 @@ class Objective:
     resources: Mapping[str, float] = field(default_factory=dict)
     trial_seconds: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    declared_steps: int | Callable[..., int] | None = None
+    value: Value = "last"
+    goals: Goals = ONE
 
     def __call__(self, config: Mapping[str, Any], **settings: Any) -> Any:
         """What the function returns for this configuration."""
@@ -86,7 +92,25 @@ class Objective:
             raise SpaceError(f"{_place_of(self.function)}{error}") from None
         if context is not None and self.metric in context.names:
             raise ObjectiveError(f"{self.name}: {self.metric!r} is its metric and a context too; rename one of them")
+        if context is not None and not self.goals.is_plain:
+            raise ObjectiveError(
+                f"{self.name}: a context goes with one metric and no constraints; leave one of them out"
+            )
         return context
+
+    @property
+    def steps(self) -> int | None:
+        """How many steps a whole run has under the present settings; None where that is not declared.
+
+        Raises:
+            ObjectiveError: it cannot be made, or is no whole number from 1.
+        """
+        steps = self._made(self.declared_steps, "number of steps")
+        if steps is None:
+            return None
+        if isinstance(steps, bool) or not hasattr(steps, "__index__") or steps.__index__() < 1:
+            raise ObjectiveError(f"{self.name}: steps must be a whole number from 1, got {shown(steps)}")
+        return int(steps.__index__())
 
     def _made(self, declared: Any, what: str) -> Any:
         """What is declared under the present settings."""
@@ -108,6 +132,19 @@ class Objective:
                     f"{self.name} needs its parameter {parameter.name!r}; give --set {parameter.name}=..., in Python "
                     f"settings={{{parameter.name!r}: ...}}, or a default"
                 )
+
+    def wanting(self, metrics: Mapping[str, str] | None, constraints: Mapping[str, str] | None) -> Objective:
+        """The same objective with other metrics or constraints, where these are given.
+
+        Raises:
+            ObjectiveError: one of them is wrong.
+        """
+        mine = self.goals
+        given = mine.metrics if metrics is None else metrics
+        rules = mine.rules if constraints is None else constraints
+        alone: tuple[str, Mode] = ("value", "max") if given is not None else (self.metric, self.mode)
+        goals = goals_of(*alone, given, rules)
+        return replace(self, metric=goals.names[0], mode=goals.modes[0], goals=goals)
 
     def with_settings(self, /, **settings: Any) -> Objective:
         """The same objective with some of its keyword parameters fixed; text is read as the parameter's type.
@@ -148,10 +185,15 @@ def objective(
     memory: float | None = None,
     resources: Mapping[str, float] | None = None,
     trial_seconds: float | None = None,
+    steps: int | Callable[..., int] | None = None,
+    value: Value = "last",
+    metrics: Mapping[str, str] | None = None,
+    constraints: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[..., Any]], Objective]:
     """Decorate a training function so that raybo can tune it.
 
-    The function takes a configuration (a dict) and returns the metric, or a dict that holds it under its name.
+    The function takes a configuration (a dict) and returns the metric, or a dict that holds it under its name. Where it
+    comes to its value step by step it yields them instead, or says them with `raybo.report`.
 
     Args:
         space: what to search, or a function of the objective's keyword parameters that returns it.
@@ -164,6 +206,12 @@ def objective(
         memory: bytes of memory that Ray must find free for one trial.
         resources: custom Ray resources that one trial holds.
         trial_seconds: time limit of one trial; None for no limit.
+        steps: how many steps a whole run reports, or a function of the keyword parameters that returns it; None where
+            that is not known, or nothing is reported. A scheduler needs it.
+        value: which of its reports is the trial's value: its "last" one, or its "best" one.
+        metrics: in place of `metric` and `mode`, two to four metrics by name, each "max" or "min"; the result is then a
+            dict that holds all of them.
+        constraints: bounds that numbers of the result have to keep: `{"memory": "<= 2e9"}`.
     Raises:
         ObjectiveError: an argument is wrong.
     """
@@ -171,6 +219,9 @@ def objective(
         raise ObjectiveError(f"mode must be 'max' or 'min', got {shown(mode)}")
     if not isinstance(metric, str) or not metric:
         raise ObjectiveError(f"metric must be a name, got {shown(metric)}")
+    if value not in ("last", "best"):
+        raise ObjectiveError(f"value must be 'last' or 'best', got {shown(value)}")
+    goals = goals_of(metric, mode, metrics, constraints)
     _check_resources({} if resources is None else resources)
     for name, amount in {"num_cpus": num_cpus, "num_gpus": num_gpus, "memory": memory or 0}.items():
         if not _is_number(amount) or not 0 <= amount < math.inf:
@@ -183,17 +234,32 @@ def objective(
         return Objective(
             function=function,
             declared_space=space,
-            metric=metric,
-            mode=mode,
+            metric=goals.names[0],
+            mode=goals.modes[0],
             declared_context=context,
             num_cpus=num_cpus,
             num_gpus=num_gpus,
             memory=memory,
             resources=dict(resources or {}),
             trial_seconds=trial_seconds,
+            declared_steps=steps,
+            value=value,
+            goals=goals,
         )
 
     return decorate
+
+
+def goals_of(
+    metric: str, mode: Mode, metrics: Mapping[str, str] | None, constraints: Mapping[str, str] | None
+) -> Goals:
+    """What is wanted, from what a user says; ObjectiveError where that is nonsense."""
+    if metrics is not None and (metric, mode) != ("value", "max"):
+        raise ObjectiveError("give metric and mode for one metric, or metrics for several, not both")
+    try:
+        return Goals.of(metrics, constraints, metric=metric, mode=mode)
+    except ValueError as error:
+        raise ObjectiveError(str(error)) from None
 
 
 def _check_function(function: Any) -> None:

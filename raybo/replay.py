@@ -1,4 +1,7 @@
-"""Proposes every trial of a study again from its journal alone, to show that each followed from what it had seen."""
+"""Proposes every trial of a study again, and judges its reports again, from its journal alone.
+
+It shows that each proposal and each verdict followed from what it had seen.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from raybo.events import Kind
+from raybo.ledger import Ledger
 from raybo.study import Study, searcher_of
 
 
@@ -40,3 +44,50 @@ def replay(study: Study) -> Iterator[Replayed]:
         same = {"x": again.data["x"] == asked.data["x"], "tags": again.data["tags"] == asked.data["tags"]}
         differs = tuple(name for name, is_same in same.items() if not is_same)
         yield Replayed(cast(int, asked.trial), differs)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One verdict given again.
+
+    Attributes:
+        trial: whose.
+        step: after which step.
+        verdict: what it is now: "go", "prune", "pause", or "resume".
+        recorded: what it was.
+    """
+
+    trial: int
+    step: int
+    verdict: str
+    recorded: str
+
+
+def replay_verdicts(study: Study) -> Iterator[Judged]:
+    """Judge each report again on which a verdict could be given, after the events that there were, in order.
+
+    That a paused trial goes on is checked likewise. What users ended themselves is left out.
+    """
+    rule = searcher_of(study.description, study.space, study.context).rule
+    if rule is None:
+        return
+    given = {
+        (event.trial, event.data["seen"]): _ACTIONS[event.kind]
+        for event in study.events
+        if event.kind in _ACTIONS and event.data.get("rule") == rule.name
+    }
+    ledger = Ledger(study.space, study.goals, study.context, study.steps)
+    for event in study.events:
+        if event.kind is Kind.RESUMED:
+            now = rule.promoted(ledger.history)
+            yield Judged(
+                cast(int, event.trial), event.data.get("step", 0), "resume" if now == event.trial else "pause", "resume"
+            )
+        ledger.apply(event)
+        if event.report is not None and rule.can_judge(ledger.history, cast(int, event.trial)):
+            trial = cast(int, event.trial)
+            verdict = rule.judge(ledger.history, trial)
+            yield Judged(trial, event.data["step"], verdict.action, given.get((trial, event.number), "go"))
+
+
+_ACTIONS = {Kind.PRUNED: "prune", Kind.PAUSED: "pause"}

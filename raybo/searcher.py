@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from raybo import methods
+from raybo import methods, schedulers
 from raybo.error_text import in_words, shown
 from raybo.errors import MethodError, NumericalError, TrialError
-from raybo.events import Data, Event, Kind, Origin, State, Tags, Trial, planned, told_context
-from raybo.goal import Mode
-from raybo.history import History, Proposal
+from raybo.events import Data, Event, Kind, Origin, State, Tags, Trial, planned, states_before, told_context
+from raybo.goal import Goals, Mode
+from raybo.history import GENERATION, ONE, History, Proposal
 from raybo.ledger import Ledger
+from raybo.schedulers import GO, Verdict
+from raybo.schedulers.rule import Rule, event_of
 from raybo.space import Array, Row, Space, context_space
 from raybo.threads import limit_threads
 
@@ -52,14 +54,23 @@ class Searcher:
     Args:
         space: what to search.
         method: a method's name, see `raybo methods`.
-        mode: "max" or "min", what is wanted of the value.
+        mode: "max" or "min", what is wanted of the value; of several metrics, `metrics` says it.
         seed: of every random stream; drawn, and kept in `seed`, where it is None.
         trials: how many trials are planned; some methods depend on it.
         context: what each trial meets and nobody chooses, declared like a space: `{"demand": raybo.Float(0, 1)}`.
+        metrics: two to four metrics by name, each "max" or "min": `{"accuracy": "max", "seconds": "min"}`.
+        constraints: bounds that told numbers have to keep, by name: `{"memory": "<= 2e9"}`.
+        metric: the one metric's name, where constraints are declared and `tell` is therefore given a dict.
+        steps: how many steps a whole run has, where trials report as they go.
+        scheduler: the name of the rule that ends trials early, see `raybo schedulers`; None where none does.
+        scheduler_options: its options.
+        generation: of the rules by which methods propose; 1 are those of raybo 0.1, for a study that it began.
         options: the method's options.
     Raises:
         SpaceError: the space or the context is not one.
-        MethodError: the method, an option, the mode or the number of trials is wrong, or the method needs a context.
+        MethodError: the method, the scheduler, an option, the mode, a metric, a constraint, the number of trials or of
+            steps is wrong, the method needs a context or takes no several metrics or constraints, or the scheduler
+            needs steps.
     """
 
     def __init__(
@@ -70,6 +81,13 @@ class Searcher:
         seed: int | None = None,
         trials: int | None = None,
         context: Space | Mapping[str, Any] | None = None,
+        metrics: Mapping[str, str] | None = None,
+        constraints: Mapping[str, str] | None = None,
+        metric: str = "value",
+        generation: int = GENERATION,
+        steps: int | None = None,
+        scheduler: str | None = None,
+        scheduler_options: Mapping[str, Any] | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
         if not (isinstance(mode, str) and mode in ("max", "min")):
@@ -81,13 +99,30 @@ class Searcher:
         self.method = methods.make(method, **options)
         if self.context is None and methods.needs_context(method):
             raise MethodError(f"{method} needs a context; declare one beside the space, or use gp-ucb")
-        self.mode: Mode = mode
+        try:
+            self.goals = Goals.of(metrics, constraints, metric=metric, mode=mode)
+        except ValueError as error:
+            raise MethodError(str(error)) from None
+        methods.require_goals(method, self.method, self.goals, has_context=self.context is not None)
+        self.mode: Mode = self.goals.modes[0]
         self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
-        self.ledger = Ledger(self.space, mode, self.context)
+        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1):
+            raise MethodError(f"steps must be a whole number from 1, got {shown(steps)}")
+        if scheduler_options and scheduler is None:
+            raise MethodError("scheduler_options are given, and no scheduler; see `raybo schedulers`")
+        self.steps = None if steps is None else int(steps)
+        self.rule: Rule | None = None
+        if scheduler is not None:
+            self.rule = Rule(scheduler, schedulers.make(scheduler, scheduler_options or {}, self.steps))
+        self.ledger = Ledger(self.space, self.goals, self.context, self.steps)
         self.history = self.ledger.history
+        if not (isinstance(generation, int) and 1 <= generation <= GENERATION):
+            raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(generation)}")
+        self.history.generation = generation
         self.trials = self.ledger.trials
         self._name = method
         self._warned = False
+        self._verdicts: dict[int, tuple[Verdict, int]] = {}  # the last on each trial, and what it had seen
         if trials is not None:
             self.plan(trials)
 
@@ -110,8 +145,13 @@ class Searcher:
         event = self.apply(self.propose(self.history, context))
         return self.trials[cast(int, event.trial)]
 
-    def tell(self, trial: Trial | int, value: float, context: Mapping[str, Any] | None = None) -> Trial:
+    def tell(
+        self, trial: Trial | int, value: float | Mapping[str, Any], context: Mapping[str, Any] | None = None
+    ) -> Trial:
         """A trial's result, in any order, with the context that it met.
+
+        With several metrics or constraints the result is a dict with a number for each of them; what else it holds is
+        kept, too, as far as it is numbers or text.
 
         Where a context is declared and none is told, the trial counts for its value, but not for what is learned about
         contexts; the first one is warned of.
@@ -121,7 +161,7 @@ class Searcher:
                 the context is not one that is declared.
         """
         number = self._pending(trial)
-        ended = self._end(number, Kind.TOLD, {"value": finite(value, number), **self._read(context, number)})
+        ended = self._end(number, Kind.TOLD, {**told(value, number, self.goals), **self._read(context, number)})
         if self.context is not None and ended.context is None and not self._warned:
             self._warned = True
             warnings.warn(f"trial {number}: {NO_CONTEXT}", stacklevel=2)
@@ -132,29 +172,101 @@ class Searcher:
         number = self._pending(trial)
         return self._end(number, Kind.FAILED, {"reason": str(reason), **self._read(context, number)})
 
-    def add(self, config: Mapping[str, Any], value: float, context: Mapping[str, Any] | None = None) -> Trial:
-        """A result known from elsewhere, with the context that it met.
+    def report(self, trial: Trial | int, value: float, step: int | None = None) -> Verdict:
+        """What a step of a trial came to; whether the trial is to go on.
+
+        It goes on, unless the verdict says `prune`, which `prune` carries out, or `pause`, which `pause` does.
+
+        Args:
+            trial: it.
+            value: as the trial's own would be, if it ended here.
+            step: which one, from 1; they go up. None for the one after the last.
+        Raises:
+            TrialError: the trial is unknown or has ended, the value is not a finite number, or the step is not above
+                those before, or beyond the last.
+        """
+        number = self._pending(trial)
+        step = self._step(number, step)
+        self.apply(Event(Kind.REPORTED, number, {"step": step, "value": finite(value, number)}))
+        verdict = GO if self.rule is None else self.rule.judge(self.history, number)
+        self._verdicts[number] = verdict, self.ledger.last_event
+        return verdict
+
+    def prune(self, trial: Trial | int, why: str = "") -> Trial:
+        """End a trial by the verdict on its last report, or for a reason of one's own."""
+        number = self.history.require(trial.number if isinstance(trial, Trial) else trial, *states_before(Kind.PRUNED))
+        verdict, seen = self._verdicts.pop(number, (GO, self.ledger.last_event))
+        if why or not verdict.prune:
+            return self._carry_out(
+                Verdict("prune", why or "pruned by the user"), "user", number, self.ledger.last_event
+            )
+        assert self.rule is not None
+        return self._carry_out(verdict, self.rule.name, number, seen)
+
+    def pause(self, trial: Trial | int) -> Trial:
+        """Have a trial wait, by the verdict on its last report; `promoted` says when it is to go on.
+
+        Raises:
+            TrialError: that is not the verdict.
+        """
+        number = self._pending(trial)
+        verdict, seen = self._verdicts.get(number, (GO, 0))
+        if self.rule is None or not verdict.pause:
+            raise TrialError(f"trial {number}: no scheduler has it wait; go on with it, or prune it")
+        return self._carry_out(verdict, self.rule.name, number, seen)
+
+    def promoted(self) -> Trial | None:
+        """A paused trial that is to go on now, and is pending again; None where a new one is to be asked for."""
+        number = None if self.rule is None else self.rule.promoted(self.history)
+        if number is None:
+            return None
+        self.apply(Event(Kind.RESUMED, number, {"attempt": self.trials[number].attempt + 1}))
+        return self.trials[number]
+
+    def add(
+        self,
+        config: Mapping[str, Any],
+        value: float | Mapping[str, Any],
+        context: Mapping[str, Any] | None = None,
+    ) -> Trial:
+        """A result known from elsewhere, as `tell` takes it, with the context that it met.
 
         Raises:
             SpaceError: the configuration does not fit the space.
             TrialError: the value is not a finite number, or the context is not one that is declared.
         """
         number = len(self.trials)
-        told: Data = {"value": finite(value, number), **self._read(context, number)}
+        data: Data = {**told(value, number, self.goals), **self._read(context, number)}
         self.apply(self.known(config))
-        return self._end(number, Kind.TOLD, told)
+        return self._end(number, Kind.TOLD, data)
 
     @property
     def best(self) -> Trial:
-        """The best finished trial; where a context is declared, the one with the best estimated expectation over it.
+        """The best feasible trial; where a context is declared, the one with the best estimated expectation over it.
 
         A lucky context does not make a trial the best. The estimate and its standard deviation, in the user's units,
         are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured.
 
         Raises:
-            TrialError: no trial has finished.
+            TrialError: no trial has finished, none keeps all constraints, or there are several metrics.
         """
         return self.ledger.best
+
+    @property
+    def front(self) -> list[Trial]:
+        """The finished, feasible trials that no other dominates, in the order of the first metric, the best first."""
+        return self.ledger.in_order(self.ledger.front)
+
+    def hypervolume(self, reference: Mapping[str, float] | None = None) -> float:
+        """The volume that the front dominates, in the product of the metrics' units.
+
+        Args:
+            reference: the point above which it counts, by metric; the worst of each that feasible trials have shown,
+                unless given.
+        Raises:
+            TrialError: the reference is not a finite number for each metric.
+        """
+        return self.ledger.hypervolume(reference)
 
     def best_for(self, context: Mapping[str, Any]) -> Trial:
         """The finished trial with the best estimated value where the context is the given one; told as in `best`.
@@ -171,9 +283,12 @@ class Searcher:
     def __repr__(self) -> str:
         """One line: method, space, how many trials there are, and the best of them."""
         done = self.ledger.count(State.FINISHED)
-        what = f"{self._name}, {self.mode}, d={self.space.d}, seed={self.seed}"
+        wanted = self.mode if self.goals.is_plain else str(self.goals)
+        what = f"{self._name}, {wanted}, d={self.space.d}, seed={self.seed}"
         best = self.ledger.incumbent
         so_far = f"trials: {len(self.trials)}, finished: {done}"
+        if self.goals.k > 1:
+            return f"Searcher({what}; {so_far}, on the front: {len(self.ledger.front)})"
         return f"Searcher({what}; {so_far}{'' if best is None else f', best: {best.value:.6g} (trial {best.number})'})"
 
     # ---- what a study engine needs beside ask and tell
@@ -194,10 +309,12 @@ class Searcher:
         reading = reading_tags(f"trial {number}: the tags before it") if is_tagged else contextlib.nullcontext()
         with limit_threads(1), reading:
             try:
-                proposal = self.method.propose(history, self._stream(number, Stream.PROPOSAL))
+                proposal = self.method.propose(
+                    methods.seen(self.method, history), self._stream(number, Stream.PROPOSAL)
+                )
             except NumericalError as error:  # the study goes on, and the tags say why this point
                 rng = self._stream(number, Stream.FALLBACK)
-                proposal = Proposal(rng.random(history.d), tags={"fallback": str(error)})
+                proposal = Proposal(history.cube.uniform(rng, 1)[0], tags={"fallback": str(error)})
         spent = time.perf_counter() - started, time.thread_time() - processor
         x = self.space.snap(proposal.x[None, :])
         return self._asked(history, x, self.space.rows(x)[0], proposal.tags, spent, known_first)
@@ -215,6 +332,7 @@ class Searcher:
             SpaceError: the configuration does not fit the space.
         """
         row = self.space.pack(config)
+        self.space.require_allowed(row)
         x = self.space.snap(self.space.points([row]))
         return self._asked(self.history, x, row, {"origin": origin, **(source or {})}, (0.0, 0.0), {})
 
@@ -242,6 +360,22 @@ class Searcher:
     def _read(self, context: Mapping[str, Any] | None, number: int) -> Data:
         """What an event of this trial holds of a context; nothing where none is given."""
         return {} if context is None else told_context(self.context, context, f"trial {number}")
+
+    def _step(self, number: int, step: int | None) -> int:
+        """The step of a report, checked; TrialError where it is none, not above those before, or beyond the last."""
+        last = self.history.records[number].step
+        at = last + 1 if step is None else step
+        if isinstance(at, bool) or not isinstance(at, (int, np.integer)) or at < 1:
+            raise TrialError(f"trial {number}: a step is a whole number from 1, got {shown(at)}")
+        if at <= last:
+            raise TrialError(f"trial {number}: steps go up, and step {at} comes after step {last}")
+        if self.steps is not None and at > self.steps:
+            raise TrialError(f"trial {number}: step {at} is beyond the last, a whole run has {self.steps}")
+        return int(at)
+
+    def _carry_out(self, verdict: Verdict, rule: str, number: int, seen: int) -> Trial:
+        self.apply(event_of(verdict, rule, number, self.history.records[number].step, seen))
+        return self.trials[number]
 
     def _pending(self, trial: Trial | int) -> int:
         return self.history.require_pending(trial.number if isinstance(trial, Trial) else trial)
@@ -278,6 +412,26 @@ def reading_tags(whose: str) -> Iterator[None]:
             f"{whose} are not what the method writes ({in_words(error)}, {Path(frame.filename).name}:{frame.lineno}); "
             "was the journal changed by hand, or by another version?"
         ) from error
+
+
+def told(value: Any, number: int, goals: Goals = ONE) -> Data:
+    """What the event of a result holds; TrialError where a number that is needed is missing or not finite."""
+    if goals.is_plain:
+        return {"value": finite(value, number)}
+    if not isinstance(value, Mapping):
+        needed = ", ".join(goals.needed)
+        raise TrialError(f"trial {number}: a dict with {needed} is needed, got {shown(value)}")
+    if lacking := [name for name in goals.needed if name not in value]:
+        raise TrialError(
+            f"trial {number}: its result has no {lacking[0]}; give a number for each of {', '.join(goals.needed)}, or "
+            "use fail()"
+        )
+    numbers = {name: finite(value[name], number) for name in goals.needed}
+    others = {str(n): v for n, v in value.items() if n not in numbers and isinstance(v, (bool, int, float, str))}
+    first = goals.names[0]
+    rest = {name: v for name, v in numbers.items() if name != first}
+    others = {name: v for name, v in others.items() if not isinstance(v, float) or math.isfinite(v)}
+    return {"value": numbers[first], "metrics": {**rest, **others}}
 
 
 def finite(value: Any, number: int) -> float:

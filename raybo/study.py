@@ -31,7 +31,9 @@ class Study:
         planned: how many trials the study means to run; None where nobody said.
         description: objective, metric, mode, method, options, seed.
         mode: "max" or "min".
-        goal: which of two values is better.
+        goal: which of two values is better, with several metrics of the first.
+        goals: what is wanted of each metric, and the constraints.
+        steps: how many steps a whole run has; None where that is not declared.
         space: the search space.
         context: the space of the contexts; None where none is declared.
         events: everything that has happened, in order.
@@ -54,7 +56,9 @@ class Study:
         if context is None and description.context is not None:
             self.context = Space.from_json(description.context)
         self.mode: Mode = cast(Mode, description.mode)
-        self._ledger = Ledger(self.space, self.mode, self.context)
+        self.goals = description.goals
+        self.steps = description.steps
+        self._ledger = Ledger(self.space, self.goals, self.context, description.steps)
         for event in self.events:
             self._ledger.apply(event)
         self.goal = self._ledger.goal
@@ -64,14 +68,49 @@ class Study:
 
     @cached_property
     def best(self) -> Trial:
-        """The best finished trial, the earliest of equals.
+        """The best feasible trial, the earliest of equals.
 
         Where a context is declared: the trial with the best estimated expectation over it, as `Searcher.best`.
 
         Raises:
-            TrialError: no trial has finished yet.
+            TrialError: no trial has finished yet, none keeps all constraints (which one comes nearest is said), or
+                there are several metrics, and so a `front`.
         """
         return self._ledger.best
+
+    @cached_property
+    def front(self) -> list[Trial]:
+        """The finished, feasible trials that no other dominates, in the order of the first metric, the best first."""
+        return self._ledger.in_order(self._ledger.front)
+
+    def hypervolume(self, reference: Mapping[str, float] | None = None) -> float:
+        """The volume that the front dominates, in the product of the metrics' units.
+
+        Args:
+            reference: the point above which it counts, by metric; the worst of each that feasible trials have shown,
+                unless given.
+        Raises:
+            TrialError: the reference is not a finite number for each metric.
+        """
+        return self._ledger.hypervolume(reference)
+
+    def reference(self) -> dict[str, float]:
+        """The point above which `hypervolume` counts unless another is given; empty while nothing is feasible."""
+        return self._ledger.reference()
+
+    @property
+    def incumbent(self) -> Trial | None:
+        """The best feasible trial as measured; None while there is none, and with several metrics."""
+        return self._ledger.incumbent
+
+    @property
+    def nearest(self) -> str:
+        """That no trial keeps all constraints, and which comes nearest, in words; needs a finished one."""
+        return self._ledger.nearest
+
+    def broken(self, trial: Trial) -> str:
+        """The constraints that a trial breaks, and by how much, in words; empty where it keeps them."""
+        return self._ledger.broken(trial)
 
     def best_for(self, context: Mapping[str, Any]) -> Trial:
         """The finished trial with the best estimated value where the context is the given one; see `Searcher.best`.
@@ -118,13 +157,31 @@ class Study:
         description = self.description
         done = self.count(State.FINISHED)
         text = f"Study of {description.objective}: {done} of {self.planned or len(self.trials)} trials finished"
-        return f"{text}, best {description.metric} {self.best.value:.6g} (trial {self.best.number})" if done else text
+        if self.goals.k > 1:
+            return f"{text}, {len(self.front)} on the front"
+        has_best = done and self.incumbent is not None
+        return (
+            f"{text}, best {description.metric} {self.best.value:.6g} (trial {self.best.number})" if has_best else text
+        )
 
 
 def searcher_of(description: Description, space: Space, context: Space | None) -> Searcher:
     """The searcher of a study, which has seen nothing of it yet."""
-    mode = cast(Mode, description.mode)
-    return Searcher(space, description.method, mode, description.seed, context=context, **description.options)
+    return Searcher(
+        space,
+        description.method,
+        cast(Mode, description.mode),
+        description.seed,
+        context=context,
+        metrics=description.metrics,
+        constraints=description.constraints,
+        metric=description.metric,
+        generation=description.generation,
+        steps=description.steps,
+        scheduler=description.scheduler,
+        scheduler_options=description.scheduler_options,
+        **cast(Any, description.options),
+    )
 
 
 def load(path: Path | str) -> Study:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from raybo.error_text import shown
-from raybo.errors import JournalError, SpaceError
-from raybo.events import Data, Event, Kind, Origin, State, told_context
+from raybo.errors import JournalError, SpaceError, TrialError
+from raybo.events import Event, Kind, Origin, State, told_context
+from raybo.goal import Goals
+from raybo.history import ONE
 from raybo.journal import Journal, require_exists
-from raybo.searcher import Searcher, finite
+from raybo.searcher import Searcher, told
 from raybo.space import Categorical, Config, Parameter, Row, Space, choice_names
 from raybo.study import Study, load, searcher_of
 
@@ -28,23 +30,24 @@ class Known:
 
     Attributes:
         config: of the study's space.
-        value: its result in the user's sign; None where it is to be run.
+        value: its result in the user's sign, a dict where there are several metrics or constraints; None where it is
+            to be run.
         context: what that result met, where a context is declared.
         source: which study it is from, and its number there; empty where the user gave it.
     """
 
     config: Config
-    value: float | None = None
+    value: float | Mapping[str, Any] | None = None
     context: Mapping[str, Any] | None = None
     source: Mapping[str, Any] = field(default_factory=dict)
 
 
-def known_of(entries: Sequence[Any], space: Space) -> list[Known]:
+def known_of(entries: Sequence[Any], space: Space, goals: Goals = ONE) -> list[Known]:
     """What a user gives as `enqueue`: configurations, pairs of a configuration and a value, or dicts that hold both.
 
     Raises:
         SpaceError: an entry is none of these, or its configuration does not fit the space.
-        TrialError: a value is not a finite number.
+        TrialError: a value is not a finite number, or with several goals no dict of them.
     """
     if isinstance(entries, (str, bytes)) or not isinstance(entries, Sequence):
         raise SpaceError(f"enqueue: a list of configurations is needed, got {shown(entries)}")
@@ -57,23 +60,24 @@ def known_of(entries: Sequence[Any], space: Space) -> list[Known]:
             config, value = entry["config"], entry.get("value")
         if not isinstance(config, Mapping):
             raise SpaceError(f"enqueue: entry {i} is no configuration, got {shown(entry)}")
-        found.append(Known(space.accept(config), None if value is None else finite(value, i)))
+        if value is not None:
+            told(value, i, goals)
+        found.append(Known(space.accept(config), value))
     return found
 
 
-def known_from(other: Study | Path | str, metric: str, mode: str, space: Space) -> list[Known]:
+def known_from(other: Study | Path | str, goals: Goals, space: Space) -> list[Known]:
     """The finished trials of another study that fit a space; what only that study varied is left out.
 
     Raises:
-        JournalError: it is about another metric, or none of its finished trials fits.
+        JournalError: it is about other metrics, or none of its finished trials fits and has all that is needed.
     """
     study = other if isinstance(other, Study) else load(other)
     name = study.path.name if study.path is not None else study.description.objective
-    theirs = study.description
-    if (theirs.metric, theirs.mode) != (metric, mode):
+    theirs, mine = (replace(wanted, constraints=()) for wanted in (study.goals, goals))
+    if theirs != mine:
         raise JournalError(
-            f"{name}: it wants {theirs.mode} {theirs.metric}, and this study {mode} {metric}; "
-            "results of another metric say nothing here"
+            f"{name}: it wants {theirs}, and this study {mine}; results of another metric say nothing here"
         )
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     found, refusal = [], ""
@@ -83,7 +87,15 @@ def known_from(other: Study | Path | str, metric: str, mode: str, space: Space) 
         except SpaceError as error:
             refusal = refusal or str(error)
             continue
-        found.append(Known(config, trial.value, trial.context, {"from": name, "trial": trial.number}))
+        value: Any = trial.value
+        if not goals.is_plain:
+            value = {**(trial.details.get("metrics") or {}), goals.names[0]: trial.value}
+            try:
+                told(value, trial.number, goals)
+            except TrialError as error:
+                refusal = refusal or str(error)
+                continue
+        found.append(Known(config, value, trial.context, {"from": name, "trial": trial.number}))
     if not found:
         why = f"none of its {len(done)} results fits the space: {refusal}" if done else "it has no results yet"
         raise JournalError(f"{name}: {why}")
@@ -117,15 +129,15 @@ def enter(journal: Journal, searcher: Searcher, known: Sequence[Known]) -> list[
         asked = searcher.apply(asked)
         events.append(asked)
         if entry.value is not None:
-            told: Data = {"value": entry.value}
+            data = told(entry.value, len(searcher.trials) - 1, searcher.goals)
             if entry.context is not None and context is not None:
-                told = {**told, **told_context(context, entry.context, f"trial {asked.trial}")}
-            events.append(searcher.apply(Event(Kind.TOLD, asked.trial, told)))
+                data = {**data, **told_context(context, entry.context, f"trial {asked.trial}")}
+            events.append(searcher.apply(Event(Kind.TOLD, asked.trial, data)))
     journal.append(events)
     return events
 
 
-def enqueue(path: Path | str, config: Mapping[str, Any], value: float | None = None) -> None:
+def enqueue(path: Path | str, config: Mapping[str, Any], value: float | Mapping[str, Any] | None = None) -> None:
     """Add a configuration to the journal of a study that is not running: as a result, or to be run first.
 
     Raises:
@@ -136,18 +148,20 @@ def enqueue(path: Path | str, config: Mapping[str, Any], value: float | None = N
     _enqueue(path, lambda space: config, value)
 
 
-def enqueue_text(path: Path | str, texts: Mapping[str, str], value: float | None = None) -> None:
+def enqueue_text(path: Path | str, texts: Mapping[str, str], value: float | Mapping[str, Any] | None = None) -> None:
     """`enqueue` a configuration that `read_config` reads from text; raises as they do."""
     _enqueue(path, lambda space: read_config(space, texts), value)
 
 
-def _enqueue(path: Path | str, config_in: Callable[[Space], Mapping[str, Any]], value: float | None) -> None:
+def _enqueue(
+    path: Path | str, config_in: Callable[[Space], Mapping[str, Any]], value: float | Mapping[str, Any] | None
+) -> None:
     require_exists(path)
     with contextlib.closing(Journal(path)) as opened:
         if (description := opened.description) is None:
             raise JournalError(f"{path}: there is no study in it yet; `raybo tune ... --storage {path}` begins one")
         study = Study(description, opened.events)
-        known = known_of([(config_in(study.space), value)], study.space)
+        known = known_of([(config_in(study.space), value)], study.space, study.goals)
         opened.begin(description)
         enter(opened, searcher_of(description, study.space, study.context), known)
 

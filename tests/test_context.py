@@ -126,7 +126,7 @@ def test_text_of_a_command_line_is_read_as_the_declared_kind():
 
 
 def test_rows_of_contexts_are_those_of_points_and_unknown_ones_are_nan():
-    history = History(SPACE.cube, 1.0, LOAD.cube)
+    history = History(SPACE.cube, context_cube=LOAD.cube)
     for number in range(6):
         first = {"c": [0.1 * number], "context": [2.0 * number]} if number == 5 else {}
         history.apply(Event(Kind.ASKED, number, {"x": [number / 10], "values": [0], "tags": {}, **first}))
@@ -143,7 +143,7 @@ def test_rows_of_contexts_are_those_of_points_and_unknown_ones_are_nan():
 
 
 def test_a_copy_keeps_what_is_wanted_and_a_history_without_contexts_has_none():
-    history = History(SPACE.cube, 1.0, LOAD.cube)
+    history = History(SPACE.cube, context_cube=LOAD.cube)
     wanting = history.with_next_context(np.array([0.25]))
     assert history.next_context is None
     np.testing.assert_array_equal(wanting.copy().next_context, [0.25])

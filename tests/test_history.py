@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from raybo.errors import TrialError
 from raybo.events import ENDS, Event, Kind, State
+from raybo.goal import Goals
 from raybo.history import History
 from raybo.ledger import Ledger
 from raybo.space import Float, Space
@@ -21,7 +22,7 @@ def asked(number, x=(0.25, 0.5), tags=()):
 
 
 def history_of(*events, sign=1.0):
-    history = History(SPACE.cube, sign)
+    history = History(SPACE.cube, Goals(modes=("max" if sign > 0 else "min",)))
     for event in events:
         history.apply(event)
     return history

@@ -75,6 +75,7 @@ for module in pkgutil.walk_packages(raybo.__path__, "raybo."):
         "raybo.integrations.joblib_tasks",  # the next one's, which is imported first
         "raybo.integrations.sklearn",
         "raybo.integrations.ray_tune",
+        "raybo.integrations.xgboost",
     }
     assert told["raybo.integrations.sklearn"].startswith("MissingExtra | ")
     assert told["raybo.integrations.sklearn"].endswith("pip install 'raybo[sklearn]'")

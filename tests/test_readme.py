@@ -29,7 +29,7 @@ from raybo.cli import cli, main
 from raybo.events import Kind
 from raybo.experiments.papers import find_experiments
 from raybo.journal.schema import TABLES
-from raybo.reporting.tables import shown
+from raybo.reporting.words import shown
 from tests.imports import reduced, rooms
 
 ROOT = Path(__file__).parents[1]

@@ -8,7 +8,11 @@ LogExpectedImprovement                                         over an incumbent
 LogProbabilityOfImprovement                                    over an incumbent
 JointDraw, Inflated                                            Thompson sampling
 ContextConfidence                                              upper confidence over contexts, averaged or worst
+LogExpectedHypervolumeImprovement                              over a front of several metrics
+ScalarisedConfidence                                           upper confidence of several metrics, weighted
+Observed                                                       a new observation, noise included
 Average, LogAverage                                            over posterior samples of the hyperparameters
+Total                                                          the sum of several
 """
 
 from __future__ import annotations
@@ -16,6 +20,12 @@ from __future__ import annotations
 from raybo.acquisition.average import Average, LogAverage
 from raybo.acquisition.confidence import UpperConfidence, exploration, practical_kappa, theory_kappa
 from raybo.acquisition.context import ContextConfidence
+from raybo.acquisition.feasibility import Observed
+from raybo.acquisition.hypervolume import (
+    LogExpectedHypervolumeImprovement,
+    ScalarisedConfidence,
+    random_weights,
+)
 from raybo.acquisition.improvement import (
     LogExpectedImprovement,
     LogProbabilityOfImprovement,
@@ -23,6 +33,7 @@ from raybo.acquisition.improvement import (
 )
 from raybo.acquisition.protocols import Acquisition, Draw, Surrogate
 from raybo.acquisition.thompson import Inflated, JointDraw
+from raybo.acquisition.total import Total
 
 __all__ = [
     "Acquisition",
@@ -32,12 +43,17 @@ __all__ = [
     "Inflated",
     "JointDraw",
     "LogAverage",
+    "LogExpectedHypervolumeImprovement",
     "LogExpectedImprovement",
     "LogProbabilityOfImprovement",
+    "Observed",
+    "ScalarisedConfidence",
     "Surrogate",
+    "Total",
     "UpperConfidence",
     "best_posterior_mean",
     "exploration",
     "practical_kappa",
+    "random_weights",
     "theory_kappa",
 ]

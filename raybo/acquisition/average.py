@@ -1,5 +1,5 @@
-"""Acquisitions averaged over posterior samples of the hyperparameters: one member a sample, each with its own
-surrogate.
+"""Acquisitions averaged over posterior samples of the hyperparameters, or over models: each member has a surrogate of
+its own.
 
 Snoek, Larochelle, Adams (2012), "Practical Bayesian Optimization of Machine Learning Algorithms".
 """
@@ -19,19 +19,20 @@ class Average:
     """The mean of the members, of upper confidence bounds or expected improvements.
 
     Attributes:
-        members: at least one acquisition.
+        members: at least one acquisition. weights: of the members, positive; all equal unless given.
     """
 
     members: Sequence[Acquisition]
+    weights: Sequence[float] | None = None
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
         """The mean at the rows of X."""
-        return np.asarray(np.mean([member.value(X) for member in self.members], axis=0))
+        return np.asarray(np.average([member.value(X) for member in self.members], axis=0, weights=self.weights))
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
         """The mean and its gradient."""
         values, gradients = _all(self.members, X)
-        return values.mean(axis=0), gradients.mean(axis=0)
+        return np.average(values, axis=0, weights=self.weights), np.average(gradients, axis=0, weights=self.weights)
 
 
 @dataclass(frozen=True)
@@ -39,20 +40,27 @@ class LogAverage:
     """log of the mean of exp of the members: of log expected improvements, the log of the mean expected improvement.
 
     Attributes:
-        members: at least one acquisition, a logarithm.
+        members: at least one acquisition, a logarithm. weights: of the members, positive; all equal unless given.
     """
 
     members: Sequence[Acquisition]
+    weights: Sequence[float] | None = None
 
     def value(self, X: Array) -> Array:  # (m, d) -> (m,)
         """The log of the mean at the rows of X; -inf only where every member is."""
-        return _log_mean_exp(np.stack([member.value(X) for member in self.members]))[0]
+        return _log_mean_exp(self._weighted(np.stack([member.value(X) for member in self.members])))[0]
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
         """The log of the mean, and its gradient: the members' gradients weighted by their shares of the mean."""
         values, gradients = _all(self.members, X)
-        value, shares = _log_mean_exp(values)
+        value, shares = _log_mean_exp(self._weighted(values))
         return value, (shares[:, :, None] * gradients).sum(axis=0)
+
+    def _weighted(self, values: Array) -> Array:  # (k, m)
+        if self.weights is None:
+            return values
+        weights = np.asarray(self.weights)
+        return np.asarray(values + np.log(weights / weights.mean())[:, None])
 
 
 def _all(members: Sequence[Acquisition], X: Array) -> tuple[Array, Array]:  # (k, m), (k, m, d)

@@ -29,6 +29,7 @@ from raybo.acquisition.protocols import Array, Surrogate
 LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 ROOT_HALF, ROOT_HALF_PI = math.sqrt(0.5), math.sqrt(0.5 * math.pi)
 STD_FLOOR = 1e-12  # standardised units; keeps z finite where f is known exactly
+CERTAIN = 30.0  # standard deviations above which Phi is 1, and 1 / phi not yet infinite
 SERIES_FROM = 20.0  # from here on 1 - a R(a) loses 3 digits and more, and 8 terms of its series none
 
 
@@ -54,7 +55,7 @@ class LogExpectedImprovement:
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
         """log EI and its gradient (Phi(z) dmean + phi(z) ds) / (s tau(z))."""
         z, s, dmean, ds = _standardised_gradient(self.gp, self.incumbent, self.nu, X)
-        log_value, Phi_ratio, phi_ratio = _log_tau_and_ratios(z)
+        log_value, Phi_ratio, phi_ratio = log_tau_and_ratios(z)
         gradient = (Phi_ratio / s)[:, None] * dmean + (phi_ratio / s)[:, None] * ds
         return np.log(s) + log_value, gradient
 
@@ -79,7 +80,7 @@ class LogProbabilityOfImprovement:
         """log PI and its gradient phi(z) / Phi(z) dz."""
         z, s, dmean, ds = _standardised_gradient(self.gp, self.incumbent, 1.0, X)
         dz = (dmean - z[:, None] * ds) / s[:, None]
-        return np.asarray(log_ndtr(z)), dz / _mills(-z)[:, None]  # phi / Phi = 1 / R(-z) on both sides of 0
+        return np.asarray(log_ndtr(z)), hazard(z)[:, None] * dz
 
 
 def best_posterior_mean(gp: Surrogate, X: Array) -> float:  # (n, d)
@@ -95,6 +96,11 @@ def log_tau(z: Array) -> Array:  # (m,) -> (m,)
 
 
 # ---- the pieces
+
+
+def hazard(z: Array) -> Array:
+    """phi(z) / Phi(z), the derivative of log Phi: 1 / R(-z) on both sides of 0."""
+    return np.asarray(1.0 / _mills(np.maximum(-z, -CERTAIN)))
 
 
 def _standardised(gp: Surrogate, incumbent: float, nu: float, X: Array) -> tuple[Array, Array]:
@@ -139,7 +145,7 @@ def _log_tau_below(a: Array, h: Array) -> Array:
     return np.log(h) - 0.5 * a * a - LOG_ROOT_TWO_PI
 
 
-def _log_tau_and_ratios(z: Array) -> tuple[Array, Array, Array]:  # (m,), (m,), (m,)
+def log_tau_and_ratios(z: Array) -> tuple[Array, Array, Array]:  # (m,), (m,), (m,)
     """log tau, Phi / tau and phi / tau at z."""
     a = np.abs(z)
     mills = _mills(a)

@@ -26,6 +26,7 @@ COMMANDS = {  # name: where the command is; a file is imported when one of its c
     "plot": "raybo.cli.looking:plot",
     "export": "raybo.cli.looking:export",
     "methods": "raybo.cli.looking:methods",
+    "schedulers": "raybo.cli.looking:schedulers",
     "compare": "raybo.cli.comparing:compare",
     "reproduce": "raybo.cli.comparing:reproduce",
     "submit": "raybo.cli.cluster:submit",

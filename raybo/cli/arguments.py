@@ -56,6 +56,30 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the method; repeatable."
     ),
     click.option(
+        "--scheduler",
+        metavar="S",
+        help="End trials early that report as they go, see `raybo schedulers`.  [default: none, or the journal's]",
+    ),
+    click.option(
+        "--scheduler-option",
+        "scheduler_options",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="An option of the scheduler; repeatable.",
+    ),
+    click.option(
+        "--artifacts",
+        metavar="DIRECTORY",
+        help="Where the trials' directories and checkpoints are kept.  [default: beside the journal]",
+    ),
+    click.option(
+        "--keep-checkpoints",
+        type=click.Choice(["all", "last", "none"]),
+        default="last",
+        show_default=True,
+        help="Which checkpoints of trials that have ended are kept.",
+    ),
+    click.option(
         "--from",
         "known_from",
         type=Path,

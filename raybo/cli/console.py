@@ -49,7 +49,7 @@ def conclude(console: Console, study: Study, path: Path) -> None:
             f"none of the {len(study.trials)} trials has finished{why}; see raybo show {path}, and --retry-failed"
         )
     console.print(best_view(study))
-    if directory := study.directory(study.best):
+    if study.incumbent is not None and (directory := study.directory(study.best)):
         console.print(f"its files: {os.path.relpath(directory)}", style="dim", highlight=False, soft_wrap=True)
     ran = ended - sum(trial.origin is Origin.ADDED for trial in study.trials)
     more = f"; --trials {2 * max(1, ran)} would continue it" if ended >= (study.planned or 0) else ""

@@ -108,16 +108,28 @@ def export(journal: Path, to: str, output: str, raw: bool, follow: bool) -> None
 def methods(names: tuple[str, ...]) -> None:
     """List the methods: what each does, and its options."""
     from raybo import methods as registry
-    from raybo.reporting.tables import methods_table
+    from raybo.reporting.tables import options_table
 
     for name in names:
         registry.load(name)
-    make_console().print(methods_table(names or list(registry.METHODS)))
+    make_console().print(options_table(names or list(registry.METHODS), registry.describe))
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME ...]")
+def schedulers(names: tuple[str, ...]) -> None:
+    """List the schedulers, which end trials early that report as they go: what each does, and its options."""
+    from raybo import schedulers as registry
+    from raybo.reporting.tables import options_table
+
+    for name in names:
+        registry.load(name)
+    make_console().print(options_table(names or list(registry.SCHEDULERS), registry.describe))
 
 
 def _replay(study: Study) -> None:
     from raybo.errors import TrialError
-    from raybo.replay import replay
+    from raybo.replay import replay, replay_verdicts
 
     replayed = list(replay(study))
     different = [again for again in replayed if again.differs]
@@ -125,4 +137,13 @@ def _replay(study: Study) -> None:
         say(f"trial {again.trial}: proposed again, its {' and its '.join(again.differs)} differ")
     if different:
         raise TrialError(f"{len(different)} of {len(replayed)} proposals differ; was another version or machine used?")
-    say(f"{len(replayed)} proposals made again from the journal alone: every one is the same")
+    judged = list(replay_verdicts(study))
+    wrong = [again for again in judged if again.verdict != again.recorded]
+    for verdict in wrong:
+        say(
+            f"trial {verdict.trial}, step {verdict.step}: judged again, it is {verdict.verdict}, not {verdict.recorded}"
+        )
+    if wrong:
+        raise TrialError(f"{len(wrong)} of {len(judged)} verdicts differ; was another version used?")
+    verdicts = f" and {len(judged)} verdicts given" if judged else ""
+    say(f"{len(replayed)} proposals made{verdicts} again from the journal alone: every one is the same")

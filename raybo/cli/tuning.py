@@ -13,6 +13,7 @@ from raybo.cli.arguments import SEARCH, TARGET, all_of, default_storage, pairs, 
 from raybo.cli.console import conclude, make_console, say
 
 if TYPE_CHECKING:
+    from raybo.engine.checkpoints import Keep
     from raybo.engine.plan import Status
 
 
@@ -43,6 +44,10 @@ def tune(
     retries: int,
     settings: tuple[str, ...],
     options: tuple[str, ...],
+    scheduler: str | None,
+    scheduler_options: tuple[str, ...],
+    artifacts: str | None,
+    keep_checkpoints: Keep,
     known_from: Path | None,
     enqueue: Path | None,
     logs: tuple[str, ...],
@@ -92,6 +97,10 @@ def tune(
                 known_from=known_from,
                 enqueue=() if enqueue is None else read_list(enqueue),
                 detach=detach,
+                scheduler=scheduler,
+                scheduler_options=pairs(scheduler_options, "--scheduler-option"),
+                artifacts=artifacts,
+                keep_checkpoints=keep_checkpoints,
                 fresh_workers=fresh_workers,
                 retry_failed=retry_failed,
                 keep_going=keep_going,

@@ -66,6 +66,11 @@ def with_context(history: History) -> tuple[Array, Array]:  # (n, dx + dc), (n,)
     return np.hstack([history.X[known], C[known]]), history.y[known]
 
 
+def added_with_context(history: History) -> Array:  # (n,)
+    """Variance of what each value of `with_context` is uncertain by beside noise."""
+    return history.added[np.isfinite(history.C).all(axis=1)]
+
+
 def fit_joint(
     history: History,
     density: Density,
@@ -88,7 +93,8 @@ def fit_joint(
     outputs = Standardised.of(y)
     failed = _placed(history.X_failed, history.C_failed, density, rng)
     values = np.concatenate([y, np.full(len(failed), y.min())])
-    observations = Observations.of(np.vstack([Z, failed]), outputs.apply(values), joint_categorical(history))
+    added = np.concatenate([added_with_context(history) / outputs.std**2, np.zeros(len(failed))])
+    observations = Observations.of(np.vstack([Z, failed]), outputs.apply(values), joint_categorical(history), added)
     theta = fit_map(observations, model) if fit is None else fit(observations, model)
     pending = _placed(history.X_pending, history.C_pending, density, rng)
     return Joint(GP.of(observations, model, theta).believing(pending), outputs, len(history.y) - len(y))

@@ -13,6 +13,7 @@ import ray
 from raybo.engine.loop import StudyLoop
 from raybo.engine.plan import Plan, Status
 from raybo.engine.task import Parcel
+from raybo.engine.trial_reports import Answer
 from raybo.events import Data
 from raybo.objectives import Objective
 
@@ -89,6 +90,12 @@ class StudyActor:
         """A trial has printed something, which begins so many bytes after its first."""
         if self.study is not None:
             self.study.printed.hear(number, attempt, (where, data))
+
+    async def reported(self, number: int, attempt: int, batch: list[Data]) -> Answer:
+        """A trial has come some steps further; whether it is to go on."""
+        if self.study is None:
+            return Answer("gone", "its study has just begun anew")
+        return await self.study.reported(number, attempt, batch)
 
     async def context_observed(self, number: int, attempt: int, data: Data) -> None:
         """A trial has observed its context, before it ends."""

@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from raybo.errors import RayError
 log = logging.getLogger("raybo")
 
 PROBE_SECONDS = 3.0
+START_SECONDS = 180.0  # for a local Ray to come up
 # how HTTP/2 begins, which Ray's servers speak: a preface and empty settings, answered by settings
 _SETTINGS = b"\x04"
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + _SETTINGS + b"\0\0\0\0\0"
@@ -99,7 +101,7 @@ def _start(ray: Any, cpus: int | None, directory: Path, data: int) -> None:
     """Start a local Ray, reachable from this machine only."""
     try:
         make_token(ray)
-        with dying_in_words(ray):
+        with dying_in_words(ray), _patience(ray):
             ray.init(
                 address="local",
                 num_cpus=cpus,
@@ -116,6 +118,34 @@ def _start(ray: Any, cpus: int | None, directory: Path, data: int) -> None:
             f"no local Ray could be started ({first_line(error).removesuffix('.')}); try again, with fewer other "
             "programs at work if the machine is busy"
         ) from error
+
+
+@contextlib.contextmanager
+def _patience(ray: Any) -> Iterator[None]:
+    """Give a raylet that runs longer to come up than Ray's fixed half minute, which a busy machine needs."""
+    services = ray._private.services
+    of_ray, start_of_ray = services.get_node, services.start_raylet
+    started: list[Any] = []
+    end = time.monotonic() + START_SECONDS
+
+    def start_raylet(*args: Any, **keywords: Any) -> Any:
+        started.append(start_of_ray(*args, **keywords))
+        return started[-1]
+
+    def get_node(*args: Any, **keywords: Any) -> Any:
+        while True:
+            try:
+                return of_ray(*args, **keywords)
+            except RuntimeError:  # it is not there yet
+                if time.monotonic() > end or not started or started[-1].process.poll() is not None:
+                    raise
+                time.sleep(0.1)
+
+    services.get_node, services.start_raylet = get_node, start_raylet
+    try:
+        yield
+    finally:
+        services.get_node, services.start_raylet = of_ray, start_of_ray
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from raybo.engine.alike import Alike
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
 from raybo.errors import JournalError
-from raybo.events import COUNTED, FAILURES, Event, Kind, Origin, State, planned
+from raybo.events import COUNTED, FAILURES, Event, Kind, Origin, State, planned, saved_share
 from raybo.journal import Journal, clean
 from raybo.ledger import Ledger
 from raybo.objectives import Objective
@@ -47,11 +47,12 @@ class EventLog:
         self.pace = pace
         self.journal = Journal(plan.path, plan.description, driver=None if plan.detached else plan.driver)
         self.searcher = searcher_of(plan.description, objective.space, objective.context)
-        self.committed = Ledger(objective.space, objective.mode, objective.context)
+        self.committed = Ledger(objective.space, objective.goals, objective.context)
         self.improved = 0
         self.losses: dict[int, int] = {}
         self.failures: dict[int, int] = {}
         self.alike = Alike()
+        self._known_front: tuple[int, tuple[int, float]] | None = None  # by how many trials have finished
         self._unwritten: list[Event] = []
         self._notes: deque[tuple[int, str]] = deque(maxlen=NOTES)
         self._misses_context = False  # whether a trial came without a declared context
@@ -78,11 +79,15 @@ class EventLog:
 
     def add(self, event: Event) -> Event:
         """Take in an event, and return it with its number; the next commit holds it."""
-        best = self.searcher.ledger.incumbent
+        ledger = self.searcher.ledger
+        best, front = ledger.incumbent, ledger.front
         numbered = self.searcher.apply(clean(event))
+        now = ledger.incumbent
         if event.kind is Kind.ASKED:
             self.pace.suggestions.append(event.data["suggest_seconds"])
-        elif (now := self.searcher.ledger.incumbent) is not None and (best is None or now.value != best.value):
+        elif (now is None and ledger.front is not front) or (
+            now is not None and (best is None or now.value != best.value)
+        ):
             self.improved = numbered.number
         self._hear(numbered)
         self._unwritten.append(numbered)
@@ -137,7 +142,29 @@ class EventLog:
             last_event=self._unwritten[0].number - 1 if self._unwritten else self.newest,
             reason=reason,
             has_context=self.searcher.context is not None,
+            pruned=self.committed.count(State.PRUNED),
+            paused=self.committed.count(State.PAUSED),
+            reporting=self._reporting(),
+            steps=self.searcher.steps,
+            saved=saved_share(self.committed.trials, self.searcher.steps),
+            front=self._front(),
         )
+
+    def _reporting(self) -> list[tuple[int, int, float]]:
+        """Those that run and have reported, the furthest first: number, last step, its value."""
+        if not self.committed.history.reports_in_order:
+            return []
+        running = [trial for trial in self.committed.trials if trial.state is State.PENDING and trial.step]
+        return [(t.number, t.step, t.reports[-1][1]) for t in sorted(running, key=lambda t: (-t.step, t.number))]
+
+    def _front(self) -> tuple[int, float] | None:
+        """Size and hypervolume of the committed front, found anew when a trial has finished; None with one metric."""
+        if self.committed.goals.k == 1:
+            return None
+        finished = self.committed.count(State.FINISHED)
+        if self._known_front is None or self._known_front[0] != finished:
+            self._known_front = finished, (len(self.committed.front), self.committed.hypervolume())
+        return self._known_front[1]
 
     def note(self, text: str) -> None:
         """Tell who watches something that no event holds."""

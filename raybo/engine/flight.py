@@ -16,6 +16,7 @@ from raybo.events import Data
 
 if TYPE_CHECKING:
     from raybo.engine.output import Piece
+    from raybo.engine.trial_reports import Answer
 
 Outcome = tuple[Occurrence, Data]  # and what the event that records it holds
 
@@ -32,6 +33,7 @@ class Flight:
         gone: to be set where this attempt's node was lost; the next attempt has its own.
         reason: why it is stopped; empty while nobody wants that.
         printed: what came with its result of what it printed; None where no result came.
+        answer: what it is told where it was pruned or paused; None where it was not.
     """
 
     life: Life
@@ -41,6 +43,7 @@ class Flight:
     gone: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     reason: str = ""
     printed: list[Piece] | None = field(default=None, init=False)
+    answer: Answer | None = field(default=None, init=False)
     _started: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _over_limit: bool = field(default=False, init=False)
 

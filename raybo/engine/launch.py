@@ -6,8 +6,10 @@ from pathlib import Path
 
 import ray
 
+from raybo.engine.checkpoints import Keep
 from raybo.engine.flight import Flight
 from raybo.engine.task import Home, Parcel, trial_task
+from raybo.engine.trial_reports import Course
 from raybo.objectives import Objective
 from raybo.searcher import trial_seed
 from raybo.space import Config
@@ -24,6 +26,8 @@ class Launcher:
         seed: the study's.
         listens: whether trials say to this actor that they begin, and which context they have observed.
         fresh_workers: whether every trial runs in a new process.
+        artifacts: where the trials' directories are; None for beside the journal.
+        keep: which of their checkpoints are kept in the end.
     """
 
     def __init__(
@@ -36,10 +40,12 @@ class Launcher:
         seed: int,
         listens: bool,
         fresh_workers: bool,
+        artifacts: str | None,
+        keep: Keep,
     ) -> None:
         self.objective = objective
         self.function = function
-        self.home = Home(ray.get_runtime_context().current_actor, name, journal, listens)
+        self.home = Home(ray.get_runtime_context().current_actor, name, journal, listens, artifacts, keep)
         self.seed = seed
         self.fresh_workers = fresh_workers
         self.renew()
@@ -48,7 +54,7 @@ class Launcher:
         """Have a new task made: requests of the old one to a node that is lost are never answered, and block others."""
         self.task = trial_task(self.objective, self.function, self.home, self.fresh_workers)
 
-    def submit(self, flight: Flight, config: Config) -> None:
+    def submit(self, flight: Flight, config: Config, course: Course) -> None:
         """Give the flight's next attempt to Ray."""
         trial, attempt = flight.life.trial, flight.life.attempt
-        flight.submit(self.task, config, trial, attempt, trial_seed(self.seed, trial))
+        flight.submit(self.task, config, trial, attempt, trial_seed(self.seed, trial), course)

@@ -11,6 +11,11 @@
     running   never began     waiting            record retried, submit again     a node was lost on its way there
     either    study lost      waiting            record retried, submit again     the process that ran it is gone
     either    stopped         stopped            record stopped, free the worker
+    running   pruned          leaving            record pruned                    the worker is free once it has gone
+    running   paused          leaving            record paused                    likewise
+    running   left            gone               record pruned, free the worker   the job gave the trial up itself
+    leaving   any end         gone               free the worker                  of its process, however it ends
+    paused    promoted        waiting            record resumed, submit again     a worker is free for it
     failed    wanted again    waiting            record retried, submit again     the user has mended what failed
     lost      wanted again    waiting            record retried, submit again     likewise
 
@@ -34,6 +39,9 @@ class Phase(str, Enum):
     FAILED = "failed"
     LOST = "lost"
     STOPPED = "stopped"
+    LEAVING = "leaving"  # pruned or paused, and its process is still there
+    GONE = "gone"
+    PAUSED = "paused"
 
 
 class Occurrence(str, Enum):
@@ -48,6 +56,10 @@ class Occurrence(str, Enum):
     NEVER_BEGAN = "never began"
     STUDY_LOST = "study lost"
     STOPPED = "stopped"
+    PRUNED = "pruned"
+    PAUSED = "paused"
+    LEFT = "left"
+    PROMOTED = "promoted"
     WANTED_AGAIN = "wanted again"
 
 
@@ -61,6 +73,16 @@ class Step:
     free: bool = False
 
 
+ENDS_OF_A_PROCESS = (
+    Occurrence.RETURNED,
+    Occurrence.BAD_RESULT,
+    Occurrence.RAISED,
+    Occurrence.OVER_LIMIT,
+    Occurrence.WORKER_LOST,
+    Occurrence.NEVER_BEGAN,
+    Occurrence.LEFT,
+    Occurrence.STOPPED,
+)
 _AGAIN = Step(Phase.WAITING, Kind.RETRIED, submit=True)
 _STEPS: dict[tuple[Phase, Occurrence], Step] = {
     (Phase.WAITING, Occurrence.SUBMITTED): Step(Phase.RUNNING),
@@ -74,6 +96,11 @@ _STEPS: dict[tuple[Phase, Occurrence], Step] = {
     (Phase.RUNNING, Occurrence.STUDY_LOST): _AGAIN,
     (Phase.WAITING, Occurrence.STOPPED): Step(Phase.STOPPED, Kind.STOPPED, free=True),
     (Phase.RUNNING, Occurrence.STOPPED): Step(Phase.STOPPED, Kind.STOPPED, free=True),
+    (Phase.RUNNING, Occurrence.PRUNED): Step(Phase.LEAVING, Kind.PRUNED),
+    (Phase.RUNNING, Occurrence.PAUSED): Step(Phase.LEAVING, Kind.PAUSED),
+    (Phase.RUNNING, Occurrence.LEFT): Step(Phase.GONE, Kind.PRUNED, free=True),
+    **{(Phase.LEAVING, end): Step(Phase.GONE, free=True) for end in ENDS_OF_A_PROCESS},
+    (Phase.PAUSED, Occurrence.PROMOTED): Step(Phase.WAITING, Kind.RESUMED, submit=True),
     (Phase.FAILED, Occurrence.WANTED_AGAIN): _AGAIN,
     (Phase.LOST, Occurrence.WANTED_AGAIN): _AGAIN,
 }

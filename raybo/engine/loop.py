@@ -19,6 +19,7 @@ import ray
 from raybo.engine.connection import logs_directory
 from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
+from raybo.engine.judging import Judging
 from raybo.engine.launch import Launcher
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.nodes import GRACE_SECONDS, LOOK_SECONDS, Losses
@@ -30,6 +31,7 @@ from raybo.engine.proposals import Proposals
 from raybo.engine.resources import waiting_for_room, workers_available
 from raybo.engine.studies import studies_here
 from raybo.engine.task import Parcel
+from raybo.engine.trial_reports import Answer
 from raybo.engine.workers import Ahead, Situation, Turn, ahead, in_flight, turn
 from raybo.errors import RayError, TrialError
 from raybo.events import LOST, Data, Event, Kind, Origin, State
@@ -67,7 +69,10 @@ class StudyLoop:
             seed=plan.description.seed,
             listens=listens,
             fresh_workers=plan.fresh_workers,
+            artifacts=plan.artifacts,
+            keep=plan.keep_checkpoints,
         )
+        self.judging = Judging(self.log, self._meet)
         self.room = plan.workers
         self.reason = ""  # why the study stops before its end
         self.is_hopeless = False  # whether that is because every trial fails
@@ -100,6 +105,9 @@ class StudyLoop:
                     if slot.done():
                         del self.slots[index]
                         slot.result()
+                self._wake()
+            if not self.reason:
+                self.judging.end_paused()
             self.log.commit()
             if self.is_hopeless:
                 raise TrialError(
@@ -111,6 +119,7 @@ class StudyLoop:
                 if running is not None:
                     running.cancel()
             self.proposals.close()
+            self.judging.close()
             self.log.close()
 
     def stop(self, reason: str) -> None:
@@ -139,6 +148,15 @@ class StudyLoop:
         if flight is not None and flight.life.attempt == attempt:
             self.log.commit_in_background(self.log.add(Event(Kind.CONTEXT_OBSERVED, number, data)).number)
 
+    async def reported(self, number: int, attempt: int, batch: list[Data]) -> Answer:
+        """A trial has come some steps further; whether it is to go on."""
+        flight = self.flights.get(number)
+        if flight is None or flight.life.attempt != attempt:
+            return Answer("gone", "its study has given it up")
+        answer = await self.judging.hear(flight, batch)
+        self._wake()
+        return answer
+
     def _take_up(self) -> None:
         """Find out what was in flight, and record that it was interrupted."""
         for trial in self.log.searcher.trials:
@@ -164,6 +182,11 @@ class StudyLoop:
     def _submitted(self) -> int:
         """How many trials Ray has at a time: those that it has room for, and where it is to grow, some that wait."""
         return self.room + (waiting_for_room(self.room) if self.plan.grows else 0)
+
+    def _wake(self) -> None:
+        """Have a worker go on with a paused trial, if there is one to go on and a worker that has left."""
+        if not self.reason and self.judging.promoted(self.flights) is not None:
+            self._open_slots()
 
     async def _watch_nodes(self) -> None:
         """Give up trials whose node was lost, and use all the room that there is, where nobody said how much."""
@@ -203,6 +226,7 @@ class StudyLoop:
             is_stopping=bool(self.reason),
             has_asked_enough=self.log.has_asked_enough(),
             is_proposing=self.asking.locked(),
+            promotes=self.judging.promoted(self.flights) is not None,
         )
 
     async def _next(self, index: int) -> Flight | None:
@@ -211,6 +235,8 @@ class StudyLoop:
             what = turn(index, self._situation(), self.pace)
             if what is Turn.RESUME:
                 return self.flights[self.interrupted.popleft()] if self.interrupted else self._again()
+            if what is Turn.PROMOTE:
+                return self._promoted()
             if what is Turn.LEAVE:
                 return None
             asked = await self.proposals.take()
@@ -230,6 +256,14 @@ class StudyLoop:
         self.log.commit()
         return flight
 
+    def _promoted(self) -> Flight:
+        """A paused trial that goes on, committed."""
+        number = cast(int, self.judging.promoted(self.flights))
+        trial = self.log.searcher.trials[number]
+        self.flights[number] = flight = Flight(Life(number, Phase.PAUSED, trial.attempt))
+        self._meet(flight, Occurrence.PROMOTED, {"step": trial.step, "seen": self.log.newest})
+        return flight
+
     async def _carry(self, flight: Flight) -> None:
         """Take a trial from its first submission to its end."""
         while True:
@@ -239,11 +273,16 @@ class StudyLoop:
                 occurrence, data = Occurrence.STOPPED, {"reason": self.reason}
             else:
                 self.printed.begin(flight.life.trial, flight.life.attempt)
-                self.launcher.submit(flight, self.log.searcher.trials[flight.life.trial].config)
+                number = flight.life.trial
+                self.launcher.submit(flight, self.log.searcher.trials[number].config, self.judging.course(number))
                 self._meet(flight, Occurrence.SUBMITTED, {})
                 asyncio.get_running_loop().call_soon(self._prepare)  # not before the trial is on its way
                 occurrence, data = await flight.outcome(self.plan.trial_seconds, self.on_cluster)
                 self._hear_out(flight)
+                if occurrence is Occurrence.RETURNED:
+                    data = self.judging.result(number, data)
+                elif occurrence is Occurrence.LEFT:
+                    data = {"rule": "job", **data}
             if self._meet(flight, occurrence, data).free:
                 return
 
@@ -268,9 +307,11 @@ class StudyLoop:
     def _meet(self, flight: Flight, occurrence: Occurrence, data: Data) -> Step:
         """Do what follows an occurrence by the table of a trial's life; `data` is what the event holds of it."""
         flight.life, following = flight.life.meet(occurrence, retries=self.plan.retries)
-        if following.record is None:
-            return following
         life = flight.life
+        if following.record is None:
+            if following.free:
+                del self.flights[life.trial]
+            return following
         data = {**data, "attempt": life.attempt}
         if following.submit:
             flight.again()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from raybo.engine.checkpoints import Keep
 from raybo.journal import Description
 
 
@@ -33,6 +34,8 @@ class Plan:
         known: number of the last event that the journal held when the command began; `after` may be a later one.
         retry_failed: whether the trials that had failed by then are run again.
         keep_going: whether the study goes on where its first trials all fail alike.
+        artifacts: where the trials' directories are, a path or a URI; None for beside the journal.
+        keep_checkpoints: of trials that have ended, "all", "last" or "none".
     """
 
     description: Description
@@ -54,6 +57,8 @@ class Plan:
     retry_failed: bool = False
     keep_going: bool = False
     grows: bool = False
+    artifacts: str | None = None
+    keep_checkpoints: Keep = "last"
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class Status:
 
     Attributes:
         metric: what the objective's value is called.
-        planned, finished, failed, running: numbers of trials (`failed` includes the lost ones).
+        planned, finished, failed, pruned, paused, running: numbers of trials (`failed` includes the lost ones).
         best: number and value of the best finished trial; None while there is none.
         suggest_seconds: median time of a suggestion; None before the first.
         elapsed: seconds since the study was started or continued.
@@ -71,9 +76,13 @@ class Status:
         last_event: number of the last event that is committed.
         reason: why the study stopped before its end; empty otherwise.
         has_context: whether a context is declared: then `best` may just have been lucky.
+        front: size and hypervolume of the front; None with one metric.
         printed: lines that trials have printed, after those asked for: the trial's number and the line.
         unprinted: how many lines before those are left out, as too many came.
         lines: how many lines the trials have printed in all.
+        reporting: of the trials that run and report: number, last step and value, those that are furthest first.
+        steps: how many steps a whole run has; None where that is not declared.
+        saved: the share of the steps of all trials that have ended, which pruning has saved; 0 where none was.
     """
 
     metric: str
@@ -89,9 +98,26 @@ class Status:
     last_event: int
     reason: str = ""
     has_context: bool = False
+    front: tuple[int, float] | None = None
     printed: Sequence[tuple[int, str]] = ()
     unprinted: int = 0
     lines: int = 0
+    pruned: int = 0
+    paused: int = 0
+    reporting: Sequence[tuple[int, int, float]] = ()
+    steps: int | None = None
+    saved: float = 0.0
+
+    @property
+    def ended(self) -> int:
+        """How many of the planned trials are done."""
+        return self.finished + self.failed + self.pruned
+
+    @property
+    def apart(self) -> str:
+        """What is told of trials that were pruned or are paused, with a comma before it; empty where none is."""
+        pruned = f", {self.pruned} pruned ({self.saved:.0%} of the steps saved)" if self.pruned else ""
+        return pruned + (f", {self.paused} paused" if self.paused else "")
 
     @property
     def best_is(self) -> str:
@@ -101,13 +127,20 @@ class Status:
     @property
     def facts(self) -> tuple[object, ...]:
         """What is news when it changes: not the time, nor how many trials run."""
-        return self.best, self.planned, self.finished, self.failed
+        return self.front or self.best, self.planned, self.finished, self.failed, self.pruned
+
+    @property
+    def so_far(self) -> tuple[str, str]:
+        """What has been reached, as a name and its value: the best, or with several metrics the front."""
+        if self.front is not None:
+            return "hypervolume", f"{self.front[1]:.6g} ({self.front[0]} on the front)"
+        return self.best_is, "none yet" if self.best is None else f"{self.best[1]:.6g} (trial {self.best[0]})"
 
     def __str__(self) -> str:
-        best = "none yet" if self.best is None else f"{self.best[1]:.6g} (trial {self.best[0]})"
+        name, reached = self.so_far
         suggestion = "" if self.suggest_seconds is None else f", suggestion {1_000 * self.suggest_seconds:.0f} ms"
         left = "" if self.left is None else f", {self.left:.0f} s left"
         return (
-            f"{self.finished + self.failed}/{self.planned} trials, {self.best_is} {best}, {self.running} running, "
-            f"{self.failed} failed{suggestion}{left}"
+            f"{self.ended}/{self.planned} trials, {name} {reached}, {self.running} running, "
+            f"{self.failed} failed{self.apart}{suggestion}{left}"
         )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Watch: TypeAlias = Callable[["Status"], object]
 
+REPORTING = 4  # trials whose last value is shown while they run
 LINE_SECONDS = 5.0  # between plain lines, unless the best has improved
 
 
@@ -143,7 +144,7 @@ def _in_notebook() -> bool:
 
 
 def _panel(status: Status) -> Group:
-    done = status.finished + status.failed
+    done = status.ended
     bar = Table.grid(padding=(0, 1))
     bar.add_row(
         ProgressBar(total=status.planned, completed=done, width=30),
@@ -154,15 +155,27 @@ def _panel(status: Status) -> Group:
     facts = Table.grid(padding=(0, 2))
     for _ in range(4):
         facts.add_column(no_wrap=True)
-    best = "none yet" if status.best is None else f"{status.best[1]:.6g} (trial {status.best[0]})"
+    name, reached = status.so_far
+    of = "" if status.front is not None else f" {status.metric}"
     suggestion = "" if status.suggest_seconds is None else f"{1_000 * status.suggest_seconds:.0f} ms per suggestion"
     facts.add_row(
-        Text.assemble(f"{status.best_is} {status.metric} ", (best, "bold green")),
+        Text.assemble(f"{name}{of} ", (reached, "bold green")),
         Text(f"{status.running} running"),
         Text(f"{status.failed} failed", style="red" if status.failed else "dim"),
         Text(suggestion, style="dim"),
     )
-    return Group(bar, facts)
+    return Group(bar, facts, *_curves(status))
+
+
+def _curves(status: Status) -> list[Text]:
+    """The trials that report, with how far they are, and what pruning has saved; nothing where none reports."""
+    parts = [
+        f"trial {number}: {value:.5g} at {step}{'' if status.steps is None else f'/{status.steps}'}"
+        for number, step, value in status.reporting[:REPORTING]
+    ]
+    more = len(status.reporting) - REPORTING
+    lines = [", ".join(parts) + (f", {more} more" if more > 0 else "")] if parts else []
+    return [Text(line, style="dim") for line in [*lines, status.apart.removeprefix(", ")] if line]
 
 
 def _clock(seconds: float) -> str:

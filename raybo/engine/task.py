@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import copyreg
+import inspect
 import json
 import logging
 import math
@@ -15,7 +16,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import lru_cache, partial
@@ -24,16 +25,20 @@ from typing import Any, cast
 
 import numpy as np
 
+from raybo.engine.checkpoints import Checkpoints, Keep
 from raybo.engine.connection import logs_directory
 from raybo.engine.forks import part_with_forks
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.niceness import give_way
 from raybo.engine.output import Piece, caught
 from raybo.engine.resources import resources_of
+from raybo.engine.trial_reports import Course, Meet, Read, TrialReports, answer_of, unheard
 from raybo.error_text import in_words
 from raybo.events import Data, context_data
-from raybo.journal.beside import trial_directory
+from raybo.goal import Goals
+from raybo.journal.beside import CHECKPOINTS, trial_directory
 from raybo.objectives import Objective, directories_of, reports_to
+from raybo.reports import TrialPruned, heard_by
 from raybo.running_trial import CurrentTrial, running
 from raybo.shared_data import Shared, receive
 from raybo.space import Config, Reading, Space, read_context
@@ -61,9 +66,9 @@ class TrialTask:
         self._function = function
         self._objects = objects
 
-    def remote(self, config: Config, number: int, attempt: int, seed: int) -> Any:
+    def remote(self, config: Config, number: int, attempt: int, seed: int, course: Course) -> Any:
         """Submit a trial; as the method of a remote function."""
-        return self._function.remote(config, number, attempt, seed, self._objects)
+        return self._function.remote(config, number, attempt, seed, course, self._objects)
 
 
 @dataclass(frozen=True)
@@ -92,12 +97,16 @@ class Home:
         name: no other study's on this Ray.
         journal: beside which the trials' directories are.
         listens: whether trials say to the actor that they begin, and which context they have observed.
+        artifacts: where the trials' directories are instead; None for beside the journal.
+        keep: which checkpoints of trials that have ended are kept.
     """
 
     actor: Any
     name: str
     journal: Path
     listens: bool
+    artifacts: str | None = None
+    keep: Keep = "last"
 
 
 def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: bool = False) -> TrialTask:
@@ -112,14 +121,14 @@ def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: 
     import ray
 
     # what does not change is in a closure, which Ray sends to a worker once
-    settings, metric, context = dict(objective.settings), objective.metric, objective.context
+    settings, goals, context = dict(objective.settings), objective.goals, objective.context
     threads = max(1, int(objective.num_cpus))
     inline, tokens, named = parcel.function, parcel.tokens, parcel.named
 
-    actor, journal = home.actor, home.journal
+    actor, journal, artifacts, keep = home.actor, home.journal, home.artifacts, home.keep
 
     def trial(
-        config: Config, number: int, attempt: int, seed: int, objects: list[Any]
+        config: Config, number: int, attempt: int, seed: int, course: Course, objects: list[Any]
     ) -> tuple[Occurrence, Data, list[Piece]]:
         give_way()
         part_with_forks()
@@ -129,13 +138,16 @@ def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: 
             send = partial(actor.context_observed.remote, number, attempt)
         rest: list[Piece] = []
         speak = partial(actor.printed.remote, number, attempt)
-        current = CurrentTrial(number, attempt, seed, config, trial_directory(journal, number))
+        kept = trial_directory(journal, number, artifacts)
+        current = CurrentTrial(number, attempt, seed, config, kept)
+        checkpoints = Checkpoints(kept / CHECKPOINTS, attempt, course.checkpoint, keep)
+        listen = partial(TrialReports, course, partial(answer_of, actor, number, attempt), checkpoints)
         with caught(logs_directory(ray), (home.name, number, attempt), speak, rest), running(current):
             if tokens:
                 references = objects[len(objects) - len(tokens) :]
                 receive({t: partial(ray.get, r) for t, r in zip(tokens, references, strict=True)}, named)
             job = unpickled(inline) if inline else _unpickled_from_store(objects[0])
-            return *run_trial(job, config, settings, metric, threads, context, send), rest
+            return *run_trial(job, config, settings, goals, threads, context, send, listen), rest
 
     calls = {"max_calls": 1} if fresh_workers else {}
     remote = cast(Any, ray).remote(max_retries=0, **calls, **resources_of(objective))(trial)
@@ -163,10 +175,11 @@ def run_trial(
     function: Callable[..., Any],
     config: Mapping[str, Any],
     settings: Mapping[str, Any],
-    metric: str,
+    wanted: Goals | str,
     threads: int,
     context: Space | None = None,
     send: Callable[[Data], None] | None = None,
+    listen: Callable[[Read, Meet], TrialReports] | None = None,
 ) -> tuple[Occurrence, Data]:
     """Run the objective once.
 
@@ -174,12 +187,13 @@ def run_trial(
         function: the user's function.
         config: the configuration.
         settings: its keyword parameters.
-        metric: name of the value in a dict that it returns.
+        wanted: the numbers that it must return; a name where that is one value.
         threads: numerical threads that it may use.
         context: the space of the contexts; None where none is declared.
         send: called with an event's data when the objective reports its context before its end.
+        listen: makes what hears the steps that it reports, of how these are read; None for what listens to nobody.
     Returns:
-        what happened, and the data of the event that records it.
+        what happened, and the data of the event that records it: without a value, where that is one of its reports.
     """
     data: Data = {
         "host": socket.gethostname(),
@@ -193,16 +207,37 @@ def run_trial(
         if send is not None and "c" in told:
             send(told)
 
+    needed = (wanted,) if isinstance(wanted, str) else wanted.needed
+
+    def meet(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+        if context is None or not (values := {name: metrics[name] for name in context.names if name in metrics}):
+            return metrics
+        report(values)
+        return {name: metric for name, metric in metrics.items() if name not in values}
+
     begun = time.perf_counter()
+    reports = (listen or unheard)(partial(read_result, metric=needed[0]), meet)
     try:
-        with limit_threads(threads), reports_to(report):
+        with limit_threads(threads), reports_to(report), heard_by(reports), contextlib.closing(reports):
             result = function(dict(config), **settings)
-        value, reason, others = read_result(result, metric)
+            if inspect.isgenerator(result):
+                result = reports.follow(cast("Generator[Any, None, Any]", result))
+        is_whole = not reports.count or not (
+            result is None or (isinstance(result, Mapping) and needed[0] not in result)
+        )
+        if not is_whole:  # the value is one of the reports, whatever else it returned
+            result = {**cast("Mapping[str, Any]", result or {}), needed[0]: reports.value}
+        value, reason, others = read_results(result, needed)
         if context is not None and isinstance(result, Mapping):
             met |= {name: result[name] for name in context.names if name in result}
             others = {name: other for name, other in others.items() if name not in context.names}
-        if left := _left_out(result, {metric, *others, *(() if context is None else context.names)}):
+        if left := _left_out(result, {needed[0], *others, *(() if context is None else context.names)}):
             data["metrics_left"] = left
+    except TrialPruned as end:
+        reports.end()
+        told = _read_context(context, met) if met else Data()
+        data = {**data, "seconds": _since(begun), **told, "reason": str(end) or "the job gave it up"}
+        return Occurrence.BAD_RESULT if reports.fault else Occurrence.LEFT, data
     except BaseException as error:  # noqa: BLE001  # SystemExit too: whatever the objective raises is its result
         told = _read_context(context, met) if met else Data()
         return Occurrence.RAISED, {**data, "seconds": _since(begun), **told, **_described(error)}
@@ -211,7 +246,8 @@ def run_trial(
         data["metrics"] = others
     if value is None:
         return Occurrence.BAD_RESULT, {**data, "reason": reason}
-    return Occurrence.RETURNED, {**data, "value": value}
+    reports.end()
+    return Occurrence.RETURNED, {**data, "value": value} if is_whole else data
 
 
 def pickled(function: Callable[..., Any], data: Mapping[str, Shared[Any]] | None = None) -> bytes:
@@ -291,6 +327,27 @@ def _unpickled_from_store(reference: Any) -> Callable[..., Any]:
     import ray
 
     return unpickled.__wrapped__(cast(Any, ray).get(reference))
+
+
+def read_results(result: Any, needed: Sequence[str]) -> tuple[float | None, str, dict[str, Any]]:
+    """As `read_result`, of the first name; the others are among the metrics, and where one is no number there is none.
+
+    Args:
+        needed: names of the numbers that the result must hold, at least one.
+    """
+    value, reason, others = read_result(result, needed[0])
+    if value is None or len(needed) == 1:
+        return value, reason, others
+    if not isinstance(result, Mapping):
+        names = ", ".join(map(repr, needed))
+        return None, f"it returned a number alone; return a dict with {names}", others
+    numbers: dict[str, Any] = {}
+    for name in needed[1:]:
+        number, reason, _ = read_result(result, name)
+        if number is None:
+            return None, reason, others
+        numbers[name] = number
+    return value, "", {**numbers, **{name: other for name, other in others.items() if name not in numbers}}
 
 
 def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, Any]]:

@@ -3,7 +3,9 @@
     what        when, the first that holds
     leave       more workers are open than trials are to be in flight
     resume      a trial was in flight when the last loop of this study was lost, or had failed and is wanted again
-    leave       the study is being stopped, or enough trials have been asked for
+    leave       the study is being stopped
+    promote     a paused trial is to go on
+    leave       enough trials have been asked for
     propose     otherwise
 
 While trials run, the next one waits in Ray's queue where trials are short, and its proposal is made ahead where workers
@@ -22,6 +24,7 @@ class Turn(Enum):
     """What a worker does next."""
 
     RESUME = "resume"
+    PROMOTE = "promote"
     PROPOSE = "propose"
     LEAVE = "leave"
 
@@ -44,6 +47,7 @@ class Situation:
         is_stopping: whether the study ends before its end.
         has_asked_enough: whether no trial more is wanted.
         is_proposing: whether a worker is waiting for a proposal now.
+        promotes: whether a paused trial is to go on.
     """
 
     room: int
@@ -51,6 +55,7 @@ class Situation:
     is_stopping: bool = False
     has_asked_enough: bool = False
     is_proposing: bool = False
+    promotes: bool = False
 
 
 def in_flight(room: int, pace: Pace) -> int:
@@ -64,6 +69,8 @@ def turn(worker: int, now: Situation, pace: Pace) -> Turn:
         return Turn.LEAVE
     if now.interrupted:
         return Turn.RESUME
+    if now.promotes and not now.is_stopping:
+        return Turn.PROMOTE
     return Turn.LEAVE if now.is_stopping or now.has_asked_enough else Turn.PROPOSE
 
 

@@ -63,7 +63,7 @@ def tune_here(
                 objective.function,
                 pending.config,
                 objective.settings,
-                objective.metric,
+                objective.goals,
                 max(1, int(objective.num_cpus)),
                 searcher.context,
             )

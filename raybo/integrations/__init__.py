@@ -8,6 +8,9 @@ Ray Tune
 scikit-learn
     sklearn         its search
     joblib_tasks    what it runs in parallel, as Ray tasks
+    sklearn_steps   its estimators as jobs that report
+XGBoost
+    xgboost         a callback that reports
 Ray jobs on a cluster
     jobs            a study as a job: submitted, followed, stopped, fetched
     dashboard       reaching the cluster

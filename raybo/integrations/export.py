@@ -25,6 +25,7 @@ from raybo.columns import as_cell, columns_of
 from raybo.error_text import in_words, nearest
 from raybo.errors import MethodError, RayboError
 from raybo.files import STANDARD_OUTPUT, write_file
+from raybo.journal.description import SINCE_0_2
 from raybo.space import Opaque, object_to_json
 from raybo.study import Study, load
 
@@ -126,16 +127,18 @@ def json_exporter(destination: str) -> Exporter:
     """A file with the study's description and everything about each trial; what JSON lacks is told by its repr."""
 
     def export(study: Study) -> None:
-        done = [trial.number for trial in study.trials if trial.value is not None]
+        several = not study.goals.is_plain
         content = {
             "study": described(study.description),
             "planned": study.planned,
-            "best": study.best.number if done else None,
+            "best": None if study.incumbent is None else study.best.number,
+            **({"front": [trial.number for trial in study.front]} if study.goals.k > 1 else {}),
             "trials": [
                 {
                     "number": trial.number,
                     "state": str(trial.state),
                     "value": trial.value,
+                    **({"values": dict(trial.values), "violations": dict(trial.violations)} if several else {}),
                     "config": plain(trial.config),
                     "context": plain(trial.context),
                     "seconds": trial.seconds,
@@ -155,10 +158,9 @@ def json_exporter(destination: str) -> Exporter:
 
 def described(description: Description) -> dict[str, Any]:
     """What a study is about, as JSON."""
-    return {
-        name: plain(getattr(description, name))
-        for name in ("objective", "settings", "metric", "mode", "space", "context", "method", "options", "seed")
-    }
+    names = ("objective", "settings", "metric", "mode", "space", "context", "method", "options", "seed")
+    later = [name for name in SINCE_0_2 if getattr(description, name) is not None]
+    return {name: plain(getattr(description, name)) for name in (*names, *later)}
 
 
 def plain(value: Any) -> Any:

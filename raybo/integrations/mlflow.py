@@ -54,7 +54,10 @@ class _Runs:
                     self._end(study, trial, event)
         self.seen = study.events[-1].number if study.events else 0
         ended = study.count(*COUNTED)
-        if study.count(State.FINISHED):
+        if study.goals.k > 1:
+            self.client.log_metric(self.parent, "hypervolume", study.hypervolume(), step=ended)
+            self.client.log_metric(self.parent, "on_the_front", len(study.front), step=ended)
+        elif study.incumbent is not None:
             self.client.log_metric(self.parent, f"best_{study.description.metric}", study.best.value, step=ended)
         if study.planned is not None and ended >= study.planned:
             self.client.set_terminated(self.parent, "FINISHED")

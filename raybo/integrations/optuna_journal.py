@@ -5,7 +5,7 @@ file begins with a study of ours, and bringing it up to date is appending what i
 reads on, and what others have written into it (notes, attributes, trials) stays.
 
     0 create study      2 attribute of a study    3 the same, of the system
-    4 create a trial    8 attribute of a trial    6 end a trial
+    4 create a trial    8 attribute of a trial    9 the same, of the system    6 end a trial
 
 Read in Optuna 4.5 and 5.0, `optuna/storages/journal/_storage.py`, and tested against it.
 """
@@ -28,7 +28,15 @@ from raybo.integrations.export import Exporter, described
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
 
-CREATE_STUDY, STUDY_ATTRIBUTE, STUDY_SYSTEM, CREATE_TRIAL, END_TRIAL, TRIAL_ATTRIBUTE = 0, 2, 3, 4, 6, 8
+CREATE_STUDY, STUDY_ATTRIBUTE, STUDY_SYSTEM, CREATE_TRIAL, END_TRIAL, TRIAL_ATTRIBUTE, TRIAL_SYSTEM = (
+    0,
+    2,
+    3,
+    4,
+    6,
+    8,
+    9,
+)
 MINIMISE, MAXIMISE = 1, 2
 RUNNING, COMPLETE, FAIL = 0, 1, 3
 WRITER = "raybo"
@@ -172,9 +180,9 @@ def _of_study(study: Study) -> list[dict[str, Any]]:
         {
             "op_code": CREATE_STUDY,
             "study_name": name,
-            "directions": [MAXIMISE if study.goal.larger_is_better else MINIMISE],
+            "directions": [MAXIMISE if goal.larger_is_better else MINIMISE for goal in study.goals.each],
         },
-        {"op_code": STUDY_SYSTEM, "study_id": 0, "system_attr": {"study:metric_names": [d.metric]}},
+        {"op_code": STUDY_SYSTEM, "study_id": 0, "system_attr": {"study:metric_names": list(study.goals.names)}},
         *({"op_code": STUDY_ATTRIBUTE, "study_id": 0, "user_attr": {key: value}} for key, value in told.items()),
     ]
 
@@ -216,10 +224,22 @@ def _operations(study: Study, event: Event, trial: Trial, why: str) -> list[dict
         "op_code": END_TRIAL,
         "trial_id": trial.number,
         "state": COMPLETE if event.kind is Kind.TOLD else FAIL,
-        "values": [event.data["value"]] if event.kind is Kind.TOLD else None,
+        "values": _values(study, event) if event.kind is Kind.TOLD else None,
         "datetime_complete": at,
     }
-    return [*(_attribute(trial, key, value) for key, value in known.items() if value), ended]
+    constraints = [_constraints(study, event)] if event.kind is Kind.TOLD and study.goals.constraints else []
+    return [*(_attribute(trial, key, value) for key, value in known.items() if value), *constraints, ended]
+
+
+def _values(study: Study, event: Event) -> list[float]:
+    values = event.values(study.goals)
+    return [values[name] for name in study.goals.names]
+
+
+def _constraints(study: Study, event: Event) -> dict[str, Any]:
+    """The constraints as Optuna's samplers and dashboard read them: none is above 0 where all are kept."""
+    margins = study.goals.margins(event.values(study.goals))
+    return {"op_code": TRIAL_SYSTEM, "trial_id": event.trial, "system_attr": {"constraints": (-margins).tolist()}}
 
 
 def _attribute(trial: Trial, key: str, value: Any) -> dict[str, Any]:

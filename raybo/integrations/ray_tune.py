@@ -305,6 +305,7 @@ class RayboSearch(Searcher):
             self._state.mode,
             self._state.seed,
             context=self._state.context,
+            generation=self._state.generation,
             **self._state.options,
         )
         for event in self._state.events:

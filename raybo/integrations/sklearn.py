@@ -17,7 +17,7 @@ import math
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ except ImportError:
 from raybo.events import Trial
 from raybo.integrations.sklearn_spaces import candidate_of, space_of
 from raybo.searcher import Searcher
+
+if TYPE_CHECKING:
+    from raybo.methods.keywords import MethodOptions
 
 
 class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no types
@@ -70,7 +73,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         *,
         n_iter: int = 50,
         method: str = "auto",
-        options: Mapping[str, Any] | None = None,
+        options: MethodOptions | None = None,
         n_points: int = 1,
         random_state: Any = None,
         scoring: Any = None,

@@ -35,7 +35,7 @@ def tensorboard_exporter(destination: str) -> Exporter:
             if event.number > seen and event.kind in (Kind.TOLD, Kind.FAILED):
                 assert event.trial is not None
                 trial = study.trials[event.trial]
-                if trial.value is not None:
+                if trial.feasible and trial.value is not None and study.goals.k == 1:
                     best = trial.value if best is None else study.goal.best_of([best, trial.value])
                 _write(writer, study, trial, event, best)
         seen = study.events[-1].number if study.events else 0

@@ -15,7 +15,7 @@ import importlib.util
 import json
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from raybo import journal
@@ -50,7 +50,7 @@ def pack(path: Path) -> str:
     """A journal as text; JournalError where there is none, or more than `UNPACKED_BYTES`."""
     description, events = journal.read(path)
     rows = [[event.number, event.kind.value, event.trial, event.at, event.data] for event in events]
-    content = json.dumps({"description": asdict(description), "events": rows}).encode()
+    content = json.dumps({"description": description.to_json(), "events": rows}).encode()
     if len(content) > UNPACKED_BYTES:
         raise JournalError(f"{path}: it is too large to be sent so; copy the file itself, with scp say")
     return base64.b64encode(zlib.compress(content)).decode()
@@ -67,7 +67,7 @@ def unpack(text: str, path: Path) -> Arrival:
     try:
         content = json.loads(_decompressed(base64.b64decode(text, validate=True), path))
         description, space, context = description_of(json.dumps(content["description"]))
-        checker = Checker(space, context)
+        checker = Checker(space, context, description.goals)
         events = [
             checker.read(number, kind, trial, at, json.dumps(data))
             for number, kind, trial, at, data in content["events"]

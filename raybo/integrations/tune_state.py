@@ -12,6 +12,7 @@ from typing import Any
 from raybo.errors import JournalError
 from raybo.events import Event, Kind
 from raybo.goal import Mode
+from raybo.history import GENERATION
 from raybo.space import Opaque, Space, object_from_json, object_to_json
 
 FORMAT = 1
@@ -67,6 +68,7 @@ class SearchState:
         latest: the last report with a finite value of each trial that runs, by id.
         points: configurations that are still to be run first.
         attributes: what a subclass has beside that; of it, only what JSON can hold is saved.
+        generation: of the rules by which methods propose; 1 where raybo 0.1 began it.
     """
 
     metric: str | None
@@ -82,6 +84,7 @@ class SearchState:
     latest: dict[str, Event] = field(default_factory=dict, metadata=LATEST)
     points: list[Any] = field(default_factory=list, metadata=POINTS)
     attributes: dict[str, Any] = field(default_factory=dict, metadata=ATTRIBUTES)
+    generation: int = GENERATION
 
     def write(self, path: Path) -> None:
         """Write it to a file."""
@@ -101,6 +104,7 @@ class SearchState:
             if state["format"] != FORMAT:
                 raise JournalError(f"{path}: it was saved by another version of raybo")
             state.setdefault("attributes", {})
+            state.setdefault("generation", 1)  # as raybo 0.1 saved it
             found = {}
             for known in fields(cls):
                 value, read = state[known.name], known.metadata.get("read")

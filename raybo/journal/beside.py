@@ -5,10 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+CHECKPOINTS = "checkpoints"  # in a trial's directory: each in one of its own
 OUTPUT = "output.txt"  # in a trial's directory: the last of what it printed
 
 
-def trial_directory(journal: Path | str, number: int) -> Path:
-    """Where a trial's own files are: `FILE.trials/NUMBER` beside `FILE.db`, by whatever link that is named."""
+def trial_directory(journal: Path | str, number: int, artifacts: str | None = None) -> Path:
+    """Where a trial's own files are: `FILE.trials/NUMBER` beside `FILE.db`, by whatever link that is named.
+
+    Args:
+        journal: that file.
+        number: the trial's.
+        artifacts: a directory in which `FILE.trials` is instead; None for beside the journal.
+    """
     path = Path(os.path.realpath(journal))
-    return path.with_name(f"{path.name.removesuffix('.db')}.trials") / str(number)
+    place = path.parent if artifacts is None else Path(artifacts)
+    return place / f"{path.name.removesuffix('.db')}.trials" / str(number)

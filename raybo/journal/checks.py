@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
 from raybo.error_text import in_words
-from raybo.events import ENDS, Event, Kind, Origin
+from raybo.events import OPEN, Event, Kind, Origin, State, states_before
+from raybo.goal import Goals
+from raybo.history import GENERATION, ONE
 from raybo.journal.clean import clean_json
 from raybo.journal.description import Description
 from raybo.space import Categorical, Integer, Space, context_space
 
 MOST_TRIALS = 2**31  # that a study may plan
+CHECKPOINT = re.compile(r"[0-9]+-[0-9]+")  # attempt and number, which make a directory's name
 KINDS = frozenset(kind.value for kind in Kind)
 NESTED = 100  # levels of lists and objects that an event may hold
 
@@ -57,8 +61,23 @@ def description_of(text: str) -> tuple[Description, Space, Space | None]:
     for name in ("objective", "metric", "method"):
         _require(isinstance(getattr(description, name), str), f"{name} is no text")
     _require(description.mode in ("max", "min"), "mode is neither max nor min")
+    try:
+        goals = description.goals
+    except ValueError as error:
+        raise Nonsense(f"its description: {error}") from error
+    _require((goals.names[0], goals.modes[0]) == (description.metric, description.mode), "its first metric differs")
+    _require(context is None or goals.is_plain, "it has contexts beside several metrics or constraints")
     _require(_is_whole(description.seed) and description.seed >= 0, "seed is no whole number from 0")
-    for name in ("settings", "options"):
+    _require(
+        description.steps is None or (_is_count(description.steps) and description.steps > 0), "steps is no number"
+    )
+    _require(
+        _is_count(description.generation) and 1 <= description.generation <= GENERATION,
+        "its methods are of a newer version",
+    )
+    _require(description.value in ("last", "best"), "value is neither last nor best")
+    _require(description.scheduler is None or isinstance(description.scheduler, str), "scheduler is no text")
+    for name in ("settings", "options", "scheduler_options"):
         _require(isinstance(getattr(description, name), dict), f"{name} is no object")
     return description, space, context
 
@@ -68,14 +87,16 @@ class Checker:
 
     Args:
         space, context: of the study; context is None where none is declared.
+        goals: what every finished trial must have returned.
     """
 
-    def __init__(self, space: Space, context: Space | None) -> None:
+    def __init__(self, space: Space, context: Space | None, goals: Goals = ONE) -> None:
         self.space = space
         self.context = context
+        self.goals = goals
         self.number = 0
-        self.pending: list[bool] = []
-        self.failed: set[int] = set()  # which may be run again
+        self.states: list[State] = []  # of the trials so far
+        self.steps: list[int] = []  # the last one that each has reported
 
     def read(self, number: Any, kind: Any, trial: Any, at: Any, text: Any) -> Event:
         """The event in a row; Nonsense where it is none, or cannot follow those before it."""
@@ -103,19 +124,26 @@ class Checker:
             _require(trial is None, "it is about a trial")
             return
         if event.kind is Kind.ASKED:
-            _require(_is_whole(trial) and trial == len(self.pending), f"trial {trial!r} is not the next")
-            self.pending.append(True)
+            _require(_is_whole(trial) and trial == len(self.states), f"trial {trial!r} is not the next")
+            self.states.append(State.PENDING)
+            self.steps.append(0)
             _require(_is_point(data["x"], self.space), "x is no point of the space")
             _require(fits(data["values"], self.space), "its values do not fit the space")
             _require(0 <= data["seen"] < event.number, "it has seen what came later")
             _require(data["tags"].get("origin", Origin.ADDED) in list(Origin), "its origin is none")
         else:
-            if trial is None or not _is_whole(trial) or not 0 <= trial < len(self.pending):
+            if trial is None or not _is_whole(trial) or not 0 <= trial < len(self.states):
                 raise Nonsense(f"there is no trial {trial!r}")
-            again = event.kind is Kind.RETRIED and trial in self.failed
-            _require(self.pending[trial] or again, f"trial {trial} has ended before")
-            self.pending[trial] = event.kind not in ENDS
-            (self.failed.add if event.kind is Kind.FAILED else self.failed.discard)(trial)
+            before = self.states[trial]
+            is_over = "is pending" if before is State.PENDING else "is paused" if before in OPEN else "has ended before"
+            _require(before in states_before(event.kind), f"trial {trial} {is_over}")
+            self.states[trial] = event.state
+            if event.report is not None:
+                _require(data["step"] > self.steps[trial], f"trial {trial} has reported step {data['step']} before")
+                self.steps[trial] = data["step"]
+            if event.kind is Kind.TOLD:
+                lacking = [n for n in self.goals.needed[1:] if not _is_finite(data.get("metrics", {}).get(n))]
+                _require(not lacking, f"it has no {', '.join(lacking)}")
         _require(("c" in data) == ("context" in data), "it has half a context")
         if "c" in data and self.context is not None:
             _require(_is_point(data["c"], self.context), "c is no point of the contexts")
@@ -219,6 +247,11 @@ ANY: Mapping[str, Callable[[Any], bool]] = {  # what each key holds, in whatever
     "reason": _is_text,
     "kind": _is_text,
     "traceback": _is_text,
+    "step": lambda value: _is_count(value) and value > 0,
+    "repeated": lambda value: isinstance(value, bool),
+    "checkpoint": lambda value: _is_text(value) and CHECKPOINT.fullmatch(value) is not None,
+    "rule": _is_text,
+    "numbers": _are_metrics,
     "context_note": _is_text,
     "context_missing": _are_texts,
 }
@@ -230,4 +263,8 @@ NEEDED: Mapping[Kind, Sequence[str]] = {
     Kind.RETRIED: ("reason", "attempt"),
     Kind.STOPPED: (),
     Kind.CONTEXT_OBSERVED: ("context", "c"),
+    Kind.REPORTED: ("step", "value"),
+    Kind.PRUNED: ("reason", "rule"),
+    Kind.PAUSED: ("reason", "rule", "step"),
+    Kind.RESUMED: ("attempt",),
 }

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from typing import Any, cast
 
+from raybo.goal import Goals, Mode
 from raybo.space import Space, label
+
+SINCE_0_2 = ("metrics", "constraints", "steps", "value", "scheduler", "scheduler_options", "generation")
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,12 @@ class Description:
         method, options: the method and what it was given.
         seed: of every random stream.
         context: `Space.to_json()` of the contexts; None where none is declared.
+        steps: how many steps a whole run has; None where that is not declared.
+        value: which of a trial's reports is its value, "last" or "best".
+        scheduler, scheduler_options: the rule that ends trials early and what it was given; None where none does.
+        metrics: what is wanted of each of several metrics, of which `metric` is the first; None where there is one.
+        constraints: which bounds returned numbers have to keep; None where there are none.
+        generation: of the rules by which methods propose; 1 are those of raybo 0.1.
     """
 
     objective: str
@@ -33,13 +42,34 @@ class Description:
     settings: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     context: Mapping[str, Any] | None = None
+    metrics: Mapping[str, str] | None = None
+    constraints: Mapping[str, str] | None = None
+    generation: int = 1
+    steps: int | None = None
+    value: str = "last"
+    scheduler: str | None = None
+    scheduler_options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def goals(self) -> Goals:
+        """What is wanted; ValueError where it is nonsense."""
+        return Goals.of(self.metrics, self.constraints, metric=self.metric, mode=cast(Mode, self.mode))
+
+    def to_json(self) -> dict[str, Any]:
+        """As a journal keeps it: what 0.1 does not know is left out where it says nothing."""
+        said = asdict(self)
+        for field_ in fields(self):
+            default = field_.default_factory() if field_.default_factory is not MISSING else field_.default
+            if field_.name in SINCE_0_2 and said[field_.name] == default:
+                del said[field_.name]
+        return said
 
     def differences(self, other: Description) -> list[str]:
         """What another description says differently, in words."""
         told = []
-        for name in ("objective", "settings", "metric", "mode", "method", "options", "seed"):
+        for name in ("objective", "settings", "metric", "mode", "method", "options", "seed", *SINCE_0_2):
             mine, theirs = getattr(self, name), getattr(other, name)
-            if as_text(mine) != as_text(theirs):
+            if as_text(mine) != as_text(theirs) or (name == "metrics" and list(mine or ()) != list(theirs or ())):
                 told.append(f"{name} is {_shown(mine)} in the journal and {_shown(theirs)} now")
         if as_text(self.space) != as_text(other.space):
             told += _space_differences(self.space, other.space) or ["the constants of the space differ"]
@@ -64,4 +94,7 @@ def _space_differences(mine: Mapping[str, Any] | None, theirs: Mapping[str, Any]
         a, b = before.get(path), now.get(path)
         if a is None or b is None or as_text(a.to_json()) != as_text(b.to_json()):
             told.append(f"{label(path)} is {a or 'absent'} in the journal and {b or 'absent'} now")
+    rules = [(space or {}).get("where", []) for space in (mine, theirs)]
+    if rules[0] != rules[1]:
+        told.append(f"where is {rules[0]} in the journal and {rules[1]} now")
     return told

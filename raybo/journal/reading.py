@@ -86,7 +86,7 @@ def _checked(
         if number == 0 and checksum == last:
             del expected[number, checksum]
     description, space, context = description_of(text)
-    checker = Checker(space, context)
+    checker = Checker(space, context, description.goals)
     events: list[Event] = []
     first, chained = last, False
     for *row, checksum in rows:

@@ -70,7 +70,7 @@ class Journal:
         Raises:
             JournalError: it is about another study, or cannot be written.
         """
-        description = Description(**clean_json(asdict(description)))
+        description = Description(**clean_json(description.to_json()))
         if self.description is not None and (different := self.description.differences(description)):
             raise JournalError(
                 f"{self.path}: it is the journal of another study: {'; '.join(different)}; continue it as it was, "
@@ -80,7 +80,7 @@ class Journal:
         with errors_in_a_line(self.path):
             self._connection = connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
             if self._held is None:  # before WAL is switched on: the file's own header says what it is from the start
-                text = json.dumps(asdict(description))
+                text = json.dumps(description.to_json())
                 with _transaction(connection):
                     connection.execute(f"PRAGMA application_id={APPLICATION}")
                     connection.execute(f"PRAGMA user_version={SCHEMA}")

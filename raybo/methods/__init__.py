@@ -11,6 +11,7 @@ hyperparameters    the option `hyperparameters`
 design             where to look before there is a model
 apart              points that must not be proposed again, and how far to stay from each
 fitting            from a history to a fitted surrogate
+unfinished         what trials that have reported and not finished count for
 regional           the same for thousands of trials
 refits             which trials a fit is made for, and where it starts
 keywords           all options for type checkers
@@ -23,13 +24,14 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
 from raybo.error_text import nearest
 from raybo.errors import MethodError
 from raybo.events import Tags
+from raybo.goal import Goals
 from raybo.history import History, Proposal
 from raybo.methods.options import read
 
@@ -75,6 +77,15 @@ class Method(Protocol):
         ...
 
 
+@runtime_checkable
+class ChecksGoals(Protocol):
+    """A method that takes several metrics or constraints, but not with every option."""
+
+    def check_goals(self, goals: Goals) -> None:
+        """MethodError where an option does not go with these goals, which are not one metric without constraints."""
+        ...
+
+
 def load(name: str) -> type:
     """The class of a method; MethodError, with the nearest name, where there is none."""
     if not isinstance(name, str) or name not in METHODS:
@@ -96,6 +107,31 @@ def make(name: str, /, **options: Any) -> Method:
 def needs_context(name: str) -> bool:
     """Whether a method works only on a study that declares a context."""
     return bool(getattr(load(name), "needs_context", False))
+
+
+def seen(method: Method, history: History) -> History:
+    """The history as a method sees it: with values predicted for unfinished trials, unless it models their reports."""
+    if getattr(method, "models_reports", False) or not (history.reports_in_order and history.goals.is_plain):
+        return history
+    from raybo.methods.unfinished import predicted
+
+    return predicted(history)
+
+
+def require_goals(name: str, method: Method, goals: Goals, *, has_context: bool) -> None:
+    """MethodError where a method, or a study with contexts, does not take several metrics or constraints."""
+    if goals.is_plain:
+        return
+    if has_context:
+        raise MethodError("a context goes with one metric and no constraints; leave one of them out")
+    if not getattr(load(name), "takes_goals", False):
+        those = [other for other in METHODS if getattr(load(other), "takes_goals", False)]
+        raise MethodError(
+            f"{name} takes one metric and no constraints; {', '.join(those[:-1])} and {those[-1]} take several metrics "
+            "and constraints"
+        )
+    if isinstance(method, ChecksGoals):
+        method.check_goals(goals)
 
 
 def describe(name: str) -> tuple[str, list[tuple[str, Any, str]]]:

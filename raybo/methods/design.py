@@ -8,7 +8,9 @@ import numpy as np
 
 from raybo.events import Tags
 from raybo.history import History, Proposal
-from raybo.space import LARGEST_DIMENSION, Array, scrambled_sobol
+from raybo.space import LARGEST_DIMENSION, Array, Cube, scrambled_sobol
+
+LONGEST_SEQUENCE = 1 << 14  # of which points that break no rule are looked for
 
 
 def sobol_proposal(history: History, rng: np.random.Generator) -> Proposal:
@@ -16,9 +18,31 @@ def sobol_proposal(history: History, rng: np.random.Generator) -> Proposal:
     seed = history.first_tag("sobol")
     if seed is None:
         seed = int(rng.integers(2**31))
+    index = history.count_tag("sobol")
     if history.d > LARGEST_DIMENSION:
-        return Proposal(rng.random(history.d), tags={"sobol": seed})
-    return Proposal(_sobol_point(history.d, seed, history.count_tag("sobol")), tags={"sobol": seed})
+        return Proposal(uniform(history, rng), tags={"sobol": seed})
+    if history.cube.is_ruled:
+        return Proposal(_allowed_point(history.cube, seed, index), tags={"sobol": seed})
+    return Proposal(_sobol_point(history.d, seed, index), tags={"sobol": seed})
+
+
+def uniform(history: History, rng: np.random.Generator) -> Array:  # (d,)
+    """A uniform point of those that can be run."""
+    point: Array = history.cube.uniform(rng, 1)[0]
+    return point
+
+
+def _allowed_point(cube: Cube, seed: int, index: int) -> Array:  # (d,)
+    """The next point of the sequence that breaks no rule; where that is a rare thing, a uniform one."""
+    block = max(64, 1 << index.bit_length())
+    while block <= LONGEST_SEQUENCE:
+        points = _sobol_block(cube.d, seed, block)
+        allowed = points[cube.allows(points)]
+        if len(allowed) > index:
+            point: Array = allowed[index]
+            return point
+        block *= 4
+    return np.asarray(cube.uniform(np.random.default_rng([seed, index]), 1)[0])
 
 
 def _sobol_point(d: int, seed: int, index: int) -> Array:  # (d,)

@@ -1,6 +1,7 @@
 """From a history to a fitted surrogate: what the GP methods share.
 
-A failed trial enters as an observation of the worst value seen, which keeps the search away without a second model. A
+A failed trial enters as an observation of the worst value seen, which keeps the search away without a second model,
+unless `failures` makes one. A
 pending one enters at its posterior mean, which shrinks the variance around it and leaves the mean alone.
 """
 
@@ -79,6 +80,16 @@ def observed(history: History) -> tuple[Array, Array]:  # (n, d), (n,)
     return np.vstack([history.X, failed]), np.concatenate([y, np.full(len(failed), y.min())])
 
 
+def uncertain(history: History, outputs: Outputs) -> Array:  # (n,)
+    """What is added to the noise variance of the rows of `observed`, in the units of `outputs`: 0 unless predicted."""
+    added = history.added
+    if not added.any():
+        return np.zeros(len(added) + len(history.X_failed))
+    y, sd = history.y, np.sqrt(added)
+    sds = 0.5 * (outputs.apply(y + sd) - outputs.apply(y - sd))
+    return np.concatenate([np.square(sds), np.zeros(len(history.X_failed))])
+
+
 def fitted(
     history: History,
     model: Model,
@@ -91,6 +102,7 @@ def fitted(
     tune: bool = True,
     afresh: bool = False,
     tag: str = "theta",
+    failed_count: bool = True,
 ) -> Fitted:
     """Estimate a model's hyperparameters and condition on everything known.
 
@@ -109,13 +121,14 @@ def fitted(
         tune: whether Hamiltonian Monte Carlo adapts its step.
         afresh: whether every trial has a fit of its own, which starts from nothing that was found before.
         tag: under which name the estimate is kept, where a method makes several.
+        failed_count: whether failed trials count as the worst value; else they are left out, as `Failures` knows them.
     Raises:
         NumericalError: no factorisation succeeds.
         MethodError: there are several fixed length-scales, but not one for each axis.
     """
-    X, y = observed(history)
+    X, y = observed(history) if failed_count else (history.X, history.y)
     outputs = Standardised.of(history.y) if outputs is None else outputs
-    observations = Observations.of(X, outputs.apply(y), history.cube.categorical)
+    observations = Observations.of(X, outputs.apply(y), history.cube.categorical, uncertain(history, outputs))
     model = with_fixed(model, fixed_values(estimate), history.d)
     thetas = _kept(history, model, tag)
     if thetas is None:
@@ -130,12 +143,18 @@ def fitted(
         else:
             thetas = fit_map(observations, model, points)[None, :]
     members = tuple(_conditioned(observations, model, theta, history) for theta in thetas)
-    best = int(np.argmax(history.y))
+    best = leader(history)
     incumbent = float(outputs.apply(history.y[[best]])[0])
     tags: Tags = {tag: thetas[-1].tolist(), "ended": history.ended}
     if len(thetas) > 1:
         tags[f"{tag}s"] = thetas.tolist()
     return Fitted(members, outputs, incumbent, history.X[best], tags)
+
+
+def leader(history: History) -> int:
+    """The row of `history.y` with the best value that was seen; of predicted ones where none was."""
+    seen = np.where(history.added > 0.0, -np.inf, history.y)
+    return int(np.argmax(seen if np.isfinite(seen).any() else history.y))
 
 
 def _kept(history: History, model: Model, tag: str) -> Array | None:  # (s, p)
@@ -172,7 +191,7 @@ def _is_base(base: GP, observations: Observations, model: Model, theta: Array, w
         and base.model == model
         and np.array_equal(base.theta, theta)
         and np.array_equal(base.X, observations.X[:whole])
-        and np.array_equal(base.observations.counts, observations.counts[:whole])
+        and np.array_equal(base.observations.noise(1.0), observations.noise(1.0)[:whole])
     )
 
 

@@ -53,8 +53,10 @@ GRID = 2_000  # points of a random grid at most
 def is_large(history: History, estimate: Hyperparameters = "map") -> bool:
     """Whether there are so many trials that an exact GP of all would keep workers waiting.
 
-    Where hyperparameters are sampled, which costs more than all else, no history is.
+    Where hyperparameters are sampled, which costs more than all else, no history is; nor is one that raybo 0.1 began.
     """
+    if history.generation == 1:
+        return False
     if estimate != "map" and estimate in ESTIMATES:
         return False
     return history.count(State.FINISHED, State.PENDING, *FAILURES) > LARGE and history.count(State.FINISHED) > 0

@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from raybo.events import State, Trial
-from raybo.reporting.tables import shown
+from raybo.reporting.words import shown
 from raybo.space import Array, Categorical, Parameter, choice_names
 from raybo.study import Study
 

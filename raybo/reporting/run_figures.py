@@ -9,7 +9,7 @@ import numpy as np
 
 from raybo.events import FAILURES, Origin, State, Trial
 from raybo.reporting.panel import Panel
-from raybo.reporting.tables import config_line, shown
+from raybo.reporting.tables import config_line
 from raybo.reporting.theme import (
     BLUE,
     GREY,
@@ -22,6 +22,7 @@ from raybo.reporting.theme import (
     plotly,
 )
 from raybo.reporting.timeline import Span, busy_share, pauses_of, spans
+from raybo.reporting.words import shown
 from raybo.space import Array
 from raybo.study import Study
 

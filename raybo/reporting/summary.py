@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import cast
 
 from raybo.events import FAILURES, State
-from raybo.reporting.tables import shown
 from raybo.reporting.timeline import pauses_of
+from raybo.reporting.words import shown
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
 
@@ -30,11 +30,11 @@ def facts(study: Study) -> str:
     better = "the larger the better" if study.goal.larger_is_better else "the smaller the better"
     done, failed = study.count(State.FINISHED), study.count(*FAILURES)
     told = [
-        ("best", f"best {d.metric}", shown(study.best.value) if done else "none yet"),
+        _reached(study),
         ("", f"finished{f' of {study.planned} planned' if study.planned else ''}", str(done)),
         ("failed" if failed else "", "failed", str(failed)),
     ]
-    if done and "expected" in study.best.details:
+    if study.incumbent is not None and "expected" in study.best.details:
         told.append(("", "its expected value over contexts", shown(study.best.details["expected"])))
     if running := study.count(State.PENDING):
         told.append(("", "running when this was made", str(running)))
@@ -51,14 +51,38 @@ def facts(study: Study) -> str:
         f'<div class="fact {kind}"><b>{html.escape(value)}</b><span>{html.escape(name)}</span></div>'
         for kind, name, value in told
     )
-    what = f"{d.metric}, {better}; method {d.method}, {study.space.d} parameters"
+    wanted = f"{d.metric}, {better}" if study.goals.is_plain else str(study.goals)
+    what = f"{wanted}; method {d.method}, {study.space.d} parameters"
     return f"<h1>{html.escape(d.objective)}</h1><p class=what>{html.escape(what)}</p><div class=facts>{cards}</div>"
 
 
+def _reached(study: Study) -> tuple[str, str, str]:
+    """What the study has come to: the best value, or with several metrics the size of the front."""
+    if study.goals.k > 1:
+        return "best", f"on the front, hypervolume {shown(study.hypervolume())}", str(len(study.front))
+    best = study.incumbent
+    if best is None and study.count(State.FINISHED):
+        return "failed", "keeps all constraints", "none yet"
+    return "best", f"best {study.description.metric}", "none yet" if best is None else shown(study.best.value)
+
+
 def best_configuration(study: Study) -> str:
-    """The best trial's parameters; nothing where none has finished."""
+    """The best trial's parameters; with several metrics those of the front, where nothing is feasible the nearest."""
     if not study.count(State.FINISHED):
         return ""
+    if study.goals.k > 1 and study.front:
+        head = ("trial", *study.goals.needed, *study.space.names)
+        told = [
+            (
+                str(trial.number),
+                *(shown(trial.values[name]) for name in study.goals.needed),
+                *("" if value is None else shown(value) for value in study.space.values(trial.config)),
+            )
+            for trial in study.front
+        ]
+        return f"<section><h2>The front</h2><div class=wide>{_table(head, told)}</div></section>"
+    if study.incumbent is None:
+        return f"<section><h2>Nothing is feasible yet</h2><p class=what>{html.escape(study.nearest)}</p></section>"
     best = study.best
     rows = [(name, shown(value)) for name, value in study.space.open_values(best.config)]
     return f"<section><h2>Best trial: number {best.number}</h2>{_table((), rows)}</section>"
@@ -100,9 +124,9 @@ def failures(study: Study) -> str:
 
 
 def best_trials(study: Study) -> str:
-    """The trials with the best values; nothing where none has finished."""
-    done = [trial for trial in study.trials if trial.state is State.FINISHED]
-    if not done:
+    """The feasible trials with the best values; nothing where there are none, or several metrics."""
+    done = [trial for trial in study.trials if trial.feasible]
+    if not done or study.goals.k > 1:
         return ""
     values = [cast(float, trial.value) for trial in done]
     best = [done[i] for i in study.goal.best_first(values)[:LEADERS]]

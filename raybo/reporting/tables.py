@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -12,13 +12,23 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from raybo import methods
 from raybo.events import FAILURES, State, Trial
+from raybo.reporting.curves_in_text import reports_anything, steps_of
 from raybo.reporting.fitted import Named, add_column, named_grid
-from raybo.space import Categorical, Float, Integer
+from raybo.reporting.front_view import constraints_line, front_view
+from raybo.reporting.words import named, shown
 from raybo.study import Study
 
-STYLES = {State.FINISHED: "", State.FAILED: "red", State.LOST: "red", State.STOPPED: "dim", State.PENDING: "cyan"}
+STYLES = {
+    State.FINISHED: "",
+    State.FAILED: "red",
+    State.LOST: "red",
+    State.STOPPED: "dim",
+    State.PENDING: "cyan",
+    State.PRUNED: "yellow",
+    State.PAUSED: "cyan",
+}
+Describe: TypeAlias = Callable[[str], tuple[str, list[tuple[str, Any, str]]]]  # a name's text and options
 # characters of a window in which there are columns; the reason has one of its own; also where a row is one line
 NARROW, WIDE, ROOMY = 56, 110, 150
 
@@ -35,9 +45,11 @@ def heading(study: Study) -> Text:
     failed = study.count(*FAILURES)
     return Text.assemble(
         (description.objective, "bold"),
-        f": {description.mode} {description.metric}, method {description.method}, seed {description.seed}; "
+        f": {wanted_in_words(study)}, method {description.method}, "
+        f"{f'scheduler {description.scheduler}, ' if description.scheduler else ''}seed {description.seed}; "
         f"{study.count(State.FINISHED)} finished, {failed} failed, {study.count(State.STOPPED)} stopped, "
         f"{study.count(State.PENDING)} pending"
+        + "".join(f", {study.count(state)} {state}" for state in (State.PRUNED, State.PAUSED) if study.count(state))
         + (f" of {study.planned} planned" if study.planned else "")
         + _without_context(study),
     )
@@ -69,26 +81,39 @@ class Trials:
         has_why = options.max_width >= (ROOMY if self.one_line else WIDE)
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         values = ["" if trial.value is None else f"{trial.value:.6g}" for trial in self.trials]
+        others = [
+            (name, ["" if trial.value is None else f"{trial.values[name]:.6g}" for trial in self.trials])
+            for name in self.study.goals.needed[1:]
+        ]
         seconds = ["" if trial.seconds is None else f"{trial.seconds:.2f}" for trial in self.trials]
         add_column(table, "trial", (str(trial.number) for trial in self.trials), right=True)
         table.add_column("state", no_wrap=True, min_width=8)
         add_column(table, self.study.description.metric, values, right=True)
+        for name, told in others:
+            add_column(table, name, told, right=True)
         add_column(table, "s", seconds, right=True)
+        has_steps = reports_anything(self.study)
+        steps = [steps_of(self.study, trial) for trial in self.trials]
+        if has_steps:
+            add_column(table, "steps", steps, right=True)
         if self.study.context is not None:
             table.add_column("context", ratio=1)
         table.add_column("configuration", ratio=3)
         if has_why:
             table.add_column("why", overflow="fold", ratio=2, no_wrap=self.one_line)
-        for trial, value, took in zip(self.trials, values, seconds, strict=True):
+        for i, (trial, value, took, step) in enumerate(zip(self.trials, values, seconds, steps, strict=True)):
             why, style = self._why(trial)
             state = f"{trial.state}" + (f" ({trial.attempt} attempts)" if trial.attempt > 1 else "")
+            state = "infeasible" if trial.violations else state
             below = "" if has_why or self.one_line else why
             most = 1 if self.one_line else None
             table.add_row(
                 str(trial.number),
                 Text(state, style=STYLES[trial.state], overflow="ellipsis"),
                 value,
+                *(told[i] for _, told in others),
                 took,
+                *([step] if has_steps else []),
                 *([] if self.study.context is None else [Named(named(trial.context or {}), most)]),
                 Named(config_values(self.study, trial), most, below, style or "dim"),
                 *([Text(why, style, overflow="ellipsis" if self.one_line else "fold")] if has_why else []),
@@ -99,6 +124,8 @@ class Trials:
         """For a window that has no room for columns: result, configuration and reason, one below the other."""
         for trial in self.trials:
             value = "" if trial.value is None else f" {trial.value:.6g}"
+            if trial.values:
+                value = "".join(f" {name} {trial.values[name]:.6g}" for name in self.study.goals.needed)
             yield Text.assemble(f"{trial.number} ", (str(trial.state), STYLES[trial.state]), value)
             if not self.one_line:
                 yield Padding(Named(config_values(self.study, trial), None, *self._why(trial)), (0, 0, 0, 2))
@@ -106,12 +133,22 @@ class Trials:
     def _why(self, trial: Trial) -> tuple[str, str]:
         """Why it was tried, or how it ended badly; and in which style that is told."""
         if trial.reason and trial.state is not State.FINISHED:
-            return trial.reason, "red"
+            return trial.reason, "red" if trial.state in FAILURES else STYLES[trial.state]
+        if trial.violations:
+            return self.study.broken(trial), "yellow"
         return self.study.explain(trial), ""
 
 
 def best_view(study: Study, context: Mapping[str, Any] | None = None, *, one_line: bool = False) -> Group:
-    """The best trial and its configuration, a line for each parameter or one for all; or the best for a context."""
+    """The best trial and its configuration, a line for each parameter or one for all; or the best for a context.
+
+    With several metrics their front; where no trial keeps all constraints, which one comes nearest.
+    """
+    limits = [] if one_line else constraints_line(study)
+    if study.goals.k > 1 and study.front:
+        return Group(front_view(study, one_line=one_line), *limits)
+    if not study.goals.is_plain and not study.front:
+        return Group(Text(study.nearest, "yellow"), *limits)
     best = study.best if context is None else study.best_for(context)
     metric = study.description.metric
     words = Text.assemble("best ", (f"{metric} {best.value:.6g}", "bold green"), f" (trial {best.number})")
@@ -124,14 +161,14 @@ def best_view(study: Study, context: Mapping[str, Any] | None = None, *, one_lin
         )
     if one_line:
         return Group(words, Named(config_values(study, best), most_lines=1))
-    return Group(words, named_grid(config_values(study, best)))
+    return Group(words, named_grid(config_values(study, best)), *limits)
 
 
-def methods_table(names: Sequence[str]) -> Group:
-    """Every method: what it does, and its options with their defaults."""
+def options_table(names: Sequence[str], describe: Describe) -> Group:
+    """Every method, or every scheduler: what it does, and its options with their defaults."""
     parts: list[RenderableType] = []
     for name in names:
-        text, options = methods.describe(name)
+        text, options = describe(name)
         paragraphs = text.split("\n\n")
         parts.append(Text.assemble((name, "bold"), "  ", " ".join(paragraphs[0].split())))
         parts += [Text("    " + " ".join(paragraph.split()), style="italic") for paragraph in paragraphs[1:]]
@@ -142,6 +179,11 @@ def methods_table(names: Sequence[str]) -> Group:
     return Group(*parts)
 
 
+def wanted_in_words(study: Study) -> str:
+    """What the study wants: the metric and its mode, or all metrics and constraints."""
+    return f"{study.mode} {study.description.metric}" if study.goals.is_plain else str(study.goals)
+
+
 def config_line(study: Study, trial: Trial) -> str:
     """A configuration on one line."""
     return ", ".join(f"{name}={value}" for name, value in config_values(study, trial))
@@ -150,11 +192,6 @@ def config_line(study: Study, trial: Trial) -> str:
 def config_values(study: Study, trial: Trial) -> list[tuple[str, str]]:
     """Names and values of the parameters that are open in a configuration, as they are shown."""
     return named(dict(study.space.open_values(trial.config)))
-
-
-def named(values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Names and values as they are shown."""
-    return [(name, shown(value)) for name, value in values.items()]
 
 
 def context_line(context: Mapping[str, Any] | None) -> str:
@@ -168,13 +205,3 @@ def _without_context(study: Study) -> str:
         return ""
     unknown = sum(trial.state is State.FINISHED and trial.context is None for trial in study.trials)
     return f"; {unknown} finished without a context" if unknown else ""
-
-
-def shown(value: Any) -> str:
-    """A value as people read it: floats with six figures, a choice that holds parameters by what is fixed in it."""
-    if isinstance(value, Mapping):
-        fixed = {key: of for key, of in value.items() if not isinstance(of, (Float, Integer, Categorical, Mapping))}
-        return " ".join(f"{key}={shown(of)}" for key, of in fixed.items()) or " ".join(map(str, value))
-    if isinstance(value, (Float, Integer)):  # a choice that is a parameter itself
-        return f"{shown(value.low)} to {shown(value.high)}"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -21,6 +21,8 @@ STATE_COLOURS = {
     State.LOST: "#7d1f18",
     State.STOPPED: GREY,
     State.PENDING: "#7fb069",
+    State.PRUNED: "#c9a227",
+    State.PAUSED: "#3aa0b0",
 }
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 TOOLBAR = 30  # pixels that plotly's buttons take above a figure, where its legend is

@@ -12,8 +12,10 @@ from rich.text import Text
 from raybo.errors import TrialError
 from raybo.events import FAILURES, Event, Kind, Trial
 from raybo.journal.beside import OUTPUT
+from raybo.reporting.curves_in_text import spark_line, verdict_in_words
 from raybo.reporting.fitted import named_grid
-from raybo.reporting.tables import STYLES, shown
+from raybo.reporting.tables import STYLES
+from raybo.reporting.words import shown
 from raybo.study import Study
 from raybo.terminal_text import without_colours
 
@@ -37,7 +39,9 @@ def trial_view(study: Study, number: int) -> Group:
     parts += _section("what the method noted", tags)
     metrics = {**(trial.context or {}), **(trial.details.get("metrics") or {})}
     parts += _section("what else it returned", [(name, shown(value)) for name, value in metrics.items()])
-    parts += _section("what happened", [_told(event) for event in study.events if event.trial == number])
+    parts += _curve(study, trial)
+    happened = [event for event in study.events if event.trial == number and event.kind is not Kind.REPORTED]
+    parts += _section("what happened", [_told(event) for event in happened])
     if trace := trial.details.get("traceback"):
         parts += [Text("\ntraceback", style="bold"), Text(str(trace).rstrip())]
     if directory := study.directory(trial):
@@ -53,9 +57,14 @@ def _heading(study: Study, trial: Trial) -> Text:
         (str(trial.state), STYLES[trial.state]),
     )
     if trial.value is not None:
-        text.append(f", {study.description.metric} {trial.value!r}")
-        if study.best.number == trial.number:
+        told = trial.values or {study.description.metric: trial.value}
+        text.append("".join(f", {name} {value!r}" for name, value in told.items()))
+        if study.goals.k > 1 and any(trial.number == each.number for each in study.front):
+            text.append(", on the front", style="bold green")
+        elif study.incumbent is not None and study.best.number == trial.number:
             text.append(", the best so far", style="bold green")
+        if trial.violations:
+            text.append(f"; {study.broken(trial)}", style="yellow")
     elif trial.reason:
         text.append(f": {trial.reason}", style="red" if trial.state in FAILURES else "")
     return text
@@ -65,6 +74,22 @@ def _section(title: str, rows: list[tuple[str, str]]) -> list[RenderableType]:
     if not rows:
         return []
     return [Text(f"\n{title}", style="bold"), named_grid(rows)]
+
+
+def _curve(study: Study, trial: Trial) -> list[RenderableType]:
+    """What it has reported, as a line of blocks, and the verdict on it; nothing where it has reported nothing."""
+    if not trial.step:
+        return []
+    values = [value for _, value in trial.reports]
+    first, last, best = trial.reports[0], trial.reports[-1], study.goal.best_of(values)
+    at = next(step for step, value in trial.reports if value == best)
+    figures = (
+        f"{shown(first[1])} at step {first[0]}, {shown(last[1])} at step {last[0]}, best {shown(best)} at step {at}"
+    )
+    lines = [Text("\nwhat it reported", style="bold"), Text(f"  {spark_line(values)}"), Text(f"  {figures}")]
+    if verdict := verdict_in_words(trial):
+        lines.append(Text(f"  {verdict}", style=STYLES[trial.state]))
+    return list(lines)
 
 
 def _output(path: Path, asked: str) -> list[RenderableType]:
@@ -90,6 +115,9 @@ def _told(event: Event) -> tuple[str, str]:
         Kind.ASKED: f"asked, after {1_000 * float(data.get('suggest_seconds', 0.0)):.1f} ms of thought",
         Kind.RETRIED: f"started again: {data.get('reason', '')}",
         Kind.CONTEXT_OBSERVED: "observed its context",
+        Kind.PRUNED: f"pruned: {data.get('reason', '')}",
+        Kind.PAUSED: f"paused: {data.get('reason', '')}",
+        Kind.RESUMED: f"went on after step {data.get('step', 0)}",
     }.get(event.kind, str(event.kind))
     host = f"on {data['host']}" if data.get("host") else ""
     return at or f"event {event.number}", ", ".join(part for part in (words, attempt, seconds, host) if part)

@@ -10,8 +10,10 @@ from functools import cached_property
 
 import numpy as np
 
-from raybo.solvers.domain import Array, Domain
+from raybo.solvers.domain import Array, Axes, Domain
 from raybo.solvers.solution import Differentiable
+
+REDRAWN = 16  # times that points of a box are drawn again which cannot be run
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,25 @@ class Box:
     def snap(self, U: Array) -> Array:  # (m, d) -> (m, d)
         """The runnable points nearest to the rows of U, in the box's own coordinates."""
         return self.inwards(np.clip(self.domain.snap(self.outwards(np.clip(U, 0.0, 1.0))), self.low, self.high))
+
+    @property
+    def is_ruled(self) -> bool:
+        """Whether some points of the domain cannot be run."""
+        return self.domain.is_ruled
+
+    def allows(self, U: Array) -> Axes:  # (m, d) -> (m,)
+        """Which rows of U can be run."""
+        return self.domain.allows(self.outwards(U))
+
+    def uniform(self, rng: np.random.Generator, n: int) -> Array:  # (n, d)
+        """Uniform points of the box, drawn again a few times where they cannot be run."""
+        U = rng.random((n, self.d))
+        for _ in range(REDRAWN if self.is_ruled else 0):
+            wrong = ~self.allows(self.snap(U))
+            if not wrong.any():
+                break
+            U[wrong] = rng.random((int(wrong.sum()), self.d))
+        return U
 
     def outwards(self, U: Array) -> Array:  # (m, d) -> (m, d)
         """From the box's coordinates to the domain's."""

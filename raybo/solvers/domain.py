@@ -40,6 +40,19 @@ class Domain(Protocol):
         """The runnable points nearest to the rows of X, (m, d); a fixed point of itself."""
         ...
 
+    @property
+    def is_ruled(self) -> bool:
+        """Whether some points inside the cube cannot be run, whatever their coordinates are rounded to."""
+        ...
+
+    def allows(self, X: Array) -> Axes:
+        """Which rows of X, (m, d), can be run as they would be rounded, (m,)."""
+        ...
+
+    def uniform(self, rng: np.random.Generator, n: int) -> Array:
+        """Uniform points, (n, d), of those that can be run: coordinates are not rounded."""
+        ...
+
 
 def climbable(domain: Domain) -> Axes:  # (d,)
     """The axes along which a relaxed point may be moved by gradients: all that have an order and two values or more."""

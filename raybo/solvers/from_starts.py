@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from raybo.solvers.ascent import ascend
 from raybo.solvers.domain import Array, Domain, climbable, continuous
 from raybo.solvers.mixed import is_small, polish, try_all
+from raybo.solvers.ruled import search_within
 from raybo.solvers.solution import Differentiable, Search, Solution
 
 ROUNDS, TOLERANCE = 100, 1e-5  # of `ascent_from`: more of both than a multi-start's climbs have
@@ -32,6 +33,7 @@ def ascent_from(
     if axes.any():
         climbs = ascend(search, points, axes, rounds=ROUNDS, tolerance=TOLERANCE)
         points, values = search.settle(climbs.X, climbs.values)
+        points, values = search_within(search, points, values, rng)
         converged = int(climbs.converged.sum())
     if not continuous(domain).all():
         top = [int(np.argmax(values))]

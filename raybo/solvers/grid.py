@@ -47,5 +47,5 @@ def random_grid(
     if size < 1:
         raise ValueError(f"a grid needs at least one point, got size={size}")
     search = Search(function, domain, avoid, apart)
-    search.try_points(rng.random((size, domain.d)), chunk)
+    search.try_points(domain.uniform(rng, size), chunk)
     return search.solution(rng, aside=False)

@@ -11,6 +11,7 @@ import numpy as np
 from raybo.solvers.ascent import ascend
 from raybo.solvers.domain import Array, Domain, climbable, continuous
 from raybo.solvers.mixed import is_small, polish, try_all
+from raybo.solvers.ruled import search_within
 from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Gradient, Search, Solution
 from raybo.solvers.starts import choose_starts, raw_candidates
 
@@ -64,4 +65,5 @@ def multistart_ascent(
     if not continuous(domain).all():
         best = choose_starts(ends, reached, POLISHED, distance=1e-3)
         polish(search, ends[best], reached[best], rng, tolerance=tolerance)
+    search_within(search, np.concatenate([ends, candidates[chosen]]), np.concatenate([reached, values[chosen]]), rng)
     return search.solution(rng, climbs=len(chosen) if axes.any() else 0, converged=converged)

@@ -82,7 +82,7 @@ def solve_as_published(
         options["maxiter"] = ITERATIONS * domain.d
 
     def starts() -> Array:  # (10, d), with categorical coordinates that can be run
-        X = rng.random((STARTS, domain.d))
+        X = domain.uniform(rng, STARTS)
         return np.where(np.array(domain.categorical), domain.snap(X), X)
 
     slopes = None if its.gradient is None else gradient or its.gradient

@@ -15,6 +15,7 @@ from scipy import optimize
 
 from raybo.solvers.domain import Array, climbable, continuous
 from raybo.solvers.mixed import is_small, search_axes, try_all
+from raybo.solvers.ruled import search_within
 from raybo.solvers.solution import ROWS_AT_ONCE, Gradient, Search, Solution
 from raybo.solvers.starts import choose_starts, raw_candidates
 
@@ -94,6 +95,7 @@ def minimise_from_each(
     settled = search.settle(np.stack([x for x, _ in ends]), np.array([value for _, value in ends]))
     if not continuous(domain).all():
         search_axes(search, *settled, rng)
+    search_within(search, *settled, rng)
     return search.solution(rng, climbs=len(runs), converged=len(successes))
 
 

@@ -147,6 +147,8 @@ class Search:
         """Take note of points that can be run and of their known values. Earlier points win ties."""
         if len(values) == 0:
             return
+        if self.domain.is_ruled:  # a box may be left no point near its own
+            values = np.where(self.domain.allows(X), values, -np.inf)
         top = int(np.argmax(values))
         if self._peak is None or values[top] > self._peak[0]:
             self._peak = (float(values[top]), X[top])
@@ -207,7 +209,7 @@ class Search:
         lengths = reach * rng.uniform(1.0, 3.0, (len(directions), 1))
         self.try_points(np.concatenate([peak + lengths * directions, *one_axis_moves(domain, peak[None], rng)]))
         if self._best is None:
-            self.try_points(rng.random((256, domain.d)))
+            self.try_points(domain.uniform(rng, 256))
         if self._best is None and count_points(domain) <= 2 * len(self._avoid) + 256:  # else the draws would have hit
             everything = all_points(domain)
             for i in range(0, len(everything), 1024):  # even a joint draw is divided, rather than be too large

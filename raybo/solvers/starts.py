@@ -20,7 +20,7 @@ def raw_candidates(
 
     A categorical coordinate is redrawn, instead of moved, on one axis in `d` on average.
     """
-    uniform = rng.random((size, domain.d))
+    uniform = domain.uniform(rng, size)
     if near is None or len(near) == 0:
         return uniform
     moved = np.resize(near, (perturbations, domain.d))

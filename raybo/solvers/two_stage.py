@@ -11,6 +11,7 @@ import numpy as np
 from raybo.solvers import SolverName, solve
 from raybo.solvers.ascent import ascend
 from raybo.solvers.domain import Array, Domain, continuous
+from raybo.solvers.ruled import search_within
 from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Search, Solution
 
 GRID, COMPARED = 1000, 32  # points of a random grid, and how many of them the meant function compares
@@ -46,7 +47,7 @@ def two_stages(
     """
     search = Search(meant, domain, avoid, apart)
     if name == "random-grid":
-        grid, values = Search(coarse, domain).try_points(rng.random((size or GRID, domain.d)), ROWS_AT_ONCE)
+        grid, values = Search(coarse, domain).try_points(domain.uniform(rng, size or GRID), ROWS_AT_ONCE)
         search.try_points(grid[np.argsort(-values, kind="stable")[:COMPARED]])
         return search.solution(rng, aside=False)
     found = solve(name, coarse, domain, rng, size=size, near=near, avoid=avoid, apart=apart)
@@ -56,5 +57,5 @@ def two_stages(
     axes = continuous(domain)
     if axes.any():
         climbs = ascend(search, start, axes, rounds=ROUNDS)
-        search.settle(climbs.X, climbs.values)
+        search_within(search, *search.settle(climbs.X, climbs.values), rng)
     return search.solution(rng, climbs=1, aside=False)

@@ -9,7 +9,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from raybo.space.parameters import Array, Categorical, Parameter, level_index, levels_of
+from raybo.space.allowed import Allowed
+from raybo.space.parameters import (
+    Array,
+    Categorical,
+    Ordinal,
+    Parameter,
+    has_guess,
+    level_index,
+    levels_of,
+)
+from raybo.space.rules import Rule
+
+LISTED_POINTS = 20_000  # a wholly discrete space of so many points is counted under its rules
 
 
 class Cube:
@@ -22,19 +34,74 @@ class Cube:
             than 1,000 values, which is searched like one).
         conditions: per axis, the axis and the position of the choice that opens it, or None where it is always open.
         rest: (d,), the coordinates, about the middle, that stand for the axes that are not open.
+        rules: what a point must satisfy to be run. No point that `snap` or `uniform` returns breaks one.
+        guess: (d,), where the user believes the best lies, the middle on axes of which nothing is said; None where
+            nothing is said at all. guessed: per axis, whether something is.
     """
 
-    def __init__(self, parameters: Sequence[Parameter], conditions: Sequence[tuple[int, int] | None] = ()) -> None:
+    def __init__(
+        self,
+        parameters: Sequence[Parameter],
+        conditions: Sequence[tuple[int, int] | None] = (),
+        rules: Sequence[Rule] = (),
+    ) -> None:
         self._parameters = tuple(parameters)
         self.d = len(self._parameters)
-        self.categorical = tuple(isinstance(parameter, Categorical) for parameter in self._parameters)
+        self.categorical = tuple(
+            isinstance(parameter, Categorical) and not isinstance(parameter, Ordinal) for parameter in self._parameters
+        )
         self.levels = tuple(levels_of(parameter) for parameter in self._parameters)
         self._stepped = [i for i, parameter in enumerate(self._parameters) if parameter.count is not None]
         self.conditions = tuple(conditions) or (None,) * self.d
         self.rest: Array = self._snap_each(np.full((1, self.d), 0.5))[0]
+        self.rules = tuple(rules)
+        self.guessed = tuple(map(has_guess, self._parameters))
+
+    @property
+    def is_ruled(self) -> bool:
+        """Whether there are rules."""
+        return bool(self.rules)
+
+    @cached_property
+    def allowed(self) -> Allowed:
+        """What the rules allow; SpaceError where that is nothing."""
+        return Allowed(self._parameters, self.conditions, self.rules, self._place, self.rest)
 
     def snap(self, X: Array) -> Array:  # (m, d) -> (m, d)
         """The runnable points nearest to the rows of X, which may lie anywhere; a fixed point of itself."""
+        placed = self._place(X)
+        return self.allowed.led_back(placed) if self.rules else placed
+
+    def allows(self, X: Array) -> NDArray[np.bool_]:  # (m, d) -> (m,)
+        """Which rows, as they would be run, break no rule."""
+        return self.allowed.allows(self._place(X)) if self.rules else np.ones(len(X), dtype=bool)
+
+    def uniform(self, rng: np.random.Generator, n: int) -> Array:  # (n, d)
+        """Independent points, uniform where no rule is broken."""
+        X = rng.random((n, self.d))
+        return self.allowed.uniform(rng, X) if self.rules else X
+
+    def within(self, X: Array, rng: np.random.Generator) -> Array:  # (m, d) -> (m, d)
+        """The rows, uniform points in place of those that break a rule."""
+        return self.allowed.uniform(rng, np.array(X, dtype=np.float64)) if self.rules else X
+
+    def led_back(self, x: Array) -> Array:  # (d,) -> (d,)
+        """The point as it is, or what could be run near it where it breaks a rule."""
+        return x if self.allows(x[None, :])[0] else self.snap(x[None, :])[0]
+
+    @cached_property
+    def guess(self) -> Array | None:  # (d,)
+        """Where the user believes the best lies."""
+        if not any(self.guessed):
+            return None
+        x = self.rest.copy()
+        for i, parameter in enumerate(self._parameters):
+            if self.guessed[i]:
+                x[i] = parameter.encode([parameter.guess])[0]
+        guess: Array = self.snap(x[None, :])[0]
+        return guess
+
+    def _place(self, X: Array) -> Array:  # (m, d) -> (m, d)
         snapped = self._snap_each(X)
         opened: dict[int, NDArray[np.bool_]] = {}
         for i, condition in enumerate(self.conditions):  # a choice comes before what it opens
@@ -58,8 +125,13 @@ class Cube:
 
     @cached_property
     def size(self) -> float:
-        """How many different points can be run; infinite with a continuous axis."""
-        return self._count(None)
+        """How many different points can be run; infinite with a continuous axis. Of many, rules are left out."""
+        size = self._count(None)
+        if not self.rules or math.prod(math.inf if each is None else len(each) for each in self.levels) > LISTED_POINTS:
+            return size
+        grids = np.meshgrid(*[each for each in self.levels if each is not None], indexing="ij")
+        points = np.unique(self._place(np.stack([grid.ravel() for grid in grids], axis=1)), axis=0)
+        return float(self.allowed.allows(points).sum())
 
     def _count(self, opened_by: tuple[int, int] | None) -> float:
         """How many ways there are to set the axes that a choice opens."""

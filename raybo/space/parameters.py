@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, TypeAlias, cast
+from enum import Enum
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,29 +22,65 @@ from raybo.errors import SpaceError
 from raybo.space.objects import equal, identical, object_to_json, same
 
 Array: TypeAlias = NDArray[np.float64]
+Scale: TypeAlias = Literal["linear", "log", "logit"]
 
 LISTED_LEVELS = 1_000  # an axis with more runnable points than this is searched as if it were continuous, then snapped
 MIDDLE = 0.5  # of its axis: where the only value of a parameter lies
 
 
-@dataclass(frozen=True)
+class _Unsaid(Enum):
+    """Stands for a guess that nobody made, as None may be a choice."""
+
+    UNSAID = "unsaid"
+
+
+UNSAID = _Unsaid.UNSAID
+
+
+@dataclass(frozen=True, repr=False)
 class Float:
     """A real number in [low, high]; `log` for a logarithmic scale, `step` for the values low, low + step, ..., high.
 
     Where low is high, a constant.
+
+    Attributes:
+        scale: "linear"; "log", the same as `log=True`; or "logit", log(v / (1 - v)), for a share or a discount of which
+            0.99 and 0.999 differ as 0.9 and 0.99 do: `Float(0.5, 0.9999, scale="logit")`.
+        guess: where you believe the best lies: `Float(1e-5, 1, log=True, guess=1e-3)`. The first trial is at all the
+            guesses, and the search of `auto`, `ei` and `gp-ucb` is drawn there until results say otherwise.
     """
 
     low: float
     high: float
     log: bool = False
     step: float | None = None
+    scale: Scale = field(default="linear", kw_only=True)
+    guess: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         _plain_numbers(self, float)
+        if self.scale == "log":
+            object.__setattr__(self, "log", True)
+        elif self.log and self.scale == "linear":
+            object.__setattr__(self, "scale", "log")
+
+    def __repr__(self) -> str:
+        return _told(self, logit=self.scale == "logit")
 
     def check(self, name: str) -> None:
-        """Raise SpaceError, naming the parameter, where the range is not one."""
+        """Raise SpaceError, naming the parameter, where the range is not one, or the guess is not in it."""
+        if self.scale not in get_args(Scale):
+            raise SpaceError(f"{name}: scale must be one of {', '.join(get_args(Scale))}, got {shown(self.scale)}")
+        if self.scale == "logit" and self.log:
+            raise SpaceError(f"{name}: log=True and scale='logit' are two scales; give one")
         _check_range(name, self.low, self.high, self.log)
+        if self.scale == "logit":
+            if not (0.0 < self.low and self.high < 1.0):
+                raise SpaceError(
+                    f"{name}: a logit scale needs low above 0 and high below 1, got low={self.low}, high={self.high}"
+                )
+            if self.step is not None:
+                raise SpaceError(f"{name}: a logit scale has no steps; use raybo.Ordinal for a list of values")
         if self.step is not None:
             if not (_is_number(self.step) and self.step > 0):
                 raise SpaceError(f"{name}: step must be a positive number, got step={shown(self.step)}")
@@ -56,6 +93,7 @@ class Float:
                     f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
                     f"step={self.step}; {remedy}"
                 )
+        _check_guess(self, name)
 
     @property
     def count(self) -> int | None:
@@ -86,36 +124,51 @@ class Float:
         if self.low == self.high:
             return np.full(len(values), MIDDLE)
         numbers = np.asarray(values, dtype=np.float64)
+        if self.scale == "logit":
+            low, high = _logit(np.array([self.low, self.high]))
+            return np.asarray(np.clip((_logit(numbers) - low) / (high - low), 0.0, 1.0))
         return _to_unit(numbers, *_edges(self), log=self.log)
 
     def decode(self, u: Array) -> list[float]:  # (n,)
         """The values that the coordinates stand for."""
         if self.low == self.high:
             return [self.low] * len(u)
-        numbers = _from_unit(u, *_edges(self), log=self.log)
+        if self.scale == "logit":
+            low, high = _logit(np.array([self.low, self.high]))
+            numbers = 1.0 / (1.0 + np.exp(-(low + u * (high - low))))
+        else:
+            numbers = _from_unit(u, *_edges(self), log=self.log)
         if self.step is not None:
             numbers = _grid(self, np.round((np.clip(numbers, self.low, self.high) - self.low) / self.step))
         return cast("list[float]", np.clip(numbers, self.low, self.high).tolist())
 
     def to_json(self) -> dict[str, Any]:
         """A plain description, read back by `Space.from_json`."""
-        return {"type": "float", "low": self.low, "high": self.high, "log": self.log, "step": self.step}
+        told = {"type": "float", "low": self.low, "high": self.high, "log": self.log, "step": self.step}
+        return told | ({"scale": "logit"} if self.scale == "logit" else {}) | _guess_to_json(self.guess)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Integer:
     """A whole number in [low, high], both included; `log` for a logarithmic scale, `step` for every step-th only.
 
     Where low is high, a constant.
+
+    Attributes:
+        guess: where you believe the best lies, as in `Float`: `Integer(1, 12, guess=3)`.
     """
 
     low: int
     high: int
     log: bool = False
     step: int = 1
+    guess: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         _plain_numbers(self, int)
+
+    def __repr__(self) -> str:
+        return _told(self)
 
     def check(self, name: str) -> None:
         """Raise SpaceError, naming the parameter, where the range is not one."""
@@ -130,6 +183,7 @@ class Integer:
                 f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
                 f"step={self.step}; use high={self.high - beyond} or {self.high - beyond + self.step}"
             )
+        _check_guess(self, name)
 
     @property
     def count(self) -> int:
@@ -168,14 +222,24 @@ class Integer:
 
     def to_json(self) -> dict[str, Any]:
         """A plain description, read back by `Space.from_json`."""
-        return {"type": "integer", "low": self.low, "high": self.high, "log": self.log, "step": self.step}
+        told = {"type": "integer", "low": self.low, "high": self.high, "log": self.log, "step": self.step}
+        return told | _guess_to_json(self.guess)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Categorical:
-    """One of the given choices, which may be any objects; they have no order."""
+    """One of the given choices, which may be any objects; they have no order.
+
+    Attributes:
+        choices: they.
+        guess: the one that you believe the best, as in `Float`: `Categorical(["rbf", "linear"], guess="rbf")`.
+    """
 
     choices: Sequence[Any]
+    guess: Any = field(default=UNSAID, kw_only=True)
+
+    def __repr__(self) -> str:
+        return _told(self)
 
     def check(self, name: str) -> None:
         """Raise SpaceError, naming the parameter, where the choices are not a sequence of different objects."""
@@ -186,6 +250,7 @@ class Categorical:
         for i, choice in enumerate(self.choices):
             if any(same(choice, earlier) for earlier in self.choices[:i]):
                 raise SpaceError(f"{name}: each choice may be given once, got {shown(choice)} twice")
+        _check_guess(self, name)
 
     @property
     def count(self) -> int:
@@ -220,7 +285,32 @@ class Categorical:
 
     def to_json(self) -> dict[str, Any]:
         """A plain description; a choice that JSON cannot hold is described by its `repr` alone."""
-        return {"type": "categorical", "choices": [object_to_json(choice) for choice in self.choices]}
+        told = {"type": "categorical", "choices": [object_to_json(choice) for choice in self.choices]}
+        return told | self.guess_to_json()
+
+    def guess_to_json(self) -> dict[str, Any]:
+        """The guess as a choice's position; nothing where there is none."""
+        return _guess_to_json(None if self.guess is UNSAID else self.position(self.guess, "guess"))
+
+
+@dataclass(frozen=True, repr=False)
+class Ordinal(Categorical):
+    """One of the given values, in their order: neighbours are taken to be alike, whatever the values are.
+
+    `Ordinal([8, 16, 32, 64])`, `Ordinal(["small", "medium", "large"], guess="small")`. It fills one axis, on which each
+    value has the same room; a rule may compare it with `<`.
+    """
+
+    def check(self, name: str) -> None:
+        """Raise SpaceError, naming the parameter, where the values are not a sequence of different objects."""
+        super().check(name)
+        for value in self.choices:
+            if isinstance(value, (Float, Integer, Categorical, dict)):
+                raise SpaceError(f"{name}: a value of an order cannot hold parameters; use Categorical")
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain description, as a choice's."""
+        return {**super().to_json(), "type": "ordinal"}
 
 
 Parameter: TypeAlias = Float | Integer | Categorical
@@ -265,9 +355,40 @@ def _is_number(value: object) -> bool:
         return False
 
 
+def _logit(values: Array) -> Array:
+    return np.asarray(np.log(values) - np.log1p(-values))
+
+
+def _told(parameter: Parameter, *, logit: bool = False) -> str:
+    """A parameter as its user would write it: what was added after 0.1 only where it is given."""
+    names = ("choices",) if isinstance(parameter, Categorical) else ("low", "high", "log", "step")
+    told = [f"{name}={getattr(parameter, name)!r}" for name in names] + ["scale='logit'"] * logit
+    if has_guess(parameter):
+        told.append(f"guess={parameter.guess!r}")
+    kind = type(parameter).__name__
+    return f"{kind}({', '.join(told)})"
+
+
+def has_guess(parameter: Parameter) -> bool:
+    """Whether its user has said where the best may lie."""
+    return parameter.guess is not (UNSAID if isinstance(parameter, Categorical) else None)
+
+
+def _check_guess(parameter: Parameter, name: str) -> None:
+    if has_guess(parameter):
+        try:
+            parameter.accept(parameter.guess, name)
+        except SpaceError as error:
+            raise SpaceError(f"{error}; a guess must be one of its values") from None
+
+
+def _guess_to_json(guess: Any) -> dict[str, Any]:
+    return {} if guess is None else {"guess": guess}
+
+
 def _plain_numbers(parameter: Float | Integer, kind: type) -> None:
     """Turn what the range was given in (numpy's numbers, 1.0 for 1) into plain numbers, where nothing is lost."""
-    for name in ("low", "high", "step"):
+    for name in ("low", "high", "step", "guess"):
         value = getattr(parameter, name)
         if _is_number(value) and kind(value) == value:
             object.__setattr__(parameter, name, kind(value))

@@ -11,10 +11,11 @@ import numpy as np
 
 from raybo.error_text import shown
 from raybo.errors import SpaceError
-from raybo.space.branches import branches_of
+from raybo.space.branches import branches_of, choice_names
 from raybo.space.cube import Cube
 from raybo.space.parameters import Array, Categorical, Float, Integer, Parameter
 from raybo.space.paths import Path, label
+from raybo.space.rules import read_rules
 from raybo.space.template import (
     conditions,
     filled,
@@ -38,45 +39,79 @@ class Space:
         parameters: a mapping (or a sequence of pairs) from names to `Float`, `Integer`, `Categorical` or a further
             mapping of the same kind. A choice that holds parameters of its own, such as
             `Categorical(["off", {"kind": "l2", "weight": Float(0, 1)}])`, opens them only where it is chosen.
+        where: rules that every configuration must satisfy, as text over the parameters' names, nested ones dotted:
+            `["depth * width <= 64", "max(a, b) > 2 * c"]`. See `raybo.space.rules` for what they may hold. A rule says
+            nothing of configurations in which one of its parameters is not open.
     Raises:
-        SpaceError: an empty space, a name that is not a string or that two parameters have, an impossible range, or
-            something that is not a parameter.
+        SpaceError: an empty space, a name that is not a string or that two parameters have, an impossible range,
+            something that is not a parameter, a rule that cannot be read, or rules that hardly anything satisfies.
     """
 
-    def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        self._build(read_template(parameters, ()))
-        self._refuse_ambiguous()
+    def __init__(
+        self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], where: Sequence[str] | str | None = None
+    ) -> None:
+        self._build(read_template(parameters, ()), where)
+        self._refuse_useless()
 
-    def _build(self, template: dict[str, Any]) -> None:
+    def _build(self, template: dict[str, Any], where: Sequence[str] | str | None = None) -> None:
         self.template = template
         self.parameters: dict[Path, Parameter] = dict(leaves(template))
         if not self.parameters:
             raise SpaceError("a space needs at least one parameter, got none")
         for path, parameter in self.parameters.items():
             parameter.check(label(path))
-        self.cube = Cube(list(self.parameters.values()), conditions(self.parameters))
+        self.rules = read_rules(where, self.names, list(self.parameters.values()))
+        self.cube = Cube(list(self.parameters.values()), conditions(self.parameters), self.rules)
         self._flat = all(
             isinstance(value, (Float, Integer)) or (isinstance(value, Categorical) and not branches_of(value))
             for value in template.values()
         )  # the usual case, decoded without recursion
 
     @classmethod
-    def from_tune(cls, param_space: Mapping[str, Any]) -> Space:
+    def from_tune(cls, param_space: Mapping[str, Any], where: Sequence[str] | str | None = None) -> Space:
         """The space of a Ray Tune `param_space`: domains, nested dicts and lists, and constants, which are kept.
+
+        raybo's own parameters may stand in it too, for what Tune has no word for. `where` is as in `Space`.
 
         Raises:
             SpaceError: names the path of what cannot be expressed (`randn`, `sample_from`, `grid_search`).
         """
         space = cls.__new__(cls)
-        space._build(read_param_space(param_space))
-        space._refuse_ambiguous()
+        space._build(read_param_space(param_space), where)
+        space._refuse_useless()
         return space
 
-    def _refuse_ambiguous(self) -> None:
-        """SpaceError where two parameters are called alike: `a.b` beside b in a."""
+    def _refuse_useless(self) -> None:
+        """SpaceError where two parameters are called alike (`a.b` beside b in a), or nothing satisfies the rules."""
         for name, times in Counter(self.names).items():
             if times > 1:
                 raise SpaceError(f"{name}: two parameters have this name, as a dot also joins nested names; rename one")
+        if not self.rules:
+            return
+        self.cube.allows(self.cube.rest[None, :])  # raises where nothing satisfies them
+        guessed = [axis for axis, is_guessed in enumerate(self.cube.guessed) if is_guessed]
+        row = [parameter.guess if i in guessed else None for i, parameter in enumerate(self.parameters.values())]
+        row = [v if v is None or not isinstance(p, Categorical) else p.position(v, n)
+               for v, p, n in zip(row, self.parameters.values(), self.names, strict=True)]  # fmt: skip
+        if broken := self._broken(row):
+            raise SpaceError(f"the guesses break the rule {broken}")
+
+    def _broken(self, row: Row) -> str:
+        """The first rule that a configuration breaks, with the values that break it; empty where it breaks none."""
+        for rule in self.rules:
+            values = {axis: row[axis] for axis in rule.axes}
+            if any(value is None for value in values.values()):  # what is not open has no rules
+                continue
+            if not rule.holds({axis: np.array([value], dtype=np.float64) for axis, value in values.items()}).all():
+                parameters = list(self.parameters.values())
+                told = ", ".join(f"{self.names[a]}={_value(parameters[a], v)}" for a, v in values.items())
+                return f"{rule.text!r}: {told}"
+        return ""
+
+    def require_allowed(self, row: Row) -> None:
+        """SpaceError where a configuration, as `pack` makes a row of it, breaks a rule."""
+        if broken := self._broken(row):
+            raise SpaceError(f"the configuration breaks the rule {broken}")
 
     @property
     def d(self) -> int:
@@ -92,10 +127,12 @@ class Space:
         """The configuration as it will be run, checked against every parameter.
 
         Raises:
-            SpaceError: a parameter is missing, unknown, of a wrong type or out of range, or a constant has another
-                value.
+            SpaceError: a parameter is missing, unknown, of a wrong type or out of range, a constant has another
+                value, or a rule is broken.
         """
-        return self._fill(iter(self.pack(config)))
+        row = self.pack(config)
+        self.require_allowed(row)
+        return self._fill(iter(row))
 
     def encode(self, configs: Sequence[Mapping[str, Any]]) -> Array:  # (n, d)
         """Points of the cube for n configurations; SpaceError where one does not fit."""
@@ -130,8 +167,8 @@ class Space:
         return self.cube.snap(X)
 
     def sample(self, rng: np.random.Generator, n: int) -> list[Config]:
-        """n independent configurations, uniform in the cube."""
-        return self.decode(rng.random((n, self.d)))
+        """n independent configurations, uniform in the cube, or in what the rules leave of it."""
+        return self.decode(self.cube.uniform(rng, n))
 
     def pack(self, config: Mapping[str, Any]) -> Row:
         """The configuration as a row of JSON values: numbers, positions of categories, None for what is not open."""
@@ -162,13 +199,14 @@ class Space:
         Args:
             exact: tell also which ranges are half open, as Ray Tune's are.
         """
-        return cast("dict[str, Any]", template_to_json(self.template, exact=exact))
+        told = cast("dict[str, Any]", template_to_json(self.template, exact=exact))
+        return {**told, "where": [rule.text for rule in self.rules]} if self.rules else told
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Space:
         """The space that `to_json` described; objects that JSON cannot hold come back as `Opaque`."""
         space = cls.__new__(cls)
-        space._build(cast("dict[str, Any]", template_from_json(description)))
+        space._build(cast("dict[str, Any]", template_from_json(description)), description.get("where"))
         return space
 
     def __eq__(self, other: object) -> bool:
@@ -179,7 +217,7 @@ class Space:
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{label(path)}: {parameter!r}" for path, parameter in self.parameters.items())
-        return f"Space({{{inside}}})"
+        return f"Space({{{inside}}}{f', where={list(self.rules)!r}' if self.rules else ''})"
 
     def _fill(self, row: Iterator[Any]) -> Config:
         if self._flat:
@@ -188,6 +226,10 @@ class Space:
                 for (name, parameter), value in zip(self.template.items(), row, strict=True)
             }
         return cast(Config, filled(self.template, row))
+
+
+def _value(parameter: Parameter, value: float | int | None) -> Any:
+    return choice_names(parameter.choices)[cast(int, value)] if isinstance(parameter, Categorical) else value
 
 
 def _encode(parameter: Parameter, values: Sequence[float | int]) -> Array:  # (n,)

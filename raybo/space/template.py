@@ -14,7 +14,7 @@ from raybo.error_text import shown
 from raybo.errors import SpaceError
 from raybo.space.branches import branches_of
 from raybo.space.objects import equal, object_from_json, object_to_json
-from raybo.space.parameters import Categorical, Float, Integer, Parameter
+from raybo.space.parameters import Categorical, Float, Integer, Ordinal, Parameter, Scale
 from raybo.space.paths import Path, label
 from raybo.space.tune import HalfOpen, is_domain
 
@@ -170,7 +170,8 @@ def _is_constant(constant: Any, value: Any) -> bool:
 def template_to_json(template: Any, *, exact: bool = False) -> Any:
     """A plain description; `exact` to tell half-open ranges too, which are otherwise told by their bounds only."""
     if isinstance(template, Categorical) and branches_of(template):
-        return {"type": "choice", "items": [template_to_json(choice, exact=exact) for choice in template.choices]}
+        items = [template_to_json(choice, exact=exact) for choice in template.choices]
+        return {"type": "choice", "items": items, **template.guess_to_json()}
     if isinstance(template, (Float, Integer, Categorical)):
         return template.to_json() | ({"open": True} if exact and isinstance(template, HalfOpen) else {})
     if isinstance(template, dict):
@@ -190,16 +191,25 @@ def template_from_json(description: Any) -> Any:
     kind = description["type"]
     if kind == "float":
         kind_of = HalfOpen if description.get("open") else Float
-        return kind_of(description["low"], description["high"], description["log"], description["step"])
+        values = (description["low"], description["high"], description["log"], description["step"])
+        scale: Scale = "linear" if description["log"] else description.get("scale", "linear")
+        return kind_of(*values, scale=scale, guess=description.get("guess"))
     if kind == "integer":
-        return Integer(description["low"], description["high"], description["log"], description["step"])
-    if kind == "categorical":
-        return Categorical([object_from_json(choice) for choice in description["choices"]])
+        values = (description["low"], description["high"], description["log"], description["step"])
+        return Integer(*values, guess=description.get("guess"))
+    if kind in ("categorical", "ordinal"):
+        choices = [object_from_json(choice) for choice in description["choices"]]
+        return (Ordinal if kind == "ordinal" else Categorical)(choices, **_guess_from_json(description, choices))
     if kind == "choice":
-        return Categorical([template_from_json(choice) for choice in description["items"]])
+        choices = [template_from_json(choice) for choice in description["items"]]
+        return Categorical(choices, **_guess_from_json(description, choices))
     if kind == "dict":
         return {key: template_from_json(value) for key, value in description["items"].items()}
     if kind in ("list", "tuple"):
         items = [template_from_json(value) for value in description["items"]]
         return tuple(items) if kind == "tuple" else items
     return object_from_json(description["value"])
+
+
+def _guess_from_json(description: Mapping[str, Any], choices: list[Any]) -> dict[str, Any]:
+    return {"guess": choices[description["guess"]]} if "guess" in description else {}

@@ -14,7 +14,7 @@ from raybo.space.parameters import Array, Categorical, Float, Integer, Parameter
 from raybo.space.paths import Path, label
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HalfOpen(Float):
     """A real number in [low, high), as Tune draws it: never high itself, though a point given by a user may have it."""
 

@@ -8,18 +8,22 @@ from raybo.surrogate.kernels import KERNELS, Kernel, KernelName
 from raybo.surrogate.likelihood import Likelihood
 from raybo.surrogate.model import Hyperparameter, Model
 from raybo.surrogate.observations import Observations
-from raybo.surrogate.outputs import Clipped, Outputs, Standardised, Tamed, YeoJohnson
+from raybo.surrogate.outputs import Clipped, Outputs, SignedLog, Standardised, Tamed, YeoJohnson
 from raybo.surrogate.paths import FunctionDraw, draw_function, joint_draws
 from raybo.surrogate.presets import (
     gibo_model,
     random_grid_model,
     standard_model,
+    success_model,
     turbo_model,
     uhe_model,
 )
 from raybo.surrogate.priors import Flat, Gamma, LogNormal, Normal, Prior
 from raybo.surrogate.pseudo import pseudo_data
 from raybo.surrogate.sampling import Samples, sample_hmc, sample_slice
+from raybo.surrogate.structured import Structure, StructuredKernel
+from raybo.surrogate.structured_gp import StructuredGP
+from raybo.surrogate.structured_likelihood import StructuredLikelihood, fit_structured
 
 __all__ = [
     "GP",
@@ -40,12 +44,18 @@ __all__ = [
     "Outputs",
     "Prior",
     "Samples",
+    "SignedLog",
     "Standardised",
+    "Structure",
+    "StructuredGP",
+    "StructuredKernel",
+    "StructuredLikelihood",
     "Tamed",
     "YeoJohnson",
     "cholesky",
     "draw_function",
     "fit_map",
+    "fit_structured",
     "gibo_model",
     "joint_draws",
     "pseudo_data",
@@ -53,6 +63,7 @@ __all__ = [
     "sample_hmc",
     "sample_slice",
     "standard_model",
+    "success_model",
     "turbo_model",
     "uhe_model",
 ]

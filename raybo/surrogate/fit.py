@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,17 +39,44 @@ def fit_map(
     d = observations.X.shape[1]
     bounds, free = model.bounds(d), model.free(d)
     likelihood = Likelihood(observations.thinned(at_most), model)
-    points = [np.clip(start, bounds[:, 0], bounds[:, 1]) for start in starts or [model.start(d)]]
+    points = starts or [model.start(d)]
     if not free.any():
-        return points[0]
+        return np.clip(points[0], bounds[:, 0], bounds[:, 1])
+    return climbed(likelihood, points, bounds, free)[0]
+
+
+class HasPosterior(Protocol):
+    """The log posterior of hyperparameters theta given n observations."""
+
+    @property
+    def n(self) -> int:
+        """How many observations."""
+        ...
+
+    def log_posterior(self, theta: Array) -> tuple[float, Array]:  # (p,)
+        """Its value at theta, and its gradient."""
+        ...
+
+
+def climbed(
+    likelihood: HasPosterior, starts: Sequence[Array], bounds: Array, free: NDArray[np.bool_]
+) -> tuple[Array, float]:  # (p,)
+    """The highest of the local maxima above the starts, and the log posterior there.
+
+    Args:
+        bounds: (p, 2). free: (p,), which entries of theta are fitted.
+    Raises:
+        NumericalError: the likelihood is not finite at any start.
+    """
+    points = [np.clip(start, bounds[:, 0], bounds[:, 1]) for start in starts]
     ends = [_climb(likelihood, point, bounds, free) for point in points]
     best, highest = max(ends, key=lambda end: end[1])
     if not math.isfinite(highest):
         raise NumericalError(f"the likelihood of {likelihood.n} points is not finite at any start")
-    return best
+    return best, highest
 
 
-def _climb(likelihood: Likelihood, start: Array, bounds: Array, free: NDArray[np.bool_]) -> tuple[Array, float]:
+def _climb(likelihood: HasPosterior, start: Array, bounds: Array, free: NDArray[np.bool_]) -> tuple[Array, float]:
     """The local maximum above a start, and the log posterior there."""
     ascent = _Ascent(likelihood, start.copy(), free)
     found = minimize(
@@ -68,7 +96,7 @@ def _climb(likelihood: Likelihood, start: Array, bounds: Array, free: NDArray[np
 class _Ascent:
     """What is minimised, and when it is enough."""
 
-    def __init__(self, likelihood: Likelihood, theta: Array, free: NDArray[np.bool_]) -> None:
+    def __init__(self, likelihood: HasPosterior, theta: Array, free: NDArray[np.bool_]) -> None:
         self.likelihood, self.theta, self.free, self.lowest = likelihood, theta, free, math.inf
 
     def __call__(self, u: Array) -> tuple[float, Array]:

@@ -1,6 +1,6 @@
 """Exact GP posterior under given hyperparameters.
 
-    A = K + diag(noise / counts)     L = chol(A)     alpha = A^-1 (y - m)     m the prior mean
+    A = K + diag((noise + added) / counts)     L = chol(A)     alpha = A^-1 (y - m)     m the prior mean
     mean(x) = m + k(x, X) alpha      var(x) = outputscale - |L^-1 k(X, x)|^2      (of f, without noise)
 
 Rasmussen, Williams (2006), algorithm 2.1. Gradients in x follow from dk/dx = 2 outputscale slope(q) (x - x') / l^2.

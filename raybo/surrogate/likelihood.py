@@ -1,6 +1,6 @@
 """Log marginal likelihood of an exact GP and its gradient in theta, made to be evaluated many times on the same data.
 
-    A = K + N + jitter I        N = diag(noise / counts)        r = y - mean        alpha = A^-1 r
+    A = K + N + jitter I        N = diag((noise + added) / counts)        r = y - mean        alpha = A^-1 r
     LML = -r' alpha / 2 - logdet(A) / 2 - n log(2 pi) / 2
     dLML / dtheta_j = tr((alpha alpha' - A^-1) dA/dtheta_j) / 2
 
@@ -8,7 +8,7 @@ Rasmussen, Williams (2006), algorithm 2.1 and eq. (5.9). With a constant mean, t
 maximises LML, so that the derivative through it vanishes and the same formula holds.
 
 Repeats of a point are one counted observation of their mean; what they add to the likelihood of their means,
-    sum over points of -(c - 1) log(2 pi v) / 2 - log(c) / 2 - scatter / (2 v)        v noise of a single value, c count
+    sum over points of -(c - 1) log(2 pi v) / 2 - log(c) / 2 - scatter / (2 v)    v noise + added, c count
 makes it that of the single values.
 
 Symmetric matrices are kept in LAPACK's rectangular full packed format: n (n + 1) / 2 numbers in a row, on which the
@@ -84,8 +84,10 @@ class Likelihood:
         # K = A - N, so that tr((alpha alpha' - A^-1) K) = r' alpha - n - tr((alpha alpha' - A^-1) N); jitter is K's
         gradient[k] = 0.5 * (float(residual @ alpha) - n - float(diagonal @ o.noise(noise_variance)))
         if self._repeated:
-            value += _repeats(o, noise_variance)
-            gradient[k + 1] += 0.5 * float((o.scatter / noise_variance - (o.counts - 1.0)).sum())
+            value += repeats(o, noise_variance)
+            v = o.noise_of_values(noise_variance)
+            share = noise_variance / v  # of the noise that is estimated; 1 unless values were predicted
+            gradient[k + 1] += 0.5 * float(((o.scatter / v - (o.counts - 1.0)) * share).sum())
         return value, gradient
 
     def log_density(self, theta: Array) -> float:
@@ -95,7 +97,7 @@ class Likelihood:
             return -math.inf
         value = self._value(*factorised)
         if self._repeated:
-            value += _repeats(self.observations, math.exp(theta[-1]))
+            value += repeats(self.observations, math.exp(theta[-1]))
         return float(value + self.model.log_prior(theta)[0])
 
     def _factorise(self, theta: Array) -> tuple[Array, Array, Array] | None:
@@ -130,10 +132,12 @@ class Likelihood:
         return -0.5 * (float(residual @ alpha) + logdet + self.n * LOG_2PI)
 
 
-def _repeats(observations: Observations, noise_variance: float) -> float:
+def repeats(observations: Observations, noise_variance: float) -> float:
     """What repeated values add to the log likelihood of their means."""
     o = observations
-    terms = (o.counts - 1.0) * (math.log(noise_variance) + LOG_2PI) + np.log(o.counts) + o.scatter / noise_variance
+    v = o.noise_of_values(noise_variance)
+    logs = math.log(noise_variance) if o.added is None else np.log(v)
+    terms = (o.counts - 1.0) * (logs + LOG_2PI) + np.log(o.counts) + o.scatter / v
     return -0.5 * float(terms.sum())
 
 

@@ -23,6 +23,8 @@ class Observations:
         counts: (n,), how many values each y is the mean of.
         scatter: (n,), the squared deviations of those values from it, summed.
         categorical: per axis, whether only equality counts.
+        added: (n,), variance of what each of those values is uncertain by beside the noise: it was predicted, not seen.
+            None where all were seen.
     """
 
     X: Array
@@ -30,25 +32,34 @@ class Observations:
     counts: Array
     scatter: Array
     categorical: tuple[bool, ...]
+    added: Array | None = None
 
     @classmethod
-    def of(cls, X: Array, y: Array, categorical: Sequence[bool] | None = None) -> Observations:
-        """Merge equal rows of X (n, d) with values y (n,)."""
+    def of(
+        cls, X: Array, y: Array, categorical: Sequence[bool] | None = None, added: Array | None = None
+    ) -> Observations:
+        """Merge equal rows of X (n, d) with values y (n,), if they are equally uncertain."""
         flags = (False,) * X.shape[1] if categorical is None else tuple(categorical)
-        first, group = merged(X)
+        if added is not None and not added.any():
+            added = None
+        first, group = merged(X if added is None else np.column_stack([X, added]))
         if len(first) == len(X):
-            return cls(X, y, np.ones(len(X)), np.zeros(len(X)), flags)
+            return cls(X, y, np.ones(len(X)), np.zeros(len(X)), flags, added)
         counts = np.bincount(group).astype(np.float64)
         means = np.asarray(np.bincount(group, weights=y) / counts, dtype=np.float64)
         scatter = np.asarray(np.bincount(group, weights=np.square(y - means[group])), dtype=np.float64)
-        return cls(X[first], means, counts, scatter, flags)
+        return cls(X[first], means, counts, scatter, flags, None if added is None else added[first])
+
+    def noise_of_values(self, noise_variance: float) -> Array | float:  # (n,)
+        """Variance of the noise on each of the values that a y is the mean of."""
+        return noise_variance if self.added is None else noise_variance + self.added
 
     def noise(self, noise_variance: float) -> Array:  # (n,)
         """Variance of the noise on each y."""
-        return noise_variance / self.counts
+        return np.asarray(self.noise_of_values(noise_variance) / self.counts)
 
     def with_more(self, X: Array, y: Array) -> Observations:  # (m, d), (m,)
-        """These and m more, which are not merged."""
+        """These and m more, which are not merged and not predicted."""
         m = len(X)
         return Observations(
             np.concatenate([self.X, X]),
@@ -56,6 +67,7 @@ class Observations:
             np.concatenate([self.counts, np.ones(m)]),
             np.concatenate([self.scatter, np.zeros(m)]),
             self.categorical,
+            None if self.added is None else np.concatenate([self.added, np.zeros(m)]),
         )
 
     def first(self, n: int) -> Observations:
@@ -79,6 +91,7 @@ class Observations:
             y=self.y[keep],
             counts=self.counts[keep],
             scatter=self.scatter[keep],
+            added=None if self.added is None else self.added[keep],
         )
 
 

@@ -49,4 +49,5 @@ def lent(observations: Observations, points: Array) -> Observations:  # (m, d)
         difference = points[:, j, None] - observations.X[:, j]
         distance += difference != 0.0 if is_categorical else np.square(difference)
     nearest = np.argmin(distance, axis=1)  # the lowest index of equals
-    return Observations.of(points, observations.y[nearest], observations.categorical)
+    added = None if observations.added is None else observations.added[nearest]
+    return Observations.of(points, observations.y[nearest], observations.categorical, added)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from raybo.engine import lifecycle
-from raybo.engine.lifecycle import InvalidTransition, Life, Occurrence, Phase, Step, step
+from raybo.engine.lifecycle import ENDS_OF_A_PROCESS, InvalidTransition, Life, Occurrence, Phase, Step, step
 from raybo.events import Kind
 
-ENDS = {Phase.FINISHED, Phase.FAILED, Phase.LOST, Phase.STOPPED}
+ENDS = {Phase.FINISHED, Phase.FAILED, Phase.LOST, Phase.STOPPED, Phase.GONE}
 FAILED = {Phase.FAILED, Phase.LOST}
 PAIRS = list(itertools.product(Phase, Occurrence))
 
@@ -27,10 +27,9 @@ def defined(phase, occurrence):
 def documented():
     """The table in the module's docstring, as {(phase, occurrence, given up): step}."""
     table = {}
-    rows = re.findall(r"^    (waiting|running|either|failed|lost) .*$", lifecycle.__doc__, re.MULTILINE)
-    lines = [
-        line for line in lifecycle.__doc__.splitlines() if re.match(r"    (waiting|running|either|failed|lost)\b", line)
-    ]
+    phases = r"    (waiting|running|either|leaving|paused|failed|lost)\b"
+    rows = re.findall(rf"^{phases} .*$", lifecycle.__doc__, re.MULTILINE)
+    lines = [line for line in lifecycle.__doc__.splitlines() if re.match(phases, line)]
     assert len(lines) == len(rows)
     for line in lines:
         state, occurrence, following, instructions, *remark = re.split(r"\s{2,}", line.strip())
@@ -42,7 +41,8 @@ def documented():
             free="free the worker" in instructions,
         )
         for phase in ("waiting", "running") if state == "either" else (state,):
-            table[Phase(phase), Occurrence(occurrence), remark == ["after the last attempt"]] = told
+            for what in ENDS_OF_A_PROCESS if occurrence == "any end" else (Occurrence(occurrence),):
+                table[Phase(phase), what, remark == ["after the last attempt"]] = told
     return table
 
 
@@ -73,10 +73,10 @@ def test_every_pair_either_leads_somewhere_or_raises_with_the_story(phase, occur
     assert following.free == (following.phase in ENDS)  # a worker is freed at the end, and only there
     assert not (following.free and following.submit)
     if following.phase in ENDS:
-        assert following.record is not None
+        assert (following.record is None) == (phase is Phase.LEAVING)  # what became of that is recorded already
     if following.submit:
         assert following.phase is Phase.WAITING
-        assert following.record is Kind.RETRIED
+        assert following.record is (Kind.RESUMED if phase is Phase.PAUSED else Kind.RETRIED)
 
 
 def test_whatever_runs_can_be_stopped_and_survives_the_loss_of_the_study():
@@ -132,7 +132,7 @@ class AnyLife(RuleBasedStateMachine):
     @invariant()
     def ends_once(self):
         ends = [kind for kind in self.records if kind not in (None, Kind.RETRIED)]
-        assert len(ends) == (self.life.phase in ENDS)
+        assert len(ends) == (self.life.phase in ENDS or self.life.phase is Phase.LEAVING)
         assert self.records.count(Kind.RETRIED) <= 2 + self.interruptions
         assert self.submissions <= 1 + 2 + self.interruptions  # retries, and what was not the trial's doing
 

@@ -18,14 +18,17 @@ def pace(*, workers=2, suggestion=0.01, trial=10.0):
 
 
 @pytest.mark.parametrize(
-    ("worker", "interrupted", "stopping", "enough"), itertools.product(range(3), (0, 1), (False, True), (False, True))
+    ("worker", "interrupted", "stopping", "enough", "promotes"),
+    itertools.product(range(3), (0, 1), (False, True), (False, True), (False, True)),
 )
-def test_a_worker_leaves_resumes_or_proposes(worker, interrupted, stopping, enough):
-    now = Situation(2, interrupted, stopping, enough)
+def test_a_worker_leaves_resumes_promotes_or_proposes(worker, interrupted, stopping, enough, promotes):
+    now = Situation(2, interrupted, stopping, enough, promotes=promotes)
     if worker == 2:
         expected = Turn.LEAVE
     elif interrupted:
         expected = Turn.RESUME  # of a study that stops too, as its end has to be recorded
+    elif promotes and not stopping:
+        expected = Turn.PROMOTE
     else:
         expected = Turn.LEAVE if stopping or enough else Turn.PROPOSE
     assert turn(worker, now, pace()) is expected

@@ -15,9 +15,10 @@ import pytest
 from raybo import methods
 from raybo.errors import MethodError
 from raybo.events import Event, Kind, State
+from raybo.goal import Goals
 from raybo.history import History, Proposal
 from raybo.searcher import Searcher
-from raybo.space import Categorical, Float, Integer, Space
+from raybo.space import Categorical, Float, Integer, Ordinal, Space
 
 NAMES = [name for name, home in methods.METHODS.items() if importlib.util.find_spec(home.partition(":")[0])]
 
@@ -37,6 +38,22 @@ SPACES = {
     "a single choice": Space({"c": Categorical(["only"])}),
     "a single choice beside a float": Space({"x": Float(0, 1), "c": Categorical([None])}),
     "six floats": Space({f"x{i}": Float(0, 1) for i in range(6)}),
+    "an order and a logit": Space({"n": Ordinal([8, 16, 32, 64]), "x": Float(0.5, 0.9999, scale="logit")}),
+    "ruled": Space(
+        {
+            "depth": Integer(1, 64),
+            "width": Integer(1, 64),
+            "c": Categorical(["a", "b", "c"]),
+            "lr": Float(1e-4, 1, log=True),
+            "size": Ordinal([8, 16, 32, 64]),
+            "free": Float(0, 1),
+        },
+        where=["depth * width <= 64", "c != 'a' or lr < 1e-2", "size <= 2 * depth + 8"],
+    ),
+    "hardly anything is allowed": Space(
+        {**{f"x{i}": Float(0, 1) for i in range(5)}, "m": Categorical(["off", {"kind": "l2", "w": Float(0, 1)}])},
+        where=["x0 + x1 + x2 + x3 + x4 < 0.3", "m.l2.w > x0"],
+    ),
 }
 
 
@@ -85,7 +102,7 @@ def history_of(space, points, ends, *, sign=1.0, planned=None, method=None, begu
     three are those of `begun`, where that is given: a study whose options were changed.
     """
     cube = CONTEXT.cube if getattr(method, "needs_context", False) else None
-    history = History(space.cube, sign, cube)
+    history = History(space.cube, Goals(modes=("max" if sign > 0 else "min",)), cube)
     if planned is not None:
         history.apply(Event(Kind.PLANNED, None, {"trials": planned}))
     X, told = space.snap(np.array(points, dtype=float)), tuple(map(repr, ends))
@@ -108,7 +125,7 @@ def history_of(space, points, ends, *, sign=1.0, planned=None, method=None, begu
 def frozen(history):
     """Everything a method could have changed."""
     records = [(r.x.tobytes(), json.dumps(r.tags), r.state, r.y) for r in history.records]
-    return history.planned, history.last_event, history.sign, records
+    return history.planned, history.last_event, history.goals, records
 
 
 def check(method, history, number=99):
@@ -221,6 +238,36 @@ def test_it_proposes_on_every_space(name, method, space, n):
     check(method, history_of(space, points, values, planned=40, method=method))
 
 
+RULED = [space for space in SPACES.values() if space.rules]
+
+
+@pytest.mark.parametrize("space", RULED)
+@pytest.mark.parametrize("n", [0, 6, 25])
+def test_no_proposal_breaks_a_rule(name, method, space, n):
+    n = min(n, 6) if name in SLOW else n
+    points = stream(3).random((n, space.d))
+    values = np.sin(5 * points).sum(axis=1).tolist()
+    history = history_of(space, points, values, planned=40, method=method)
+    searcher = Searcher(space, name, seed=4, **declared(name))
+    for trial in range(3):
+        searcher.method = method
+        asked = searcher.propose(history)
+        space.require_allowed(asked.data["values"])
+        assert space.cube.allows(np.array([asked.data["x"]])).all()
+        history.apply(Event(Kind.ASKED, len(history), {"x": asked.data["x"], "tags": asked.data["tags"]}))
+        if trial:
+            history.apply(Event(Kind.TOLD, len(history) - 1, {"value": 0.1 * trial}))
+
+
+@pytest.mark.parametrize(("name", "options"), [variant for name in NAMES for variant in variants(name)])
+def test_no_proposal_under_any_of_its_options_breaks_a_rule(name, options):
+    space = SPACES["ruled"]
+    searcher = Searcher(space, name, seed=4, **declared(name), **options)
+    points, ends = stream(3).random((12, space.d)), [*stream(3).random(9).tolist(), "failed", "lost", None]
+    history = history_of(space, points, ends, planned=20, method=searcher.method)
+    space.require_allowed(searcher.propose(history).data["values"])
+
+
 POINTS = stream(1).random((14, SPACES["mixed"].d))
 GRID = np.tile([0.5, 0.5, 0.5, 0.5, 0.5], (14, 1))
 VALUES = np.cos(4 * POINTS).sum(axis=1).tolist()
@@ -331,7 +378,7 @@ def test_replaying_the_events_gives_the_same_proposals(name):
 def test_another_process_would_propose_the_same(name):
     """Nothing is kept in the method: proposals asked out of order agree with those asked in order."""
     searcher, events = events_of(name)
-    prefixes, history = [], History(searcher.space.cube, 1.0, searcher.history.context_cube)
+    prefixes, history = [], History(searcher.space.cube, context_cube=searcher.history.context_cube)
     for event in events:
         if event.kind is Kind.ASKED and event.data["tags"].get("origin") != "added":
             prefixes.append((history.copy(), event))

@@ -193,7 +193,8 @@ def test_the_window_holds_the_newest_results_and_failures_at_their_worst():
         searcher.fail(searcher.ask(), "unlucky")
     trial = searcher.ask()
     searcher.tell(trial, 5.0)
-    points, y = window(searcher.history, 3)
+    points, y, added = window(searcher.history, 3)
+    assert not added.any()
     assert len(y) == 5
     assert y[-1] == 5.0
     assert (y[2:4] == y[:2].min()).all()

@@ -11,7 +11,7 @@ from raybo.journal import Description
 from raybo.reporting.tables import (
     best_view,
     config_line,
-    methods_table,
+    options_table,
     shown,
     study_view,
     trials_table,
@@ -121,7 +121,7 @@ def test_a_configuration_fits_on_a_line():
 
 @pytest.mark.parametrize("name", methods.METHODS)
 def test_every_method_is_listed_with_its_options(name):
-    text = text_of(methods_table([name]))
+    text = text_of(options_table([name], methods.describe))
     assert text.startswith(f"{name}  ")
     for option, _, meaning in methods.describe(name)[1]:
         assert f"{option}=" in text

@@ -150,7 +150,14 @@ def test_published_solvers_work_in_raw_units(name, method, options):
         for start in np.random.default_rng(4).random((10, 2))
     ]
     best = min((run for run in runs if run.success), key=lambda run: run.fun)
-    domain = SimpleNamespace(d=2, levels=(None, None), categorical=(False, False), snap=lambda X: X)
+    domain = SimpleNamespace(
+        d=2,
+        levels=(None, None),
+        categorical=(False, False),
+        snap=lambda X: X,
+        is_ruled=False,
+        uniform=lambda rng, n: rng.random((n, 2)),
+    )
     found = solve(name, valley, domain, np.random.default_rng(4), preset="paper", unit=1 / SIDE, origin=tuple(LOW))
     np.testing.assert_allclose(LOW + SIDE * found.x, np.clip(best.x, LOW, high), atol=1e-6)
     assert found.value == pytest.approx(-best.fun, abs=1e-9)

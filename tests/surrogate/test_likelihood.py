@@ -63,6 +63,25 @@ def test_the_gradient_is_that_of_central_differences(kernel, mixed, shared, mean
     assert gradient_error(likelihood, theta) < 1e-6
 
 
+@pytest.mark.parametrize("mean", ["zero", "constant"])
+def test_predicted_values_are_noisier_by_what_they_are_uncertain_by(kernel, mean):
+    """Against the density of a normal, the gradient against differences, the merged form against single values."""
+    rng = np.random.default_rng(2)
+    X = np.repeat(rng.random((6, 2)), [1, 3, 2, 1, 1, 2], axis=0)
+    y, added = rng.standard_normal(10), np.array([0.0, 0.2, 0.2, 0.0, 0.3, 0.3, 0.0, 1.5, 0.0, 0.0])
+    merged = Observations.of(X, y, added=added)
+    assert len(merged.X) == 7  # the second point's predicted and seen values stay apart
+    single = Observations(X, y, np.ones(10), np.zeros(10), (False, False), added)
+    m, theta = flat(kernel, mean=mean), np.log([0.3, 0.5, 1.1, 0.05])
+    gp = GP.of(single, m, theta)
+    A = naive_matrix(gp, X, X) + np.diag(0.05 + added)
+    expected = multivariate_normal(np.full(10, gp.prior_mean), A).logpdf(y)
+    for observations in (merged, single):
+        likelihood = Likelihood(observations, m)
+        assert likelihood.log_density(theta) == pytest.approx(expected, rel=1e-10)
+        assert gradient_error(likelihood, theta) < 1e-6
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 40])
 def test_any_number_of_points_will_do(n):
     rng = np.random.default_rng(n)

@@ -24,6 +24,15 @@ def test_points_one_ulp_apart_are_different_and_zeros_of_either_sign_are_not():
     assert len(Observations.of(X, np.arange(4.0)).X) == 3
 
 
+def test_values_that_are_unequally_uncertain_stay_apart_and_keep_what_was_added():
+    X, added = np.array([[0.5], [0.1], [0.5], [0.5]]), np.array([0.2, 0.0, 0.2, 0.0])
+    o = Observations.of(X, np.arange(4.0), added=added)
+    np.testing.assert_array_equal(o.X[:, 0], [0.5, 0.1, 0.5])
+    np.testing.assert_allclose(o.noise(0.1), [0.15, 0.1, 0.1])
+    np.testing.assert_allclose(o.first(2).with_more(X[:1], np.zeros(1)).noise(0.1), [0.15, 0.1, 0.1])
+    assert Observations.of(X, np.arange(4.0), added=np.zeros(4)).added is None
+
+
 def test_the_first_points_are_those():
     o = Observations.of(np.array([[0.5], [0.1], [0.5]]), np.array([1.0, 2.0, 3.0]))
     first = o.first(1)

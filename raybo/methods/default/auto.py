@@ -1,25 +1,32 @@
 """auto: the default method, raybo's own.
 
 What it does, and why:
-- Ten Sobol points first (a quarter of a short study), whatever the dimension: a longer design is a study half over.
+- First a point in the middle of the space, where its owner expects something, then Sobol points: seven in all, or one
+  more than there are axes, and at most a quarter of a short study. Models help sooner than a longer design would end.
 - Values are clipped four robust standard deviations below their median and then made as normal as a power can make
   them, so that a steep wall or a penalty does not set the scale on which the good values are told apart.
-- A Gaussian process, Matern-5/2, with a length-scale per axis whose prior expects a third of the cube's side in every
-  dimension: priors that grow with the dimension take most functions for smoother than they are.
-- Log expected improvement or an upper confidence bound of 1.5 standard deviations, drawn anew each time: they fail in
-  different places, and many workers asking at once are spread by it.
+- Four Gaussian processes that assume different things, and a say for each by how well it explains the results: see
+  `committee`. Their length-scales are expected at a third of the cube's side in every dimension: priors that grow with
+  the dimension take most functions for smoother than they are.
+- The point of the highest expected improvement or upper confidence bound of 1.5 standard deviations, in the mean over
+  the models. Which of the two is drawn anew each time: they fail in different places, and many workers asking at once
+  are spread by it.
 - Where the point found is as good as known (standard deviation below a thousandth of the values'), every other time a
   bound of four standard deviations instead: polishing one hill for ever would leave the others unseen.
 - Where choices open parameters of their own, expected improvement alone, on values that are only standardised: the best
   values of two branches differ little, and the power that makes values normal squeezes just these together.
-- Multi-start climbing from the best of 1,000 points; integers and categories are searched as such, one at a time.
-- Beyond 400 trials a proposal is made of the observations that matter to it, see `regional`.
-- Failed trials count as the worst value seen; pending ones are believed at their posterior mean.
+- Multi-start climbing from the best of 500 points; integers and categories are searched as such, one at a time.
+- Failed trials teach how likely a configuration succeeds (`failures`); pending ones are believed at each model's mean.
+- Several metrics and constraints: the same two acquisitions of `several`, in turn.
+- Where trials that report are ended early, another model: see `curves`.
+- From 200 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
+  `regional`. Studies that raybo 0.1 began go on by its rule, see `auto_0_1`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,85 +34,146 @@ from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfiden
 from raybo.events import Tags
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
+from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
+from raybo.methods.default.committee import Committee, convene
+from raybo.methods.default.curves import explain_curves, has_cut_curves, propose_for_last_step
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
-from raybo.methods.fitting import Fitted, fitted
+from raybo.methods.failures import Failures
+from raybo.methods.fitting import Fitted, observed
 from raybo.methods.options import Options, option
 from raybo.methods.regional import Regional, is_large, maximise, ranked
+from raybo.methods.several import Several, in_words
 from raybo.solvers import Solution
 from raybo.surrogate import Standardised, Tamed, standard_model
 
-OPTIMISM, FAR_OPTIMISM = 1.5, 4.0  # standard deviations
-SETTLED = 1e-3  # of the values' standard deviation: what is known better than this needs no further look
+FIRST_POINTS = 7
+MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
+MANY = 200  # results, from which on four models cost more than they are worth
+BOUND_SHARE = 0.5  # of the proposals for several metrics or constraints
+NAMES = {
+    "ucb": "upper confidence bound",
+    "log-ei": "expected improvement",
+    "far": "away from a settled hill",
+    "log-ehvi": "expected hypervolume improvement",
+    "feasible": "nothing is feasible yet",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Options):
-    """Log expected improvement and an upper confidence bound, at random in turn, on a Gaussian process of tamed values.
+    """Expected improvement and an upper confidence bound, at random in turn, in the mean over four Gaussian processes.
 
-    raybo's own mixture; `raybo reproduce auto-default` shows it beside what it is made of.
+    raybo's own; docs/default.md shows what each part is worth.
     """
 
+    takes_goals: ClassVar[bool] = True
+    models_reports: ClassVar[bool] = True
+
     initial: int | None = option(
-        None, "points of the Sobol design; none: 10, at most a quarter of the trials", at_least=1
+        None,
+        "points before there is a model; none: 7, or one more than axes, at most a quarter of the trials",
+        at_least=1,
     )
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of one of the two acquisitions."""
-        plain = is_plain(history)
-        marked: Tags = {"outputs": "standardised"} if plain else {}
-        if is_in_design(history, 10, self.initial):
-            design = sobol_proposal(history, rng)
-            return Proposal(design.x, {**design.tags, **marked})
+        if history.generation == 1:
+            return propose_as_0_1(history, rng, self.initial)
+        if history.goals.is_plain and has_cut_curves(history):
+            return propose_for_last_step(history, rng, self.initial, plain=is_conditional(history))
+        if is_in_design(history, FIRST_POINTS, self.initial):
+            return first_point(history, rng)
+        if not history.goals.is_plain:
+            return several(history, rng)
         if is_large(history):
-            proposal = self._of_many(history, rng, plain)
-            return Proposal(proposal.x, {**proposal.tags, **marked})
-        outputs = Standardised.of(history.y) if plain else Tamed.of(history.y)
-        fit = fitted(history, standard_model(), rng, outputs=outputs)
+            return of_many(history, rng)
+        failures = Failures(history, rng)
+        if len(history.y) >= MANY:
+            return mixture(history, rng, failures)
+        models = committee_of(history, failures)
 
         def maximise(acquisition: Acquisition) -> Solution:
-            return solve_apart("lbfgsb", acquisition, history, rng, size=1_000, starts=8, near=fit.best[None, :])
+            worth = failures.times(acquisition)
+            return solve_apart("lbfgsb", worth, history, rng, size=500, starts=4, near=best[None, :])
 
-        if not plain and rng.random() < 0.5:
-            name, found = "ucb", maximise(UpperConfidence(fit.gp, OPTIMISM))
+        best = history.X[np.argmax(history.y)]
+        if not is_conditional(history) and rng.random() < 0.5:
+            name, found = "ucb", maximise(models.bound(OPTIMISM))
         else:
-            name, found = "log-ei", maximise(LogExpectedImprovement(fit.gp, fit.incumbent))
-        if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
-            name, found = "far", maximise(UpperConfidence(fit.gp, FAR_OPTIMISM))
-        tags = {"acquisition": name, **fit.prediction(found.x), **fit.tags, **marked}
-        return Proposal(found.x, tags)
-
-    def _of_many(self, history: History, rng: np.random.Generator, plain: bool) -> Proposal:
-        """The same of a history too large for one exact Gaussian process."""
-        y = ranked(history.y)
-        regional = Regional.of(history, standard_model(), Standardised.of(y) if plain else Tamed.of(y))
-        name = "ucb" if not plain and rng.random() < 0.5 else "log-ei"
-
-        def worth(fit: Fitted) -> Acquisition:
-            if name == "log-ei":
-                return LogExpectedImprovement(fit.gp, fit.incumbent)
-            return UpperConfidence(fit.gp, OPTIMISM if name == "ucb" else FAR_OPTIMISM)
-
-        fit, found = maximise(regional, worth, rng)
-        if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
-            name = "far"
-            fit, found = maximise(regional, worth, rng)
-        return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})
+            name, found = "log-ei", maximise(models.improvement())
+        if models.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
+            name, found = "far", maximise(models.bound(FAR_OPTIMISM))
+        told = {**models.prediction(found.x), **models.tags, "ended": history.ended, **failures.tags_at(found.x)}
+        return Proposal(found.x, {"acquisition": name, **told})
 
     def explain(self, tags: Tags) -> str:
-        """The design, or what the model expects of the point in standard deviations of the values."""
+        """The design, or what the plain model expects of the point in standard deviations of the values."""
+        if "middle" in tags:
+            return "initial design (the middle of the space)"
         if design := explain_design(tags):
             return design
-        names = {"ucb": "upper confidence bound", "log-ei": "expected improvement", "far": "away from a settled hill"}
-        return f"{names[tags['acquisition']]}: expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}"
+        if curves := explain_curves(tags):
+            return curves
+        return f"{NAMES[tags['acquisition']]}: {in_words(tags)}"
 
 
-def is_plain(history: History) -> bool:
-    """Whether expected improvement alone is used, on values as they are: where choices open parameters of their own.
+def first_point(history: History, rng: np.random.Generator) -> Proposal:
+    """A point in the middle of the space; then the next ones of the study's Sobol sequence."""
+    if any("origin" not in record.tags for record in history.records):
+        return sobol_proposal(history, rng)
+    return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True})
 
-    The tag `outputs` marks such a study from its first proposal on. One without it was begun by raybo 0.1, which used
-    the mixture there too, and goes on with it.
-    """
-    if all(condition is None for condition in history.cube.conditions):
-        return False
-    proposed = next((record for record in history.records if "origin" not in record.tags), None)
-    return proposed is None or "outputs" in proposed.tags
+
+def committee_of(history: History, failures: Failures) -> Committee:
+    """The models of a history with a finished trial, fitted anew if a trial has ended since the last were."""
+    X, y = (history.X, history.y) if failures.are_learnt else observed(history)
+    outputs = Standardised.of(history.y) if is_conditional(history) else Tamed.of(history.y)
+    last = next((record.tags for record in reversed(history.records) if "models" in record.tags), {})
+    return convene(
+        X,
+        y,
+        outputs,
+        history.cube.categorical,
+        history.X_pending,
+        last.get("models", {}),
+        len(history),
+        is_kept=last.get("ended") == history.ended,
+    )
+
+
+def several(history: History, rng: np.random.Generator) -> Proposal:
+    """The maximiser of one of the two acquisitions for several metrics or constraints."""
+    failures, conditional = Failures(history, rng), is_conditional(history)
+    models = Several.of(history, standard_model(), rng, outputs=Standardised.of if conditional else Tamed.of)
+    is_bound = models.is_feasible and not conditional and rng.random() < BOUND_SHARE
+    if is_bound:
+        name, worth = "ucb", models.bound(OPTIMISM, rng)
+    else:
+        name, worth = models.name, models.improvement(LogExpectedImprovement)
+    worth = failures.times(worth)
+    found = solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=models.near)
+    told = {**models.prediction(found.x), **models.tags, **failures.tags_at(found.x)}
+    return Proposal(found.x, {"acquisition": name, **told})
+
+
+def of_many(history: History, rng: np.random.Generator) -> Proposal:
+    """The same of a history too large for one exact Gaussian process; failed trials count as the worst value."""
+    y, conditional = ranked(history.y), is_conditional(history)
+    regional = Regional.of(history, standard_model(), Standardised.of(y) if conditional else Tamed.of(y))
+    name = "ucb" if not conditional and rng.random() < 0.5 else "log-ei"
+
+    def worth(fit: Fitted) -> Acquisition:
+        if name == "log-ei":
+            return LogExpectedImprovement(fit.gp, fit.incumbent)
+        return UpperConfidence(fit.gp, OPTIMISM if name == "ucb" else FAR_OPTIMISM)
+
+    fit, found = maximise(regional, worth, rng)
+    if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
+        name = "far"
+        fit, found = maximise(regional, worth, rng)
+    return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})
+
+
+def is_conditional(history: History) -> bool:
+    """Whether choices open parameters of their own."""
+    return any(condition is not None for condition in history.cube.conditions)

@@ -2,14 +2,16 @@
 
 Kushner (1964) for the probability; Mockus (1978); Jones et al. (1998); Ament et al. (2023), "Unexpected Improvements to
 Expected Improvement for Bayesian Optimization", for the logarithm.
-Pending trials are believed at their posterior mean; failed trials count as the worst value seen. Beyond 400 trials the
-model is of the observations that matter to a proposal, see `regional`, unless hyperparameters are sampled.
+Pending trials are believed at their posterior mean; failed trials teach how likely a configuration succeeds
+(`failures`). Several metrics: expected hypervolume improvement; constraints: times the probability that they hold.
+Beyond 400 trials the model is of the observations that matter to a proposal, see `regional`, unless hyperparameters are
+sampled.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -21,13 +23,16 @@ from raybo.acquisition import (
 )
 from raybo.errors import MethodError
 from raybo.events import Tags
+from raybo.goal import Goals
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
+from raybo.methods.failures import Failures
 from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
 from raybo.methods.options import Options, option
 from raybo.methods.regional import Regional, is_large, maximise
+from raybo.methods.several import Several, in_words, require_one_estimate
 from raybo.solvers import Solution, SolverName
 from raybo.space import Array
 from raybo.surrogate import GP, KernelName, Standardised, standard_model
@@ -39,6 +44,8 @@ class Ei(Options):
 
     Jones, Schonlau, Welch (1998), "Efficient global optimization of expensive black-box functions".
     """
+
+    takes_goals: ClassVar[bool] = True
 
     solver: SolverName = option("lbfgsb", "how it is maximised")
     incumbent: Literal["value", "mean"] = option("value", "the best value seen, or the best posterior mean at a point")
@@ -61,20 +68,25 @@ class Ei(Options):
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the expected improvement."""
+        failures = Failures(history, rng)
         if is_in_design(history, 10 * history.d, self.initial):
-            return sobol_proposal(history, rng)
+            design = sobol_proposal(history, rng)
+            return Proposal(design.x, {**design.tags, **failures.tags})
+        if not history.goals.is_plain:
+            return self._several(history, failures, rng)
         model = standard_model(self.kernel)
         if is_large(history, self.hyperparameters):
             regional = Regional.of(history, model, Standardised.of(history.y), self.hyperparameters)
             fit, found = maximise(
                 regional, lambda fit: self._worth(fit.gp, fit, fit.gp.X), rng, self.solver, grid=self.points
             )
-            return self._proposal(fit, found)
-        fit = fitted(history, model, rng, estimate=self.hyperparameters)
+            return self._proposal(fit, found, {})
+        is_worst = not failures.are_learnt
+        fit = fitted(history, model, rng, estimate=self.hyperparameters, failed_count=is_worst)
         size = self.points if self.solver == "random-grid" else None
-        worth = fit.average(lambda gp: self._worth(gp, fit, history.X), log=True)
+        worth = failures.times(fit.average(lambda gp: self._worth(gp, fit, history.X), log=True))
         found = solve_apart(self.solver, worth, history, rng, size=size, near=fit.best[None, :])
-        return self._proposal(fit, found)
+        return self._proposal(fit, found, failures.tags_at(found.x))
 
     def _worth(self, gp: GP, fit: Fitted, X: Array) -> Acquisition:
         """The improvement by one GP over the incumbent, or over the best mean at the rows of X."""
@@ -83,13 +95,35 @@ class Ei(Options):
             return LogProbabilityOfImprovement(gp, incumbent)
         return LogExpectedImprovement(gp, incumbent, self.nu)
 
-    def _proposal(self, fit: Fitted, found: Solution) -> Proposal:
+    def _proposal(self, fit: Fitted, found: Solution, further: Tags) -> Proposal:
         name = "log_ei" if self.improvement == "expected" else "log_pi"
-        return Proposal(found.x, {name: found.value, **fit.prediction(found.x), **fit.tags})
+        return Proposal(found.x, {name: found.value, **fit.prediction(found.x), **fit.tags, **further})
+
+    def _several(self, history: History, failures: Failures, rng: np.random.Generator) -> Proposal:
+        """The maximiser of the expected improvement, of the value or of the hypervolume, where constraints hold."""
+        several = Several.of(history, standard_model(self.kernel), rng, estimate=self.hyperparameters)
+        worth = failures.times(several.improvement(lambda gp, best: LogExpectedImprovement(gp, best, self.nu)))
+        size = self.points if self.solver == "random-grid" else None
+        found = solve_apart(self.solver, worth, history, rng, size=size, near=several.near)
+        told = {**several.prediction(found.x), **several.tags, **failures.tags_at(found.x)}
+        return Proposal(found.x, {several.name.replace("-", "_"): found.value, **told})
+
+    def check_goals(self, goals: Goals) -> None:
+        """MethodError where an option goes with one metric and no constraints."""
+        require_one_estimate(self.hyperparameters, goals)
+        given = {"improvement": self.improvement != "expected", "incumbent": self.incumbent != "value"}
+        given["nu"] = self.nu != 1.0 and goals.k > 1
+        if wrong := next((name for name, is_given in given.items() if is_given), None):
+            raise MethodError(f"{wrong}={getattr(self, wrong)} goes with one metric and no constraints; leave it out")
 
     def explain(self, tags: Tags) -> str:
         """The design, or what is expected of the point in standard deviations of the values."""
         if design := explain_design(tags):
             return design
-        name = "probability of improvement" if "log_pi" in tags else "expected improvement"
-        return f"{name}: expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}"
+        names = {
+            "log_pi": "probability of improvement",
+            "log_ehvi": "expected hypervolume improvement",
+            "feasible_first": "nothing is feasible yet",
+        }
+        name = next((words for tag, words in names.items() if tag in tags), "expected improvement")
+        return f"{name}: {in_words(tags)}"

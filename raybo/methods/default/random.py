@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from raybo.events import Tags
 from raybo.history import History, Proposal
+from raybo.methods.design import uniform
 
 
 @dataclass(frozen=True, kw_only=True)
 class Random:
     """Independent uniform points of the space."""
 
+    takes_goals: ClassVar[bool] = True
+
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """A fresh uniform point, whatever the history."""
-        return Proposal(rng.random(history.d))
+        return Proposal(uniform(history, rng))
 
     def explain(self, tags: Tags) -> str:
         """Always the same."""

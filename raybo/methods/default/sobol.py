@@ -6,6 +6,7 @@ Owen's scrambling (1998), by scipy's generator.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +21,8 @@ class Sobol:
 
     Owen (1998), "Scrambling Sobol' and Niederreiter-Xing points".
     """
+
+    takes_goals: ClassVar[bool] = True
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The next point of the study's sequence, whose seed is drawn with its first point."""

@@ -5,9 +5,11 @@ kappa here. The experiments' is sqrt(log(t + 1)); with kappa=theory it is Theore
 of the points visited in place of the largest that any could have.
 Departures: the model is Matern-5/2 with a length-scale per axis on standardised values (`preset="paper"` restores the
 published one, `preset="contexts"` takes that of Huang et al. (2024), for comparisons with their methods); pending
-trials are believed at their posterior mean; failed trials count as the worst value seen; the initial design is cut to a
-quarter of a short study. Beyond 400 trials the standard model is of the observations that matter to a proposal, see
-`regional`, and the grid has 2,000 points; not for kappa=theory, which needs what all of them tell.
+trials are believed at their posterior mean; failed trials teach how likely a configuration succeeds (`failures`), with
+another preset they count as the worst value seen; the initial design is cut to a quarter of a short study. Several
+metrics: the bound of a random scalarisation; constraints: plus the logarithm of the probability that they hold.
+Beyond 400 trials the standard model is of the observations that matter to a proposal, see `regional`, and the grid has
+2,000 points; not for kappa=theory, which needs what all of them tell.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -23,13 +25,16 @@ from raybo.acquisition import Acquisition, UpperConfidence
 from raybo.context import context_model
 from raybo.errors import MethodError
 from raybo.events import Tags, Trial
+from raybo.goal import Goals
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, sobol_proposal
+from raybo.methods.failures import Failures
 from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions
 from raybo.methods.options import option
 from raybo.methods.regional import GRID, Regional, is_large, maximise
+from raybo.methods.several import Several, in_words, require_one_estimate
 from raybo.methods.story import OverTrials, Scale, Series, Story
 from raybo.solvers import Solution, SolverName
 from raybo.solvers.inexactness import measure
@@ -42,6 +47,8 @@ class GpUcb(RandomGridOptions):
 
     Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI.
     """
+
+    takes_goals: ClassVar[bool] = True
 
     solver: SolverName = option("random-grid", "how the bound is maximised")
     kappa: Kappa = option(
@@ -62,15 +69,22 @@ class GpUcb(RandomGridOptions):
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the bound."""
+        failures = Failures(history, rng) if self.preset == "standard" else None
+        learnt = failures is not None and failures.are_learnt
         if self.is_in_design(history):
-            return sobol_proposal(history, rng)
+            design = sobol_proposal(history, rng)
+            return Proposal(design.x, {**design.tags, **(failures.tags if failures else {})})
         t = 1 + history.count_tag("t")
+        if failures is not None and not history.goals.is_plain:
+            return self._several(history, t, failures, rng)
         if self.preset == "standard" and self.kappa != "theory" and is_large(history, self.hyperparameters):
             return self._of_many(history, rng, t)
-        fit = self._fit(history, rng)
+        fit = self._fit(history, rng, failed_count=not learnt)
         on_grid = self.solver == "random-grid"
         kappa = self.exploration(self.kappa, t, fit.gp, "random-grid-ucb" if on_grid else "ucb")
         bound = fit.average(lambda gp: UpperConfidence(gp, kappa))
+        if failures is not None:
+            bound = failures.times(bound)
         size = self.size(t) if on_grid else None
         settings: dict[str, Any] = {"near": fit.best[None, :]}
         if self.preset == "paper":
@@ -80,7 +94,7 @@ class GpUcb(RandomGridOptions):
                 )
             settings = {"preset": "paper", "unit": self.lengthscale_start, "origin": self.origin}
         found = solve_apart(self.solver, bound, history, rng, size=size, **settings)
-        return self._proposal(history, rng, t, kappa, bound, fit, found)
+        return self._proposal(history, rng, t, kappa, bound, fit, found, failures)
 
     def _of_many(self, history: History, rng: np.random.Generator, t: int) -> Proposal:
         """The same of a history too large for one exact Gaussian process."""
@@ -104,19 +118,42 @@ class GpUcb(RandomGridOptions):
         bound: Acquisition,
         fit: Fitted,
         found: Solution,
+        failures: Failures | None = None,
     ) -> Proposal:
         tags = {"t": t, "kappa": kappa, "evaluations": found.evaluations, **fit.prediction(found.x), **fit.tags}
+        if failures is not None:
+            tags |= failures.tags_at(found.x)
         if self.diagnostics and t % self.diagnostics == 0:
             shift = float(np.max(np.abs(fit.gp.y)))  # the constant B of the paper's shift, estimated
             tags["inexactness"] = measure(bound, history.cube, rng, found, fixed_shift=shift).to_json()
         return Proposal(found.x, tags)
 
-    def _fit(self, history: History, rng: np.random.Generator) -> Fitted:
+    def _several(self, history: History, t: int, failures: Failures, rng: np.random.Generator) -> Proposal:
+        """The maximiser of the bound of a random scalarisation, where constraints hold."""
+        several = Several.of(
+            history, standard_model(self.kernel), rng, estimate=self.hyperparameters, outputs=Standardised.of
+        )
+        on_grid = self.solver == "random-grid"
+        kappa = self.exploration(self.kappa, t, several.metrics[0].gp, "random-grid-ucb" if on_grid else "ucb")
+        bound = failures.times(several.bound(kappa, rng))
+        size = self.size(t) if on_grid else None
+        found = solve_apart(self.solver, bound, history, rng, size=size, near=several.near)
+        told = {**several.prediction(found.x), **several.tags, **failures.tags_at(found.x)}
+        return Proposal(found.x, {"t": t, "kappa": kappa, "evaluations": found.evaluations, **told})
+
+    def check_goals(self, goals: Goals) -> None:
+        """MethodError where an option goes with one metric and no constraints."""
+        require_one_estimate(self.hyperparameters, goals)
+        given = {"preset": self.preset != "standard", "diagnostics": self.diagnostics > 0}
+        if wrong := next((name for name, is_given in given.items() if is_given), None):
+            raise MethodError(f"{wrong}={getattr(self, wrong)} goes with one metric and no constraints; leave it out")
+
+    def _fit(self, history: History, rng: np.random.Generator, *, failed_count: bool) -> Fitted:
         if self.preset == "paper":
             model, outputs = random_grid_model(self.lengthscale_start), Standardised(self.prior_mean, 1.0)
             return fitted(history, model, rng, outputs=outputs, estimate=self.hyperparameters, afresh=True)
         model = context_model() if self.preset == "contexts" else standard_model(self.kernel)
-        return fitted(history, model, rng, estimate=self.hyperparameters)
+        return fitted(history, model, rng, estimate=self.hyperparameters, failed_count=failed_count)
 
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
         """How inexactly the bound was maximised, where that was measured."""
@@ -133,6 +170,8 @@ class GpUcb(RandomGridOptions):
         """The design, or the bound's two parts in standard deviations of the values."""
         if design := explain_design(tags):
             return design
+        if isinstance(tags["mean"], list) or "feasible" in tags or "success" in tags:
+            return f"upper confidence bound: {in_words(tags)}"
         return (
             f"upper confidence bound: expects {tags['mean']:+.2f} sd, {tags['kappa']:.2f} times {tags['std']:.2f} added"
         )

@@ -49,7 +49,7 @@ class Ars(AroundCentre, RunOptions):
         if len(pairs) >= (1 + history.d // 8 if self.directions is None else self.directions):
             if self.is_stuck(history, now):
                 return self._first(history, rng)
-            centre = np.clip(now.centre + self._step(now, pairs), 0.0, 1.0)
+            centre = history.cube.led_back(np.clip(now.centre + self._step(now, pairs), 0.0, 1.0))
             moved = float(np.linalg.norm(centre - now.centre))
             tags = {"centre": centre.tolist(), "moved": moved}
             return self._side(now.number + 1, centre, int(rng.integers(2**31)), 1, tags)

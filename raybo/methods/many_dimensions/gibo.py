@@ -73,7 +73,7 @@ class Gibo(LocalOptions):
                 return self.begin(history, rng)
             gp = surrogate(history, self, last_theta(history, self))
             x = now.centre + self._rates[min(now.number, len(self._rates)) - 1] * self._direction(gp, now.centre)
-            x = np.clip(x, 0.0, 1.0)
+            x = history.cube.led_back(np.clip(x, 0.0, 1.0))
             return now.moves_to(x, prediction(gp, x))
         theta, tags = self._estimated(history, now)
         gp = surrogate(history, self, theta).believing(history.X_pending)

@@ -85,6 +85,7 @@ class LaMinUcb(LocalOptions):
             return now.explores(self._finite(gp, history, now, rng), tags)
         batch, gain = self._one_shot(gp, history, now, rng)  # Z
         batch = set_apart(batch, history.X_pending, self._box(history, now), rng)
+        batch = np.array([history.cube.led_back(x) for x in batch])
         return now.explores(batch[0], {"gain": gain, "batch": batch[1:].tolist(), **tags})
 
     def _one_shot(self, gp: GP, history: History, now: Iteration, rng: np.random.Generator) -> tuple[Array, float]:

@@ -119,15 +119,18 @@ class LocalOptions(AroundCentre, RunOptions):
         return model
 
 
-def window(history: History, size: int) -> tuple[Array, Array]:  # (n, d), (n,)
-    """The newest finished trials, at most `size`, and the failed ones among them with their worst value."""
+def window(history: History, size: int) -> tuple[Array, Array, Array]:  # (n, d), (n,), (n,)
+    """The newest finished trials, at most `size`, and the failed ones among them with their worst value.
+
+    And the variance of what each value is uncertain by beside noise.
+    """
     finished = [i for i, record in enumerate(history.records) if record.state is State.FINISHED][-size:]
     if not finished:
-        return np.empty((0, history.d)), np.empty(0)
+        return np.empty((0, history.d)), np.empty(0), np.empty(0)
     newest = [r for r in history.records[finished[0] :] if r.state is State.FINISHED or r.has_failed]
     worst = min(history.records[i].y or 0.0 for i in finished)
     y = np.array([worst if record.y is None else record.y for record in newest])
-    return np.array([record.x for record in newest]), y
+    return np.array([record.x for record in newest]), y, np.array([record.added for record in newest])
 
 
 def surrogate(history: History, options: LocalOptions, theta: Array) -> GP:
@@ -154,9 +157,9 @@ def last_theta(history: History, options: LocalOptions) -> Array:
 
 
 def _observations(history: History, options: LocalOptions) -> Observations:
-    X, y = window(history, options.window_size(history))
+    X, y, added = window(history, options.window_size(history))
     outputs = Standardised.of(y) if options.standardise else Standardised(0.0, 1.0)
-    return Observations.of(X, outputs.apply(y), history.cube.categorical)
+    return Observations.of(X, outputs.apply(y), history.cube.categorical, added / outputs.std**2)
 
 
 def explore(worth: Acquisition, history: History, centre: Array, delta: float, rng: np.random.Generator) -> Solution:

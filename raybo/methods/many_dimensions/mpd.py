@@ -63,6 +63,7 @@ class Mpd(LocalOptions):
                 return self.begin(history, rng)
             gp = surrogate(history, self, last_theta(history, self))
             x, steps = walk(gp, now.centre, self.probability, self.stride, self.variant)
+            x = history.cube.led_back(x)
             return now.moves_to(x, {"steps": steps, **prediction(gp, x)})
         theta, tags = estimated(history, self, now)
         gp = surrogate(history, self, theta).believing(history.X_pending)

@@ -1,7 +1,8 @@
 """How a local method begins: at the best of a small design; and afresh elsewhere, once nothing differs where it is.
 
 A run is a design, a first centre at the best of it, and the iterations from there. Where an iteration has seen no
-difference at all there is no slope to follow, and the next run begins. The tags tell which it is:
+difference at all there is no slope to follow, and where a quarter of the trials has brought nothing better the run
+leads nowhere: the next one begins. The tags tell which it is:
 
     design    r, on the design points of run r
     run       r, on the first trial of run r's first iteration
@@ -14,6 +15,7 @@ Workers: a design lasts until as many trials have ended as it has points; who as
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -43,7 +45,11 @@ class RunOptions(Options):
         "Sobol points before the first centre; none: 25, at most a quarter of the trials, and 0 unless start=best",
         at_least=0,
     )
-    restart: bool = option(True, "begin anew elsewhere once an iteration has seen no difference, or nothing but noise")
+    restart: bool = option(
+        True,
+        "begin anew elsewhere once an iteration has seen no difference, or nothing but noise, or a quarter of the "
+        "trials has brought the run nothing better",
+    )
 
     def design_size(self, history: History) -> int:
         """How many points a run's design has."""
@@ -70,13 +76,26 @@ class RunOptions(Options):
         return entered(history, max(finished, key=lambda record: cast(float, record.y)).x, number, tags)
 
     def is_stuck(self, history: History, now: Iteration) -> bool:
-        """Whether the iteration, which is over, has seen no difference, and a new run is to begin."""
-        return self.restart and history.last_tag("run") is not None and is_flat(now.own)
+        """Whether a new run is to begin: the iteration, which is over, has seen no difference, or the run stagnates."""
+        run = history.last_tag("run")
+        return self.restart and run is not None and (is_flat(now.own) or is_stagnant(history, run))
 
 
 def is_beginning(history: History) -> bool:
     """Whether a later run than the first has begun its design, but no iteration."""
     return bool(history.last_tag("design", 0) > max(1, history.last_tag("run", 0)))
+
+
+def is_stagnant(history: History, run: int) -> bool:
+    """Whether a quarter of the planned trials, or 100 where none are planned, has brought the run nothing better."""
+    records = history.records
+    of_design = (i for i, record in enumerate(records) if record.tags.get("design") == run)
+    start = next(i for i, record in enumerate(records) if record.tags.get("run") == run)
+    first = 0 if run == 1 else min(of_design, default=start)
+    values = [-math.inf if record.y is None else record.y for record in records[first:]]
+    since = first + max(int(np.argmax(values)) + 1, start - first)
+    fruitless = sum(record.has_ended for record in records[since:])
+    return fruitless >= (SHARE * DESIGN if history.planned is None else max(1, history.planned // SHARE))
 
 
 def new_start(history: History, rng: np.random.Generator, number: int, tags: Tags | None = None) -> Proposal:

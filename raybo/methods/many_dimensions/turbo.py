@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from raybo.events import FAILURES, State, Tags, Trial
 from raybo.history import History, Proposal, Record
-from raybo.methods.design import design_size
+from raybo.methods.design import design_size, uniform
 from raybo.methods.many_dimensions.iterations import is_flat
 from raybo.methods.options import Options, option
 from raybo.methods.refits import REFIT_SHARE
@@ -86,10 +86,10 @@ class Turbo(Options):
         if asked == 0 and self.restart and (tag is None or history.last_tag("run") is not None):
             tags["run"] = region.run
         if asked < region.design:
-            x = latin_hypercube(region.design, history.d, np.random.default_rng(region.seed))[asked]
-            return Proposal(x, tags)
+            stream = np.random.default_rng(region.seed)
+            return Proposal(history.cube.within(latin_hypercube(region.design, history.d, stream), stream)[asked], tags)
         if not any(record.state is State.FINISHED for record in own):
-            return Proposal(rng.random(history.d), tags)  # the design has failed, or is still on its way
+            return Proposal(uniform(history, rng), tags)  # the design has failed, or is still on its way
         gp, fit = self._model(history, own)
         tags |= fit
         return Proposal(self._draw(history, gp, region.length, rng), tags)
@@ -131,7 +131,8 @@ class Turbo(Options):
         y = np.array([finished.min() if record.y is None else record.y for record in known])
         outputs = dataclasses.replace(Standardised.of(finished), mean=2.0 * float(np.median(0.5 * finished)))
         X = np.array([record.x for record in known])
-        observations = Observations.of(X, outputs.apply(y), history.cube.categorical)
+        added = np.array([record.added for record in known]) / outputs.std**2
+        observations = Observations.of(X, outputs.apply(y), history.cube.categorical, added)
         model = turbo_model()
         last = next((r.tags["fit"] for r in reversed(own) if "fit" in r.tags), None)
         tags: Tags = {}
@@ -155,6 +156,8 @@ class Turbo(Options):
         low[~numeric], high[~numeric] = 0.0, 1.0
         X = history.cube.snap(low + (high - low) * scrambled_sobol(size, history.d, rng))
         X = np.where(perturbed(size, history.d, rng), X, centre)
+        if history.cube.is_ruled:  # a candidate mixes two points, which both keep the rules
+            X = history.cube.snap(X)
         proposed = history.points(State.PENDING, State.FINISHED, *FAILURES)
         new = X[~(X[:, None, :] == proposed[None, :, :]).all(axis=2).any(axis=1)]
         X = new if len(new) else X

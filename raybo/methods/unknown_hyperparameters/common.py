@@ -101,7 +101,7 @@ def design_is_behind(history: History, initial: int | None) -> bool:
 
 def uniform_point(history: History, rng: np.random.Generator) -> Proposal:
     """A point of the initial design."""
-    return Proposal(rng.random(history.d), {"design": "uniform"})
+    return Proposal(design.uniform(history, rng), {"design": "uniform"})
 
 
 def fit(

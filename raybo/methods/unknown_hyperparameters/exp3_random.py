@@ -13,6 +13,7 @@ import numpy as np
 
 from raybo.events import Tags, Trial
 from raybo.history import History, Proposal
+from raybo.methods.design import uniform
 from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.exp3 import bandit_story, next_turn
@@ -32,7 +33,7 @@ class Exp3Random(unknown.AcquisitionOptions):
             return unknown.uniform_point(history, rng)  # D0
         turn = next_turn(history, rng, unknown.evaluations_after_design(history, self.initial))
         if turn.is_random:
-            return Proposal(rng.random(history.d), turn.tags)
+            return Proposal(uniform(history, rng), turn.tags)
         fit = unknown.fit(history, rng, "map", self.prior)  # on the observations
         x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, {**turn.tags, **tags})

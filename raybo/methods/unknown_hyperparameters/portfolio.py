@@ -17,6 +17,7 @@ import numpy as np
 
 from raybo.events import State, Tags, Trial
 from raybo.history import History, Proposal
+from raybo.methods.design import uniform
 from raybo.methods.fitting import Fitted
 from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
@@ -56,7 +57,7 @@ class Portfolio(unknown.AcquisitionOptions):
         if history.first_tag("range") is None:
             tags["range"] = [low, high]
         if arm == 1:
-            return Proposal(rng.random(history.d), {**tags, **fit.tags})
+            return Proposal(uniform(history, rng), {**tags, **fit.tags})
         x, more = self.maximiser(fit, history, rng)
         return Proposal(x, {**tags, **more})
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from raybo.events import Tags
 from raybo.history import History, Proposal
+from raybo.methods.design import uniform
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.exp3 import next_turn
 
@@ -31,7 +32,7 @@ class RaBo(unknown.AcquisitionOptions):
         T = unknown.evaluations_after_design(history, self.initial)
         turn = next_turn(history, rng, T, always=1)
         if turn.is_random:  # odd t
-            return Proposal(rng.random(history.d), turn.tags)
+            return Proposal(uniform(history, rng), turn.tags)
         fit = unknown.fit(history, rng, "uhe", self.prior)  # even t, eq. (2)
         x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, {**turn.tags, **tags})

@@ -22,6 +22,7 @@ import numpy as np
 
 from raybo.events import Tags, Trial
 from raybo.history import History, Proposal
+from raybo.methods.design import uniform
 from raybo.methods.options import option
 from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
@@ -45,7 +46,7 @@ class Uhe(unknown.AcquisitionOptions):
         T = unknown.evaluations_after_design(history, self.initial)
         turn = next_turn(history, rng, T)  # odd t: draw the arm; even t: the same arm's second point
         if turn.is_random:  # arm 1, odd t
-            return Proposal(rng.random(history.d), turn.tags)
+            return Proposal(uniform(history, rng), turn.tags)
         fit = unknown.fit(history, rng, "uhe", self.prior, refit_noise=self.refit_noise_on_real)  # theta_t, eq. (2)
         x, tags = self.maximiser(fit, history, rng)
         return Proposal(x, {**turn.tags, **tags})

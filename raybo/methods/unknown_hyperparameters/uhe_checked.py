@@ -56,7 +56,7 @@ class UheChecked(unknown.AcquisitionOptions):
         if unknown.is_in_design(history, self.initial):
             return unknown.uniform_point(history, rng)
         fit = unknown.fit(history, rng, "map", self.prior)
-        tags: Tags = {**fit.tags, "known": known_share(fit.gp, history.cube.snap(rng.random((CHECKED, history.d))))}
+        tags: Tags = {**fit.tags, "known": known_share(fit.gp, history.cube.snap(history.cube.uniform(rng, CHECKED)))}
         if tags["known"] < self.trusted:
             fit = unknown.fit(history, rng, "uhe", self.prior, tag="theta_uhe")
         x, more = self.maximiser(fit, history, rng)

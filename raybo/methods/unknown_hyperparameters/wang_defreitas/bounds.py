@@ -150,6 +150,7 @@ def bounded(nu: float, xi: float, c1: float, c2: float, rule: Literal["algorithm
 
 def likely_scale(gp: GP) -> float:
     """sqrt(y' A^-1 y / n) of the single values: the most likely nu, if it multiplied the noise's deviation too."""
-    o = gp.observations
-    fit = float(gp.y @ gp.alpha) + float(o.scatter.sum()) / gp.noise_variance  # repeats are kept as their means
+    o, v = gp.observations, gp.noise_variance
+    repeats = o.scatter.sum() / v if o.added is None else (o.scatter / o.noise_of_values(v)).sum()
+    fit = float(gp.y @ gp.alpha) + float(repeats)  # repeats are kept as their means
     return math.sqrt(max(0.0, fit) / float(o.counts.sum()))

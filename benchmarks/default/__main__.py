@@ -1,0 +1,142 @@
+"""Variants of the default method beside each other and beside other libraries, on problems of many kinds.
+
+    python -m benchmarks.default auto ei --on small --seeds 3         minutes
+    python -m benchmarks.default auto --on validation --seeds 10 --against optuna botorch hebo smac      hours
+
+A variant is a method of raybo with options (`auto`, `ei:incumbent=mean`), or MODULE.CLASS of one that is not
+registered. The first variant is what the others are compared with, in pairs of equal seeds. Runs are kept in a CSV
+file, and the same command goes on where it was stopped. Regret 0 is the optimum, 1 what random search reaches with the
+whole budget; figures are means over problems of medians over seeds.
+
+pip install 'raybo[benchmarks,laboratory]' for the problems and the peers; what is missing is left out, and told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table as Printed
+
+from benchmarks.default.peers import PACKAGES, PEERS
+from benchmarks.default.runs import Run, Table, run, task_of
+from benchmarks.default.score import MEASURES, RANDOM, Scores, difference, group, scales, scores
+from benchmarks.default.sets import PROBLEMS, SETS
+from benchmarks.figures import console
+
+RANDOM_SEEDS = 15
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.default", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("variants", nargs="*", default=["auto"], help="the first is compared with [default: auto]")
+    parser.add_argument("--on", default="small", help=f"{', '.join(SETS)}, or names of problems with commas between")
+    parser.add_argument("--against", nargs="+", default=[], choices=list(PEERS), metavar="PEER", help=", ".join(PEERS))
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each variant on each problem [default: 3]")
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("laboratory.csv"), help="where runs are kept")
+    parser.add_argument("--by-problem", action="store_true", help="a row for each problem too")
+    given = parser.parse_args(arguments)
+    names = [p.name for p in SETS[given.on]] if given.on in SETS else given.on.split(",")
+    for name in names:
+        if name not in PROBLEMS:
+            parser.error(f"there is no problem {name!r}; there are: {', '.join(PROBLEMS)}")
+    variants = [*given.variants, *given.against]
+    seeds = range(given.first_seed, given.first_seed + given.seeds)
+    table = Table(given.out)
+    wanted = [(name, RANDOM, seed) for name in names for seed in range(RANDOM_SEEDS)]
+    wanted += [(name, variant, seed) for seed in seeds for variant in variants for name in names]
+    names = fill(table, wanted, given.processes, names)
+    report(table, names, variants, set(seeds), given.by_problem)
+
+
+def fill(table: Table, wanted: list[tuple[str, str, int]], processes: int, names: list[str]) -> list[str]:
+    """Run what is missing; the problems that could be run."""
+    progress = Console(stderr=True)
+    missing = table.missing(wanted)
+    left_out: set[str] = set()
+    for name in {problem for problem, _, _ in missing}:
+        try:
+            task_of(name)
+        except (ImportError, OSError) as error:
+            left_out.add(name)
+            progress.print(f"{name} is left out: {error}", markup=False, highlight=False)
+    for variant in {variant for _, variant, _ in missing} & PEERS.keys():
+        try:
+            PEERS[variant](task_of("levy5").space, 0)
+        except ImportError as error:
+            sys.exit(f"{variant} cannot be run: {error}; pip install {PACKAGES[variant]}")
+    missing = [key for key in missing if key[0] not in left_out]
+    if missing:
+        spawning = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(processes, spawning, initializer=warnings.simplefilter, initargs=("ignore",)) as pool:
+            coming = {pool.submit(run, *key): key for key in missing}
+            for count, future in enumerate(as_completed(coming), start=1):
+                try:
+                    table.add(future.result())
+                except ValueError as error:
+                    progress.print(f"{coming[future]}: {error}", markup=False, highlight=False)
+                if count % 50 == 0:
+                    progress.print(f"{count} of {len(missing)} runs", highlight=False)
+    return [name for name in names if name not in left_out]
+
+
+def report(table: Table, names: list[str], variants: list[str], seeds: set[int], by_problem: bool) -> None:
+    """Print what the runs say."""
+    every = list(table.runs.values())
+    scale = scales(every, {name: task_of(name).optimum for name in names})
+    chosen: list[Run] = [r for r in every if r.variant == RANDOM or (r.variant in variants and r.seed in seeds)]
+    found = scores(chosen, scale)
+    out = console()
+    for wanted in ("synthetic", "jobs"):
+        mine = [name for name in group(names, wanted) if all(name in found[v].problems for v in variants if v in found)]
+        if mine:
+            out.print(summary(f"{wanted}, {len(mine)} problems, {len(seeds)} seeds", found, variants, mine))
+            if by_problem:
+                out.print(each(found, variants, mine))
+
+
+def summary(title: str, found: dict[str, Scores], variants: list[str], problems: list[str]) -> Printed:
+    """A row a variant: its figures, and its differences from the first."""
+    made = Printed(title=title, title_justify="left")
+    for heading in ("variant", *MEASURES, "final less the first's", "mean less the first's", "pairs won", "ms"):
+        made.add_column(heading)
+    for variant in [*variants, RANDOM]:
+        if variant not in found:
+            continue
+        mine = found[variant]
+        row = [variant, *(f"{mine.of(measure, problems):.3f}" for measure in MEASURES)]
+        if variant in (variants[0], RANDOM):
+            row += ["", "", ""]
+        else:
+            final, mean = (difference(mine, found[variants[0]], m, problems) for m in ("final", "mean"))
+            row += [f"{d.mean:+.3f} ({d.low:+.3f} to {d.high:+.3f})" for d in (final, mean)]
+            row.append(f"{final.won}:{final.lost}, p {final.p:.2g}; {mean.won}:{mean.lost}")
+        made.add_row(*row, f"{sum(mine.milliseconds) / len(mine.milliseconds):.1f}")
+    return made
+
+
+def each(found: dict[str, Scores], variants: list[str], problems: list[str]) -> Printed:
+    """A row a problem: final and mean regret of each variant."""
+    made = Printed()
+    for heading in ("problem", *variants):
+        made.add_column(heading)
+    for name in problems:
+        made.add_row(
+            name, *(f"{found[v].of('final', [name]):.3f}  {found[v].of('mean', [name]):.3f}" for v in variants)
+        )
+    return made
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""A problem of the laboratory, and what a method meets of it.
+
+Lower is better, everywhere in the laboratory. What a trial is told may be noisy or fail; what it is judged by is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+import raybo
+from raybo.space import Config
+
+Group = Literal["synthetic", "jobs"]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A problem that is ready to run.
+
+    Attributes:
+        space: what is searched.
+        value: of a configuration, without noise; lower is better. NaN where its trial fails.
+        optimum: the least value; None where nobody knows it.
+        noise: standard deviation of what is added to the value that a method is told.
+    """
+
+    space: raybo.Space
+    value: Callable[[Config], float]
+    optimum: float | None = None
+    noise: float = 0.0
+
+    def told(self, value: float, rng: np.random.Generator) -> float:
+        """What a method hears of a value."""
+        return value + self.noise * float(rng.standard_normal()) if self.noise else value
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A task by its name, with a budget.
+
+    Attributes:
+        name: unique.
+        group: functions that are written down, or jobs that train something (or a table or model of such jobs).
+        trials: the budget.
+        make: the task; ImportError where a package is missing.
+    """
+
+    name: str
+    group: Group
+    trials: int
+    make: Callable[[], Task]

@@ -1,0 +1,129 @@
+"""One run of a variant on a problem, and the table that keeps every run.
+
+A row of the table is a run: what was run, and the best value found after some numbers of trials and in the mean over
+all. What counts is the true value of the trial with the best value told, as a user would take it; before any has a
+value, the worst of all. Rows are added as runs end, so that the same command goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.default.problem import Task
+from benchmarks.default.sets import PROBLEMS
+from benchmarks.default.variants import searcher
+from raybo.threads import limit_threads
+
+AFTER = (5, 10, 20, 40, 60, 100)  # trials after which the best is kept, beside the last
+NOISE, TRIALS = 1, 2  # streams of a run's seed
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of a run.
+
+    Attributes:
+        mean, final: the best value, in the mean over all trials and after the last.
+        after: the best values after the numbers of AFTER; those beyond the budget are the final one.
+        milliseconds: of processor time per proposal, without the trials.
+    """
+
+    problem: str
+    variant: str
+    seed: int
+    final: float
+    mean: float
+    after: tuple[float, ...]
+    milliseconds: float
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What makes it another run than the rest."""
+        return self.problem, self.variant, self.seed
+
+
+@cache
+def task_of(name: str) -> Task:
+    """A problem's task, made once a process."""
+    return PROBLEMS[name].make()
+
+
+def run(problem: str, variant: str, seed: int) -> Run:
+    """Run a variant on a problem; the seed is the method's, and that of the noise."""
+    task, trials = task_of(problem), PROBLEMS[problem].trials
+    rng = np.random.default_rng([seed, NOISE])
+    best: list[float] = []
+    lowest, truth, seconds = math.inf, math.nan, 0.0
+    with limit_threads(1):
+        begun = time.process_time()
+        asking = searcher(variant, task.space, seed, trials)
+        seconds += time.process_time() - begun
+        for _ in range(trials):
+            begun = time.process_time()
+            trial = asking.ask()
+            seconds += time.process_time() - begun
+            value = task.value(trial.config)
+            told = task.told(value, rng)
+            begun = time.process_time()
+            if math.isfinite(told):
+                asking.tell(trial, told)
+            else:
+                asking.fail(trial, "it failed")
+            seconds += time.process_time() - begun
+            if told < lowest:
+                lowest, truth = told, value
+            best.append(truth)
+    found = np.array(best)
+    found = np.where(np.isnan(found), np.nanmax(found), found)
+    after = tuple(float(found[min(n, trials) - 1]) for n in AFTER)
+    return Run(problem, variant, seed, float(found[-1]), float(found.mean()), after, 1e3 * seconds / trials)
+
+
+class Table:
+    """The runs in a CSV file, which only grows.
+
+    Args:
+        path: made with its first run.
+    """
+
+    HEADER = ("problem", "variant", "seed", "final", "mean", *(f"after_{n}" for n in AFTER), "milliseconds")
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.runs = {found.key: found for found in self._read()}
+
+    def add(self, found: Run) -> None:
+        """Keep a run."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = not self.path.exists()
+        with self.path.open("a", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            if fresh:
+                writer.writerow(self.HEADER)
+            numbers = (found.final, found.mean, *found.after)
+            texts = [f"{number:.9g}" for number in numbers]
+            writer.writerow([*found.key, *texts, f"{found.milliseconds:.3g}"])
+        self.runs[found.key] = found
+
+    def missing(self, keys: Iterable[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+        """Those of the runs that are not in the table."""
+        return [key for key in keys if key not in self.runs]
+
+    def _read(self) -> Iterator[Run]:
+        if not self.path.exists():
+            return
+        with self.path.open(newline="") as file:
+            for row in csv.DictReader(file):
+                if None in row.values():
+                    continue  # the last line of a run that was killed as it wrote
+                after = tuple(float(row[f"after_{n}"]) for n in AFTER)
+                final, mean, spent = (float(row[name]) for name in ("final", "mean", "milliseconds"))
+                yield Run(row["problem"], row["variant"], int(row["seed"]), final, mean, after, spent)

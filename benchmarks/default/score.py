@@ -1,0 +1,140 @@
+"""From runs to figures: regret on a scale that all problems share, and differences in pairs with their intervals.
+
+    regret = (value - best) / (random - best)
+
+so that 0 is the optimum, or where nobody knows it the least value in the tables, and 1 is what random search reaches
+with the whole budget (median over its seeds). A problem's figure is the median over seeds; a set's the mean over its
+problems. A difference is that of two variants with equal seeds; intervals of 95 % are by the bootstrap, which draws
+problems and, within each, seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import binomtest
+
+from benchmarks.default.runs import AFTER, Run
+from benchmarks.default.sets import PROBLEMS
+from benchmarks.searches import Array
+
+RANDOM = "random"
+DRAWS = 2000
+CAP = 3.0  # regrets above it count as it, lest one steep function decide
+EVEN = 1e-3  # regrets closer than this are a tie
+
+MEASURES: dict[str, Callable[[Run], float]] = {
+    "final": lambda run: run.final,
+    "mean": lambda run: run.mean,
+    "after 5": lambda run: run.after[AFTER.index(5)],
+    "after 10": lambda run: run.after[AFTER.index(10)],
+    "after 20": lambda run: run.after[AFTER.index(20)],
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What regret 0 and 1 are on a problem."""
+
+    best: float
+    random: float
+
+    def regret(self, value: float) -> float:
+        """The regret of a value."""
+        return (value - self.best) / max(self.random - self.best, 1e-12)
+
+
+def scales(runs: Iterable[Run], optima: dict[str, float | None]) -> dict[str, Scale]:
+    """The scale of every problem that random search was run on.
+
+    Args:
+        optima: of the problems, None where nobody knows it.
+    """
+    runs = list(runs)
+    made = {}
+    for name, optimum in optima.items():
+        finals = [run.final for run in runs if run.problem == name]
+        yardstick = [run.final for run in runs if run.problem == name and run.variant == RANDOM]
+        if yardstick:
+            made[name] = Scale(min(finals) if optimum is None else optimum, float(np.median(yardstick)))
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Regrets of one variant: per problem, by seed.
+
+    Attributes:
+        regrets: measure, problem, seed, regret. milliseconds: per proposal, one for each run.
+    """
+
+    regrets: dict[str, dict[str, dict[int, float]]]
+    milliseconds: list[float]
+
+    def of(self, measure: str, problems: Sequence[str]) -> float:
+        """Mean over the problems of the median over seeds, of at most CAP."""
+        medians = [np.median(list(self.regrets[measure][name].values())) for name in problems]
+        return float(np.mean(np.minimum(medians, CAP)))
+
+    @property
+    def problems(self) -> set[str]:
+        """Those it was run on."""
+        return set(self.regrets["final"])
+
+
+def scores(runs: Iterable[Run], scale: dict[str, Scale]) -> dict[str, Scores]:
+    """The scores of every variant among the runs, on the problems that have a scale."""
+    found: dict[str, Scores] = {}
+    for run in runs:
+        if run.problem not in scale:
+            continue
+        mine = found.setdefault(run.variant, Scores({measure: {} for measure in MEASURES}, []))
+        for measure, read in MEASURES.items():
+            mine.regrets[measure].setdefault(run.problem, {})[run.seed] = scale[run.problem].regret(read(run))
+        mine.milliseconds.append(run.milliseconds)
+    return found
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One variant less another, in pairs.
+
+    Attributes:
+        mean: over problems and seeds; below 0 the first is better. low, high: its interval of 95 %.
+        won, lost: pairs, ties left out. p: of the sign test.
+    """
+
+    mean: float
+    low: float
+    high: float
+    won: int
+    lost: int
+    p: float
+
+
+def difference(one: Scores, other: Scores, measure: str, problems: Sequence[str]) -> Difference:
+    """How much less regret one has than the other, of at most CAP."""
+    rng = np.random.default_rng(0)
+    pairs: list[Array] = []
+    for name in problems:
+        ours, theirs = one.regrets[measure][name], other.regrets[measure][name]
+        seeds = sorted(ours.keys() & theirs.keys())
+        if seeds:
+            pairs.append(np.array([min(ours[s], CAP) - min(theirs[s], CAP) for s in seeds]))
+    drawn = np.empty(DRAWS)
+    for i in range(DRAWS):
+        chosen = [pairs[k] for k in rng.integers(len(pairs), size=len(pairs))]
+        drawn[i] = np.mean([rng.choice(values, len(values)).mean() for values in chosen])
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    every = np.concatenate(pairs)
+    won, lost = int((every < -EVEN).sum()), int((every > EVEN).sum())
+    p = float(binomtest(won, won + lost).pvalue) if won + lost else 1.0
+    return Difference(float(np.mean([values.mean() for values in pairs])), float(low), float(high), won, lost, p)
+
+
+def group(problems: Iterable[str], wanted: str) -> list[str]:
+    """Those of the problems that are of a group, in their order in the sets."""
+    chosen = set(problems)
+    return [name for name, problem in PROBLEMS.items() if name in chosen and problem.group == wanted]

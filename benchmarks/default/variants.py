@@ -1,0 +1,59 @@
+"""What can be run: raybo's methods by name, and the peers of benchmarks.default.peers."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Protocol, cast
+
+import raybo
+from benchmarks.searches import parse_method
+from raybo.methods import METHODS
+from raybo.space import Config
+
+NAMED = {"auto-0.1": "benchmarks.default.baseline.Auto01"}
+
+
+class Asked(Protocol):
+    """A trial of whatever searcher."""
+
+    @property
+    def config(self) -> Config:
+        """What to run."""
+        ...
+
+
+class Asks(Protocol):
+    """Ask and tell, minimising."""
+
+    def ask(self) -> Any:
+        """The next trial, an `Asked`."""
+        ...
+
+    def tell(self, trial: Any, value: float) -> object:
+        """Its value."""
+        ...
+
+    def fail(self, trial: Any, reason: str) -> object:
+        """It has none."""
+        ...
+
+
+def searcher(variant: str, space: raybo.Space, seed: int, trials: int) -> Asks:
+    """A searcher for a variant.
+
+    Args:
+        variant: METHOD[:option=value ...] of raybo, MODULE.CLASS[:option=value ...] of a method that is not
+            registered, one of NAMED, or a peer's name.
+    Raises:
+        ImportError: the peer's package is not installed.
+    """
+    from benchmarks.default.peers import PEERS
+
+    name, options = parse_method(NAMED.get(variant, variant))
+    if name in PEERS:
+        return cast(Asks, PEERS[name](space, seed))
+    if "." in name:
+        module, _, cls = name.rpartition(".")
+        importlib.import_module(module)
+        METHODS[name] = f"{module}:{cls}"
+    return raybo.Searcher(space, name, "min", seed, trials, **options)

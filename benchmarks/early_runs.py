@@ -1,0 +1,245 @@
+"""Searches over learning curves with a budget in steps, by one or several simulated workers.
+
+A step of a trial takes the time that its configuration's steps take, drawn once per trial; whoever is free asks at
+once. Every search goes through ask, report and tell, as a user's would.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+import raybo
+
+Array: TypeAlias = NDArray[np.float64]
+SPREAD = 0.3  # of the logarithms of the trials' seconds per step
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Learning curves.
+
+    Attributes:
+        name: as tables call it. space: of the configurations. steps: of a whole run.
+        curve: the values of a configuration after every step, maximised.
+        best: the best known last value. chance: what random search comes to after 40 whole runs, in the mean.
+    """
+
+    name: str
+    space: raybo.Space
+    steps: int
+    curve: Callable[[dict[str, Any]], Array]
+    best: float
+    chance: float
+
+    def regret(self, value: float) -> float:
+        """0 for the best known value, 1 for chance."""
+        return (self.best - value) / (self.best - self.chance)
+
+
+class Search(Protocol):
+    """Something that asks for configurations and hears how they fare."""
+
+    def ask(self) -> tuple[Any, dict[str, Any], int]:
+        """A trial to run, its configuration, and how many of its steps are behind it."""
+        ...
+
+    def report(self, trial: Any, step: int, value: float) -> bool:
+        """Whether the trial is to go on."""
+        ...
+
+    def tell(self, trial: Any, value: float) -> None:
+        """That the trial has run to its last step."""
+        ...
+
+
+@dataclass
+class Running:
+    """A trial on a worker."""
+
+    trial: Any
+    config: dict[str, Any]
+    curve: Array
+    step: int
+    seconds: float  # per step
+
+
+@dataclass
+class Course:
+    """What a search recommends over time.
+
+    Attributes:
+        spent: steps, and from then on the last value of the configuration recommended, at every change.
+    """
+
+    spent: list[tuple[int, float]] = field(default_factory=list)
+
+    def after(self, steps: int) -> float | None:
+        """The last value of the configuration that is recommended after so many steps; None where there is none."""
+        return next((value for at, value in reversed(self.spent) if at <= steps), None)
+
+
+def run(problem: Problem, search: Search, budget: int, seed: int, workers: int = 1) -> Course:
+    """A search with so many steps in all.
+
+    What is recommended is the best configuration that has finished; until one has, the one with the best last report.
+    """
+    rng = np.random.default_rng([seed, 1])
+    course, queue, spent, order = Course(), list[tuple[float, int, Running]](), 0, 0
+    best, leading = -np.inf, -np.inf
+
+    def start(now: float) -> None:
+        nonlocal order
+        trial, config, step = search.ask()
+        running = Running(trial, config, problem.curve(config), step, float(np.exp(SPREAD * rng.standard_normal())))
+        heapq.heappush(queue, (now + running.seconds, order, running))
+        order += 1
+
+    for _ in range(workers):
+        start(0.0)
+    while spent < budget:
+        now, place, running = heapq.heappop(queue)
+        running.step += 1
+        spent += 1
+        value, last = float(running.curve[running.step - 1]), float(running.curve[-1])
+        goes_on = search.report(running.trial, running.step, value)
+        if best == -np.inf and value > leading:
+            leading = value
+            course.spent.append((spent, last))
+        if running.step == problem.steps:
+            search.tell(running.trial, value)
+            if value > best:
+                best = value
+                course.spent.append((spent, value))
+            start(now)
+        elif goes_on:
+            heapq.heappush(queue, (now + running.seconds, place, running))
+        else:
+            start(now)
+    return course
+
+
+class RayboSearch:
+    """A `raybo.Searcher`; paused trials go on where they were."""
+
+    def __init__(self, problem: Problem, seed: int, method: str, scheduler: str | None, **options: Any) -> None:
+        self.searcher = raybo.Searcher(
+            problem.space,
+            method,
+            seed=seed,
+            steps=problem.steps,
+            scheduler=scheduler,
+            scheduler_options=options or None,
+        )
+
+    def ask(self) -> tuple[Any, dict[str, Any], int]:
+        """A promoted trial, or a new one."""
+        promoted = self.searcher.promoted()
+        if promoted is not None:
+            return promoted, promoted.config, promoted.reports[-1][0]
+        trial = self.searcher.ask()
+        return trial, trial.config, 0
+
+    def report(self, trial: Any, step: int, value: float) -> bool:
+        """What the scheduler says is done."""
+        verdict = self.searcher.report(trial, value, step)
+        if verdict.prune:
+            self.searcher.prune(trial)
+        elif verdict.pause:
+            self.searcher.pause(trial)
+        return verdict.action == "go"
+
+    def tell(self, trial: Any, value: float) -> None:
+        """Its last value is its result."""
+        self.searcher.tell(trial, value)
+
+
+class LooksThenBest:
+    """The simple thing: random configurations, a thirteenth of the steps each; then the best eight in full.
+
+    With a budget of b whole runs there are as many looks as b - 8 of them pay for, at least half of all. The best are
+    run on from where they were left.
+    """
+
+    def __init__(self, problem: Problem, seed: int, budget: int) -> None:
+        self.problem, self.rng = problem, np.random.default_rng([seed, 2])
+        self.look = max(1, round(problem.steps / 13))
+        full = 8 * (problem.steps - self.look)
+        self.looks = max(budget // 2, budget - full) // self.look
+        self.seen: list[tuple[float, dict[str, Any]]] = []
+        self.asked = 0
+        self.chosen: list[dict[str, Any]] | None = None
+
+    def ask(self) -> tuple[Any, dict[str, Any], int]:
+        """The next look, or the next best."""
+        self.asked += 1
+        if self.asked <= self.looks or not self.seen:
+            (config,) = self.problem.space.decode(self.problem.space.snap(self.rng.random((1, self.problem.space.d))))
+            return config, config, 0
+        if self.chosen is None:
+            self.chosen = [config for _, config in sorted(self.seen, key=lambda pair: -pair[0])]
+        config = self.chosen.pop(0)
+        return None, config, self.look
+
+    def report(self, trial: Any, step: int, value: float) -> bool:
+        """Whether it is beyond its look."""
+        if trial is not None and step == self.look:
+            self.seen.append((value, trial))
+            return False
+        return True
+
+    def tell(self, trial: Any, value: float) -> None:
+        """Nothing is learnt."""
+
+
+class OptunaSearch:
+    """Optuna's TPE with one of its pruners, each with its defaults."""
+
+    def __init__(self, problem: Problem, seed: int, pruner: str | None) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        made: dict[str | None, Callable[[], Any]] = {
+            None: optuna.pruners.NopPruner,
+            "median": optuna.pruners.MedianPruner,
+            "hyperband": lambda: optuna.pruners.HyperbandPruner(max_resource=problem.steps),
+            "halving": optuna.pruners.SuccessiveHalvingPruner,
+        }
+        sampler = optuna.samplers.TPESampler(seed=seed)
+        self.study = optuna.create_study(direction="maximize", sampler=sampler, pruner=made[pruner]())
+        self.space = problem.space
+
+    def ask(self) -> tuple[Any, dict[str, Any], int]:
+        """What TPE suggests."""
+        trial = self.study.ask()
+        config: dict[str, Any] = {}
+        for name, parameter in zip(self.space.names, self.space.parameters.values(), strict=True):
+            if isinstance(parameter, raybo.Categorical):
+                config[name] = trial.suggest_categorical(name, parameter.choices)
+            elif isinstance(parameter, raybo.Integer):
+                config[name] = trial.suggest_int(name, parameter.low, parameter.high, log=parameter.log)
+            else:
+                config[name] = trial.suggest_float(name, parameter.low, parameter.high, log=parameter.log)
+        return trial, config, 0
+
+    def report(self, trial: Any, step: int, value: float) -> bool:
+        """What the pruner says."""
+        import optuna
+
+        trial.report(value, step)
+        if not trial.should_prune():
+            return True
+        self.study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+        return False
+
+    def tell(self, trial: Any, value: float) -> None:
+        """Its last value is its result."""
+        import optuna
+
+        if self.study.trials[trial.number].state == optuna.trial.TrialState.RUNNING:
+            self.study.tell(trial, value)

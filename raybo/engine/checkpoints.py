@@ -1,0 +1,115 @@
+"""The checkpoints of one trial: written whole or not at all, named by the report that goes with them.
+
+A checkpoint is written beside, under a name that nobody takes for one, brought to the disk and renamed; only then may a
+report name it. So the journal never names one that is not whole. Two are kept while a trial runs, as the last one may
+not have been committed when its process dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+Keep: TypeAlias = Literal["all", "last", "none"]  # of the checkpoints of a trial that has ended
+PARTIAL = ".partial"
+NAME = re.compile(r"\d+-\d+")  # attempt, and number in it
+
+
+class Checkpoints:
+    """Those of one trial, as one attempt of it sees them.
+
+    Args:
+        place: the directory that they are in, made when it is first needed; None where none is kept.
+        attempt: which one this is; names begin with it.
+        last: name of the last one that is committed; None where there is none.
+        keep: what is kept at the end.
+    """
+
+    def __init__(self, place: Path | None, attempt: int, last: str | None, keep: Keep = "last") -> None:
+        self.place = place
+        self.keep = keep
+        self._attempt, self._count = attempt, 0
+        self._last = last
+        self._next: str | None = None  # written, and not yet reported
+
+    def last(self) -> Path | None:
+        """The directory of the last one that is committed; None where there is none, or none here."""
+        if self.place is None or self._last is None or not (self.place / self._last).is_dir():
+            return None
+        return self.place / self._last
+
+    @contextlib.contextmanager
+    def saving(self) -> Iterator[Path]:
+        """A directory that becomes the next checkpoint, unless the block raises."""
+        if self.place is None:
+            with tempfile.TemporaryDirectory(prefix="raybo-checkpoint-") as thrown_away:
+                yield Path(thrown_away)
+            return
+        name = f"{self._attempt}-{self._count + 1}"
+        partial = self.place / f"{name}{PARTIAL}"
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        try:
+            yield partial
+        except BaseException:  # whatever the job raises: what it had saved by then is no checkpoint
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+        _to_disk(partial)
+        os.rename(partial, self.place / name)
+        _sync(self.place)
+        if self._next is not None:  # saved twice between two reports
+            shutil.rmtree(self.place / self._next, ignore_errors=True)
+        self._count, self._next = self._count + 1, name
+
+    def take(self) -> str | None:
+        """The name of what has been saved since the last report; None where nothing has."""
+        name, self._next = self._next, None
+        return name
+
+    def committed(self, name: str) -> None:
+        """The report that names it is in the journal: what came before is no longer needed, but for one."""
+        before, self._last = self._last, name
+        if self.place is not None and self.keep != "all":
+            self._remove_all_but({name, before})
+
+    def begin(self) -> None:
+        """Remove what attempts before this have left that no report names."""
+        if self.place is not None and self.place.is_dir():
+            self._remove_all_but(None if self.keep == "all" else {self._last})
+
+    def end(self) -> None:
+        """Remove what is not to be kept of a trial that has ended."""
+        if self.place is not None and self.keep != "all":
+            self._remove_all_but({self._last} if self.keep == "last" else set())
+
+    def _remove_all_but(self, kept: set[str | None] | None) -> None:
+        """Remove what was not saved whole, and the checkpoints that are not to be kept; None for all of them."""
+        assert self.place is not None
+        for each in self.place.iterdir() if self.place.is_dir() else ():
+            is_checkpoint = NAME.fullmatch(each.name) is not None
+            if each.name.endswith(PARTIAL) or (is_checkpoint and kept is not None and each.name not in kept):
+                shutil.rmtree(each, ignore_errors=True)
+
+
+def _to_disk(directory: Path) -> None:
+    """Have everything in a directory written to the disk."""
+    for place, _, names in os.walk(directory):
+        for name in names:
+            _sync(Path(place, name))
+        _sync(Path(place))
+
+
+def _sync(path: Path) -> None:
+    if path.is_symlink():
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,46 @@
+"""The rule of raybo 0.1's `auto`, by which studies that it began go on, and by which those of many results do.
+
+Ten Sobol points; then, on one Gaussian process of tamed values, log expected improvement or an upper confidence bound
+of 1.5 standard deviations, drawn anew each time, and every other time a bound of four where the point found is known.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
+from raybo.history import History, Proposal
+from raybo.methods.apart import solve_apart
+from raybo.methods.design import is_in_design, sobol_proposal
+from raybo.methods.failures import Failures
+from raybo.methods.fitting import fitted
+from raybo.solvers import Solution
+from raybo.surrogate import Tamed, standard_model
+
+OPTIMISM, FAR_OPTIMISM = 1.5, 4.0  # standard deviations
+SETTLED = 1e-3  # of the values' standard deviation: what is known better than this needs no further look
+
+
+def propose_as_0_1(history: History, rng: np.random.Generator, initial: int | None) -> Proposal:
+    """The initial design, then the maximiser of one of the two acquisitions."""
+    if is_in_design(history, 10, initial):
+        return sobol_proposal(history, rng)
+    return mixture(history, rng)
+
+
+def mixture(history: History, rng: np.random.Generator, failures: Failures | None = None) -> Proposal:
+    """The maximiser of one of the two acquisitions; where failures teach nothing they count as the worst value."""
+    failures = failures or Failures(history, rng)
+    fit = fitted(history, standard_model(), rng, outputs=Tamed.of(history.y), failed_count=not failures.are_learnt)
+
+    def maximise(acquisition: Acquisition) -> Solution:
+        worth = failures.times(acquisition)
+        return solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=fit.best[None, :])
+
+    if rng.random() < 0.5:
+        name, found = "ucb", maximise(UpperConfidence(fit.gp, OPTIMISM))
+    else:
+        name, found = "log-ei", maximise(LogExpectedImprovement(fit.gp, fit.incumbent))
+    if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
+        name, found = "far", maximise(UpperConfidence(fit.gp, FAR_OPTIMISM))
+    return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags, **failures.tags_at(found.x)})

@@ -1,0 +1,141 @@
+"""Several models of the same results, and what a point is worth to all of them.
+
+Models that assume different things of a function fail in different places, and what most of them expect is more often
+true than what the likeliest of them expects alone:
+
+plain     Matern-5/2 on tamed values, with any noise
+warped    the same where axes may be bent, as for rates that should have been logarithms; hardly any noise
+ranked    the same as plain on the ranks of the values, whatever their scale
+summed    a sum of functions of one axis each, a linear and a quadratic trend, and the rest; hardly any noise
+
+Each has its most likely hyperparameters. A model's weight is min(1, exp((L - L_plain) / 4)), L the log posterior there:
+one that explains the results badly has no say, and none has more than the plain one, as the likeliest of a few is too
+often so by chance. The ranked one's likelihood is of other values, and its weight is 1. Those that are believed to have
+hardly any noise keep ruggedness from being taken for it; where there is noise, they lose their weight.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from raybo.acquisition import Acquisition, Average, LogAverage, LogExpectedImprovement, UpperConfidence
+from raybo.events import Tags
+from raybo.methods.refits import AFRESH
+from raybo.space import Array
+from raybo.surrogate import Observations, Outputs, Structure, StructuredGP, StructuredLikelihood, fit_structured
+from raybo.surrogate.structured import LITTLE_NOISE
+
+PLAIN, RANKED = "plain", "ranked"
+STRUCTURES: Mapping[str, Mapping[str, Any]] = {  # what each member assumes beside Matern-5/2
+    PLAIN: {},
+    "warped": {"is_warped": True, "has_mean": True, "noise": LITTLE_NOISE},
+    RANKED: {},
+    "summed": {"is_sum": True, "has_trend": True, "has_mean": True, "noise": LITTLE_NOISE},
+}
+NATS = 4.0  # by which a model must explain the results worse than the plain one to have its weight divided by e
+NO_SAY = 0.03  # a weight below it is none
+IN_TURN = ((100, 4), (30, 2))  # from so many results on, each member's fit is kept for so many trials
+DIGITS = 4  # of a logged hyperparameter: a hundredth of a per cent
+
+
+@dataclass(frozen=True, eq=False)
+class Committee:
+    """Fitted models with their weights; the first is the plain one.
+
+    Attributes:
+        models: k of them, those with a say. weights: (k,). incumbents: (k,), the best value in each one's units.
+        tags: what the next one starts from.
+    """
+
+    models: tuple[StructuredGP, ...]
+    weights: tuple[float, ...]
+    incumbents: tuple[float, ...]
+    tags: Tags
+
+    def improvement(self) -> Acquisition:
+        """Log of the expected improvement, in the mean over the models."""
+        pairs = zip(self.models, self.incumbents, strict=True)
+        return LogAverage([LogExpectedImprovement(gp, incumbent) for gp, incumbent in pairs], self.weights)
+
+    def bound(self, kappa: float) -> Acquisition:
+        """The upper confidence bound of kappa standard deviations, in the mean over the models."""
+        return Average([UpperConfidence(gp, kappa) for gp in self.models], self.weights)
+
+    def prediction(self, x: Array) -> Tags:  # (d,)
+        """What the plain model expects of a point, as tags."""
+        mean, var = self.models[0].posterior(x[None, :])
+        return {"mean": float(mean[0]), "std": math.sqrt(float(var[0]))}
+
+
+def convene(
+    X: Array,
+    y: Array,
+    outputs: Outputs,
+    categorical: Sequence[bool],
+    believed: Array,
+    last: Mapping[str, Sequence[float]],
+    turn: int,
+    *,
+    is_kept: bool = False,
+) -> Committee:
+    """Fit the models and weigh them.
+
+    Args:
+        X, y: (n, d) and (n,), points and their values, maximised.
+        outputs: into the units of all models but the ranked one.
+        categorical: per axis, whether only equality counts.
+        believed: (m, d), pending points, which are believed at each model's mean.
+        last: the hyperparameters found last, by model, as `tags["models"]` has them; empty for none.
+        turn: the trial's number, by which members are fitted in turn where there are many results, and every tenth
+            time from nothing too.
+        is_kept: whether the last ones are kept, as nothing has been learnt since.
+    Raises:
+        NumericalError: no factorisation succeeds.
+    """
+    thetas, models, logs, best = {}, [], [], []
+    for place, (name, assumed) in enumerate(STRUCTURES.items()):
+        values = _scores(y) if name == RANKED else outputs.apply(y)
+        structure = Structure.of(categorical, **assumed)
+        observations = Observations.of(X, values, categorical)
+        theta, log = _estimated(observations, structure, last.get(name), turn + place, is_kept)
+        thetas[name] = theta.tolist()
+        models.append(StructuredGP.of(observations, structure, theta, believed))
+        logs.append(math.nan if name == RANKED else log)
+        best.append(float(values.max()))
+    weights = [1.0 if math.isnan(log) else math.exp(min(0.0, (log - logs[0]) / NATS)) for log in logs]
+    say = [i for i, weight in enumerate(weights) if weight >= NO_SAY]
+    return Committee(
+        tuple(models[i] for i in say),
+        tuple(weights[i] for i in say),
+        tuple(best[i] for i in say),
+        {"models": thetas, "weights": [round(weight, 2) for weight in weights]},
+    )
+
+
+def _estimated(
+    observations: Observations, structure: Structure, last: Sequence[float] | None, turn: int, is_kept: bool
+) -> tuple[Array, float]:  # (p,)
+    """A member's hyperparameters, rounded as the tags keep them, and their log posterior."""
+    start = structure.start
+    if last is not None and len(last) == len(start):
+        known, n = np.array(last), len(observations.X)
+        every = next((turns for size, turns in IN_TURN if n >= size), 1)
+        if is_kept or turn % every:
+            return known, StructuredLikelihood(observations, structure).log_posterior(known)[0]
+        starts = [known] if turn % AFRESH else [known, start]
+    else:
+        starts = [start]
+    theta, log = fit_structured(observations, structure, starts)
+    return np.round(theta, DIGITS), log
+
+
+def _scores(y: Array) -> Array:  # (n,)
+    """Normal scores of the ranks: standard normal whatever the values are, equal where these are."""
+    return np.asarray(ndtri((rankdata(y) - 0.5) / len(y)))

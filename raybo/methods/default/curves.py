@@ -1,0 +1,212 @@
+"""How `auto` goes on where trials are ended early: a model of configuration and step at once, asked for the last step.
+
+- One Gaussian process over the configuration and the logarithm of the step, so that what is seen early and cheaply of
+  one configuration tells of another one's end, and what the first steps are worth is learnt from those that went on.
+  Freeze-thaw (Swersky, Snoek, Adams, 2014, arXiv:1406.3896) and MOBSTER (Klein, Tiao, Lienart, Archambeau, Seeger,
+  2020, arXiv:2003.10865) model curves so, with kernels of their own for the step; Matern-5/2 with a length-scale in the
+  logarithm is ours, and makes predictions and gradients those of any other axis.
+- Of a trial the first report of each octave of steps counts, and the last: neighbours say the same twice. A finished
+  trial is at the last step with its value, a failed one with the worst.
+- The next point maximises an upper bound of two standard deviations at the last step: early steps make the model surer
+  than it should be. A pruned configuration that is expected to beat every finished one is run again instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.acquisition import UpperConfidence
+from raybo.events import State, Tags
+from raybo.history import History, Proposal, Record
+from raybo.methods.apart import solve_apart
+from raybo.methods.design import design_size, sobol_proposal
+from raybo.methods.refits import is_kept, last_estimate, starts_of_fit
+from raybo.space import Array
+from raybo.surrogate import GP, Observations, Outputs, Standardised, Tamed, fit_map, standard_model
+
+DESIGN = 10  # points
+OPTIMISM = 2.0  # standard deviations
+ROWS = 600  # of all trials: where there are more, only the last report of each counts, of the newest and the best
+FITTED_ROWS = 300
+CUT = (State.PRUNED, State.PAUSED, State.STOPPED)  # they reported, and somebody ended or halted them
+THETA = "curves"  # the tag that keeps the hyperparameters
+
+
+@dataclass(frozen=True, eq=False)
+class AtLastStep:
+    """The posterior at the last step, as one over configurations.
+
+    Attributes:
+        curves: over (d + 1,) points, a configuration and where its step lies in [0, 1].
+    """
+
+    curves: GP
+
+    def posterior(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m,)
+        """Mean and variance at the rows of X."""
+        return self.curves.posterior(at_step(X, 1.0))
+
+    def posterior_gradient(self, X: Array) -> tuple[Array, Array, Array, Array]:  # (m,), (m,), (m, d), (m, d)
+        """Mean and variance at the rows of X, and their gradients in x."""
+        mean, var, dmean, dvar = self.curves.posterior_gradient(at_step(X, 1.0))
+        return mean, var, dmean[:, :-1], dvar[:, :-1]
+
+    def joint(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, m)
+        """Mean and covariance at the rows of X together."""
+        return self.curves.joint(at_step(X, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """What is expected of the ends of all trials that have reported or finished.
+
+    Attributes:
+        gp: conditioned on all that is known, in the units of `outputs`.
+        outputs: from the maximised values to those units.
+        trials: their numbers. mean, var: (k,) of the last step of each.
+        incumbent: the best finished value in those units; -inf where none has finished.
+        theta: the hyperparameters.
+    """
+
+    gp: GP
+    outputs: Outputs
+    trials: tuple[int, ...]
+    mean: Array
+    var: Array
+    incumbent: float
+    theta: Array
+
+
+def has_cut_curves(history: History) -> bool:
+    """Whether a trial was ended or halted on its way, so that there are curves to model."""
+    return len(history.reports_in_order) > 0 and any(r.state in CUT and r.reports for r in history.records)
+
+
+def propose_for_last_step(history: History, rng: np.random.Generator, initial: int | None, *, plain: bool) -> Proposal:
+    """The design; then a pruned configuration that is worth a whole run, or the point of the highest bound at the end.
+
+    Args:
+        history: with curves.
+        rng: for the search.
+        initial: points of the design; None for the usual.
+        plain: whether values are only standardised.
+    """
+    if len(history) < design_size(history, DESIGN, initial):
+        return sobol_proposal(history, rng)
+    ends = expected_ends(history, plain=plain)
+    kept: Tags = {THETA: ends.theta.tolist()}
+    if (again := worth_running_again(history, ends)) is not None:
+        place = ends.trials.index(again)
+        told = {"mean": float(ends.mean[place]), "std": math.sqrt(ends.var[place])}
+        return Proposal(history.records[again].x, {"again": again, **told, **kept})
+    gp = ends.gp.believing(at_step(history.X_pending, 1.0))
+    best = history.records[ends.trials[int(np.argmax(ends.mean))]].x
+    worth = UpperConfidence(AtLastStep(gp), OPTIMISM)
+    found = solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=best[None, :])
+    mean, var = AtLastStep(gp).posterior(found.x[None, :])
+    told = {"mean": float(mean[0]), "std": math.sqrt(var[0])}
+    return Proposal(found.x, {"acquisition": "ucb", **told, **kept})
+
+
+def expected_ends(history: History, *, plain: bool = False, refit: bool = True) -> Ends:
+    """The model of all curves.
+
+    Args:
+        history: with at least one report.
+        plain: whether values are only standardised.
+        refit: whether the hyperparameters are estimated anew, unless there are none yet.
+    """
+    numbers = tuple(t for t, r in enumerate(history.records) if not r.has_failed and (r.reports or r.y is not None))
+    records = [history.records[t] for t in numbers]
+    last = np.array([r.y if r.y is not None else r.reports[-1][1] for r in records], dtype=np.float64)
+    outputs: Outputs = Standardised.of(last) if plain else Tamed.of(last)
+    observations = _observations(history, records, outputs, float(last.min()))
+    model, d = standard_model(), history.d + 1
+    theta = last_estimate(history, model, d, THETA)
+    if theta is None or (refit and not is_kept(history, len(observations.X))):
+        theta = fit_map(observations, model, starts_of_fit(history, model, d, theta), at_most=FITTED_ROWS)
+    gp = GP.of(observations, model, theta)
+    mean, var = AtLastStep(gp).posterior(np.array([r.x for r in records]))
+    finished = [r.y for r in records if r.y is not None]
+    incumbent = float(outputs.apply(np.array([max(finished)]))[0]) if finished else -math.inf
+    return Ends(gp, outputs, numbers, mean, var, incumbent, theta)
+
+
+def worth_running_again(history: History, ends: Ends) -> int | None:
+    """The pruned trial that is expected to beat whatever has finished; None where there is none.
+
+    Whoever was run again is not a second time, and nobody is any more where one of these was pruned again: that rule
+    does not look at the whole. Until one has finished only one at a time is.
+    """
+    again = [record for record in history.records if "again" in record.tags]
+    if any(record.state is State.PRUNED for record in again):
+        return None
+    if ends.incumbent == -math.inf and any(record.state is State.PENDING for record in again):
+        return None
+    known = {record.x.tobytes() for record in history.records if record.state is not State.PRUNED}
+    places = [
+        place
+        for place, trial in enumerate(ends.trials)
+        if history.records[trial].state is State.PRUNED and history.records[trial].x.tobytes() not in known
+    ]
+    best = max(places, key=lambda place: ends.mean[place], default=None)
+    return None if best is None or ends.mean[best] <= ends.incumbent else ends.trials[best]
+
+
+def explain_curves(tags: Tags) -> str:
+    """Why a point was proposed; empty where these are not tags of a proposal for the last step."""
+    if THETA not in tags:
+        return ""
+    expects = f"at the last step, expects {tags['mean']:+.2f} sd, uncertain by {tags['std']:.2f}"
+    if "again" in tags:
+        return f"trial {tags['again']} again, which was pruned and looks best by now: {expects}"
+    return f"upper confidence bound {expects}"
+
+
+def at_step(X: Array, place: float) -> Array:  # (m, d) -> (m, d + 1)
+    """Configurations with the place of a step on its axis."""
+    return np.column_stack([X, np.full(len(X), place)])
+
+
+def _observations(history: History, records: list[Record], outputs: Outputs, worst: float) -> Observations:
+    points = [_of_curve(record, history.steps) for record in records]
+    if sum(map(len, points)) > ROWS:
+        points = [rows[-1:] for rows in points]
+        values = np.array([value for ((_, value),) in points])
+        best = np.argsort(-values, kind="stable")[: ROWS // 5]
+        kept = np.union1d(best, np.arange(max(0, len(points) - ROWS), len(points)))
+        records, points = [records[i] for i in kept], [points[i] for i in kept]
+    failed = history.X_failed[-ROWS // 5 :]
+    X = [at_step(record.x[None, :], place) for record, rows in zip(records, points, strict=True) for place, _ in rows]
+    y = np.array([value for rows in points for _, value in rows] + [worst] * len(failed))
+    flags = (*history.cube.categorical, False)
+    return Observations.of(np.vstack([*X, at_step(failed, 1.0)]), outputs.apply(y), flags)
+
+
+def _of_curve(record: Record, steps: int | None) -> list[tuple[float, float]]:
+    """What counts of a trial: where on the axis of steps, and the value there."""
+    seen = list(_octaves(record)) if record.reports else []
+    if record.y is not None:
+        seen = [report for report in seen if report[0] < record.step]
+    places = [(_place(step, steps), y) for step, y in seen]
+    return places if record.y is None else [*places, (1.0, record.y)]
+
+
+def _octaves(record: Record) -> Iterator[tuple[int, float]]:
+    """The first report from step 2 on, the first from twice as far, and so on; and the last."""
+    due = 2
+    for step, y in record.reports:
+        if step >= due or step == record.step:
+            yield step, y
+            while due <= step:
+                due *= 2
+
+
+def _place(step: int, steps: int | None) -> float:
+    """Where a step lies between the first and the last, on a logarithmic axis."""
+    assert steps is not None
+    return min(1.0, math.log(step) / math.log(steps)) if steps > 1 else 1.0

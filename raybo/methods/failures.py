@@ -1,0 +1,74 @@
+"""What failed trials teach: the probability that a configuration succeeds, multiplied into the acquisition.
+
+A Gaussian process is fitted to +1 for each trial that has finished and -1 for each that has failed; a trial succeeds
+with the probability that a new observation of it, noise included, is positive. Its noise is what is taken for accident:
+where failures lie among successes it is large and they say little of their neighbourhood, where a whole region fails it
+is small and the region is left.
+
+Rasmussen, Williams (2006), "Gaussian Processes for Machine Learning", section 6.5, least-squares classification;
+Gelbart, Snoek, Adams (2014), "Bayesian optimization with unknown constraints", for the product.
+
+In a study that raybo 0.1 began a failed trial counts as an observation of the worst value, as it did there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from raybo.acquisition import Acquisition, LogProbabilityOfImprovement, Observed, Total
+from raybo.events import FAILURES, State, Tags
+from raybo.history import History
+from raybo.methods.fitting import fitted
+from raybo.space import Array
+from raybo.surrogate import Standardised, success_model
+
+SUCCESS, FAILURE = 1.0, -1.0
+TAG = "failures"
+MARK: Tags = {TAG: "learnt"}
+
+
+class Failures:
+    """What the failures of a history teach.
+
+    Attributes:
+        are_learnt: whether there are any, and this study learns from them as described above; if not, they count as
+            the worst value.
+        tags: what a proposal has to remember.
+    """
+
+    def __init__(self, history: History, rng: np.random.Generator) -> None:
+        self.are_learnt = history.generation > 1 and history.count(*FAILURES) > 0
+        self.tags: Tags = dict(MARK) if self.are_learnt else {}
+        self._success: Acquisition | None = None
+        if self.are_learnt and history.count(State.FINISHED):
+            ends = _ends(history)
+            outputs = Standardised.of(ends.y)
+            fit = fitted(ends, success_model(), rng, outputs=outputs, tag="theta_success")
+            middle = float(outputs.apply(np.zeros(1))[0])
+            self._success = LogProbabilityOfImprovement(Observed(fit.gp), middle)
+            self.tags |= fit.tags
+
+    def times(self, acquisition: Acquisition) -> Acquisition:
+        """The logarithm of an acquisition, or a bound, plus that of the probability of success."""
+        return acquisition if self._success is None else Total([acquisition, self._success])
+
+    def probability(self, X: Array) -> Array:  # (m, d) -> (m,)
+        """How likely trials at the rows of X succeed."""
+        return np.ones(len(X)) if self._success is None else np.asarray(np.exp(self._success.value(X)))
+
+    def tags_at(self, x: Array) -> Tags:  # (d,)
+        """What a proposal of x remembers: how likely it succeeds too."""
+        known: Tags = {} if self._success is None else {"success": float(self.probability(x[None, :])[0])}
+        return {**known, **self.tags}
+
+
+def _ends(history: History) -> History:
+    """The history as one of successes and failures: all trials that finished or failed, with their labels."""
+    return history.plain(
+        replace(record, state=State.FINISHED, y=FAILURE if record.has_failed else SUCCESS, Y=None, margins=None)
+        if record.has_failed or record.state is State.FINISHED
+        else record
+        for record in history.records
+    )

@@ -1,0 +1,103 @@
+"""What a job says while it runs: what each step came to, and the checkpoints from which it can go on.
+
+Where the job runs as a trial, something listens; where it is only called, nothing does.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from raybo.error_text import shown
+from raybo.errors import ObjectiveError
+
+
+class TrialPruned(BaseException):
+    """The trial is to end here: raised in the job by `raybo.report`, and by the job where it gives up itself.
+
+    No `Exception`, so that a job that goes on after errors does not swallow it.
+    """
+
+
+class Listener(Protocol):
+    """What hears a running trial."""
+
+    def report(self, metrics: Any, step: int | None) -> None:
+        """A step's metrics. Raises TrialPruned where the trial is to end."""
+        ...
+
+    def checkpoint(self) -> Path | None:
+        """The directory of the trial's last checkpoint."""
+        ...
+
+    def saving(self) -> AbstractContextManager[Path]:
+        """A directory that becomes the checkpoint of the next report."""
+        ...
+
+
+_listener: Listener | None = None  # of the process, which runs one trial at a time: threads of the job are heard too
+
+
+def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
+    """Say, inside an objective, what a step of it came to. A generator says the same by yielding the metrics.
+
+    Where the objective is only called, and not run as a trial, nothing happens but the check of the arguments.
+
+    Args:
+        metrics: the objective's metric under its name, with whatever else is known of that step; or the metric alone.
+        step: which one, from 1; they go up. None for `metrics["step"]`, or else for the one after the last.
+    Raises:
+        TrialPruned: the trial is to end here.
+        ObjectiveError: an argument is wrong.
+    """
+    is_number = hasattr(metrics, "__float__") and not isinstance(metrics, bool)
+    if not isinstance(metrics, Mapping) and not is_number:
+        raise ObjectiveError(f"report: metrics must be a number or a dict of them, got {shown(metrics)}")
+    if step is not None:
+        require_step(step)
+    if _listener is not None:
+        _listener.report(metrics, step)
+
+
+def require_step(step: Any) -> int:
+    """The step as a whole number; ObjectiveError where it is none from 1."""
+    if isinstance(step, bool) or not hasattr(step, "__index__") or step.__index__() < 1:
+        raise ObjectiveError(f"report: a step must be a whole number from 1, got {shown(step)}")
+    return int(step.__index__())
+
+
+def checkpoint() -> Path | None:
+    """The directory of this trial's last checkpoint, to go on from; None where it begins from nothing.
+
+    What it holds must not be changed. Steps that are not named are counted on from the one that it was reported with.
+    """
+    return None if _listener is None else _listener.checkpoint()
+
+
+@contextmanager
+def saving() -> Iterator[Path]:
+    """A new directory to save into, which becomes the checkpoint that goes with the next report.
+
+    It is kept whole or not at all: where the block raises or the process dies, there is no such checkpoint. Where the
+    objective is only called, and not run as a trial, the directory is thrown away.
+    """
+    if _listener is not None:
+        with _listener.saving() as directory:
+            yield directory
+        return
+    with tempfile.TemporaryDirectory(prefix="raybo-checkpoint-") as name:
+        yield Path(name)
+
+
+@contextmanager
+def heard_by(listener: Listener | None) -> Iterator[None]:
+    """What hears the reports of this process meanwhile."""
+    global _listener
+    before, _listener = _listener, listener
+    try:
+        yield
+    finally:
+        _listener = before

@@ -1,0 +1,86 @@
+"""The schedulers by name: rules by which trials that report as they go are ended early, or wait for the others.
+
+A scheduler is a frozen dataclass of options, as a method is, and keeps nothing between calls: a verdict is a pure
+function of the history in the journal's order. So a study that is continued decides as it would have, and every verdict
+can be checked against the journal.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Mapping
+from typing import Any, Protocol, cast
+
+from raybo.error_text import nearest
+from raybo.errors import MethodError
+from raybo.history import History
+from raybo.methods.options import read
+from raybo.schedulers.verdict import GO, Verdict
+
+SCHEDULERS: dict[str, str] = {  # name: where it lives; loaded when used
+    "median": "raybo.schedulers.median:Median",
+    "asha": "raybo.schedulers.asha:Asha",
+    "hyperband": "raybo.schedulers.hyperband:Hyperband",
+    "curve": "raybo.schedulers.curve:Curve",
+}
+
+__all__ = ["GO", "SCHEDULERS", "Scheduler", "Verdict", "describe", "load", "make"]
+
+
+class Scheduler(Protocol):
+    """What every scheduler is. Its functions are pure, and change nothing."""
+
+    def decides(self, history: History, trial: int, step: int) -> bool:
+        """Whether a verdict other than to go on can be given of the trial at that step, as things stand.
+
+        The step may be one that it has yet to report. A trial waits for its verdict where this holds, so it must be
+        cheap: it is asked of many steps at a time.
+        """
+        ...
+
+    def decide(self, history: History, trial: int, step: int) -> Verdict:
+        """The verdict on a trial that has just reported this step, the last of its record."""
+        ...
+
+    def next_promoted(self, history: History) -> int | None:
+        """The paused trial that a free worker goes on with; None where a new one is to be proposed."""
+        ...
+
+
+def load(name: str) -> type:
+    """The class of a scheduler; MethodError, with the nearest name, where there is none."""
+    if not isinstance(name, str) or name not in SCHEDULERS:
+        raise MethodError(f"there is no scheduler {name!r}{nearest(str(name), list(SCHEDULERS))}")
+    module, _, cls = SCHEDULERS[name].partition(":")
+    return cast(type, getattr(importlib.import_module(module), cls))
+
+
+def make(name: str, options: Mapping[str, Any], steps: int | None) -> Scheduler:
+    """A scheduler with its options.
+
+    Args:
+        name: which one.
+        options: those that differ from the defaults; text is read as their type.
+        steps: how many steps a whole run has; None where that is not declared.
+    Raises:
+        MethodError: the name, an option or a value is wrong, or no steps are declared.
+    """
+    cls = load(name)
+    if steps is None:
+        raise MethodError(
+            f"the scheduler {name} needs trials that report as they go; say with steps= how many reports a whole run "
+            "makes"
+        )
+    values = read(name, cls, options)
+    try:
+        return cast(Scheduler, cls(**values))
+    except MethodError as error:  # a scheduler does not know under which name it is registered
+        raise MethodError(f"{name}: {error}") from None
+
+
+def describe(name: str) -> tuple[str, list[tuple[str, Any, str]]]:
+    """A scheduler's docstring, and its options as (name, default, meaning)."""
+    cls = load(name)
+    fields = [(f.name, f.default, f.metadata.get("meaning", "")) for f in dataclasses.fields(cls)]
+    return (cls.__doc__ or "").strip(), fields

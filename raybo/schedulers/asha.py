@@ -1,0 +1,70 @@
+"""asha: at rungs of steps only the best of those that have been there go on, and nobody waits for the slow.
+
+Li, Jamieson, Rostamizadeh, Gonina, Ben-tzur, Hardt, Recht, Talwalkar (2020), "A System for Massively Parallel
+Hyperparameter Tuning", MLSys, arXiv:1810.05934, algorithm 2, which is `variant=promote`. `variant=stop` is the same
+without waiting, for trials that keep no checkpoints: whoever is not in the top at a rung ends.
+Ours: where a rung has fewer than eta trials, "stop" lets the best one go on, so that the first trial is never ended; a
+trial that would be the next to be promoted goes on at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from raybo.history import History
+from raybo.methods.options import Options, option
+from raybo.schedulers.rungs import Climbed, Ladder, climbed_by, is_paused, judged, promotable, rung_at
+from raybo.schedulers.verdict import GO, Verdict
+
+Variant: TypeAlias = Literal["stop", "promote"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asha(Options):
+    """Successive halving without waiting: at the steps grace * eta^k only the top 1 / eta go on.
+
+    Li et al. (2020), "A System for Massively Parallel Hyperparameter Tuning", algorithm 2.
+    """
+
+    grace: int = option(1, "the first step at which trials are compared", at_least=1)
+    eta: int = option(
+        4, "of those at a rung one in so many goes on, and the next rung is so many times as far", at_least=2
+    )
+    variant: Variant = option("stop", "what becomes of the others: stop ends them, promote has them wait")
+
+    def decides(self, history: History, trial: int, step: int) -> bool:
+        """At the rungs."""
+        ladder = self._ladder(history)
+        return rung_at(history, ladder, trial, step) is not None
+
+    def decide(self, history: History, trial: int, step: int) -> Verdict:
+        """To go on in the top, else to end or to wait."""
+        ladder = self._ladder(history)
+        return verdict(self._climbed(history), history, ladder, trial, step, self.variant)
+
+    def next_promoted(self, history: History) -> int | None:
+        """Of those that wait, the best in the top of the highest rung."""
+        if self.variant == "stop":
+            return None
+        return promotable(self._climbed(history), history, self._ladder(history), lambda t: is_paused(history, t))
+
+    def _ladder(self, history: History) -> Ladder:
+        assert history.steps is not None
+        return Ladder(self.grace, self.eta, history.steps)
+
+    def _climbed(self, history: History) -> Climbed:
+        ladder = self._ladder(history)
+        return climbed_by(history, ladder, lambda trial: ladder)
+
+
+def verdict(climbed: Climbed, history: History, ladder: Ladder, trial: int, step: int, variant: Variant) -> Verdict:
+    """What is said of a trial at a step of its ladder."""
+    rung = rung_at(history, ladder, trial, step)
+    if rung is None:
+        return GO
+    in_top, said = judged(climbed, history, ladder, trial, rung)
+    if variant == "stop":
+        return said if in_top else replace(said, action="prune")
+    chosen = promotable(climbed, history, ladder, lambda t: t == trial or is_paused(history, t))
+    return said if chosen == trial else replace(said, action="pause")

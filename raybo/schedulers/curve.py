@@ -1,0 +1,105 @@
+"""curve: a model of configuration and step predicts where a trial will end, and who can hardly win is ended.
+
+Ours; the model is that of `raybo/methods/default/curves.py`, which cites where it comes from. At a thirteenth, a
+quarter and a half of the steps a trial ends
+- if it is one of the first: a short look at several is worth more than the whole of one, as nothing is known yet;
+- if the probability that it ends above the best one, finished or expected, is below `odds`.
+A configuration that has been as far before, and was pruned, is let go on: whoever proposed it again knew that.
+`auto` proposes pruned configurations again once they look best, so what is ended too early is not lost with it.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from raybo.history import History
+from raybo.methods.default.curves import expected_ends
+from raybo.methods.options import Options, option
+from raybo.schedulers.verdict import GO, Verdict, in_words
+from raybo.threads import limit_threads
+
+LOOKS = (13, 4, 2)  # parts of a run after which it is looked at
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve(Options):
+    """Ends a trial that hardly ends above the best, by a Gaussian process over configuration and step.
+
+    raybo's own, after Swersky, Snoek, Adams (2014), "Freeze-Thaw Bayesian Optimization".
+    """
+
+    odds: float = option(0.05, "probability of ending above the best below which a trial is ended", at_least=0, below=1)
+    grace: int | None = option(None, "the first step at which trials are judged; none: a thirteenth", at_least=1)
+    first: int = option(10, "trials at the beginning, at most a quarter of all, that end there", at_least=0)
+    is_slow = True  # a verdict takes longer than a study's loop should stand still
+
+    def decides(self, history: History, trial: int, step: int) -> bool:
+        """With the first report at or beyond each step at which trials are judged; not at the last step."""
+        return self._look(history, trial, step) is not None
+
+    def decide(self, history: History, trial: int, step: int) -> Verdict:
+        """To go on, or to prune it."""
+        look, record = self._look(history, trial, step), history.records[trial]
+        if look is None:
+            return GO
+        if any(
+            other.step >= step and np.array_equal(other.x, record.x)
+            for number, other in enumerate(history.records)
+            if number != trial
+        ):
+            return GO
+        if look == self._looks(history)[0]:
+            here = sum(other.step >= look for other in history.records)
+            first = self.first if history.planned is None else min(self.first, history.planned // 4)
+            if here <= first:
+                why = f"one of the first {first}, which end at step {look}: a look at others is worth more"
+                return Verdict("prune", why, {"step": look, "place": here, "first": first})
+        with limit_threads(1):
+            return self._judged(history, trial)
+
+    def next_promoted(self, history: History) -> int | None:
+        """None: it pauses nothing."""
+        return None
+
+    def _judged(self, history: History, trial: int) -> Verdict:
+        ends = expected_ends(history, refit=False)
+        own = ends.trials.index(trial)
+        others = np.delete(ends.mean, own)
+        best = max(ends.incumbent, float(others.max())) if len(others) else ends.incumbent
+        mean, sd = float(ends.mean[own]), math.sqrt(max(float(ends.var[own]), 1e-18))
+        probability = float(ndtr((mean - best) / sd))
+        low, expected, high, above = ends.outputs.invert(np.array([mean - sd, mean, mean + sd, best])).tolist()
+        why = (
+            f"ends above {in_words(history, above)} with probability {probability:.2g}: expects "
+            f"{in_words(history, expected)}, from {in_words(history, low)} to {in_words(history, high)}"
+        )
+        numbers = {
+            "probability": probability,
+            "odds": self.odds,
+            "expected": history.value_of(expected),
+            "best": history.value_of(above),
+        }
+        return Verdict("prune" if probability < self.odds else "go", why, numbers)
+
+    def _looks(self, history: History) -> tuple[int, ...]:
+        """The steps at which trials are judged."""
+        assert history.steps is not None
+        steps = [max(1, round(history.steps / part)) for part in LOOKS]
+        if self.grace is not None:
+            steps = [self.grace, *(step for step in steps if step > self.grace)]
+        return tuple(sorted({step for step in steps if step < history.steps}))
+
+    def _look(self, history: History, trial: int, step: int) -> int | None:
+        """The one that a trial is at with a step that it has reported, or may report next; None where it is at none."""
+        assert history.steps is not None
+        if step >= history.steps:
+            return None
+        reports = history.records[trial].reports
+        place = bisect_left(reports, (step,))
+        before = reports[place - 1][0] if place else 0
+        return next((look for look in reversed(self._looks(history)) if before < look <= step), None)

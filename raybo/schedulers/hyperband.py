@@ -1,0 +1,101 @@
+"""hyperband: successive halving that starts with few steps for many trials, or with many for few, in turn.
+
+How early bad trials can be told is not known beforehand, so brackets of `asha` differ in their first rung:
+grace * eta^b for b = 0, 1, ... Each gets as many trials as Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar (2018),
+"Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization", JMLR 18, algorithm 1, starts it with:
+ceil((s_max + 1) / (s + 1) * eta^s) where s halvings follow. The brackets are asynchronous, as in Li et al. (2020), "A
+System for Massively Parallel Hyperparameter Tuning", section 3.2. Trials are only compared within their bracket.
+Ours: a trial's bracket is the one that is furthest behind its share, so that short studies see all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from raybo.history import History
+from raybo.methods.options import Options, option
+from raybo.schedulers.asha import Variant, verdict
+from raybo.schedulers.rungs import Climbed, Ladder, climbed_by, is_paused, promotable, rung_at
+from raybo.schedulers.verdict import Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hyperband(Options):
+    """Brackets of `asha` with different first rungs, in turn: for when nobody knows how soon bad trials show.
+
+    Li et al. (2018), "Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization"; asynchronous.
+    """
+
+    grace: int = option(1, "the first rung of the boldest bracket", at_least=1)
+    eta: int = option(
+        3, "of those at a rung one in so many goes on, and the next rung is so many times as far", at_least=2
+    )
+    variant: Variant = option("stop", "what becomes of the others: stop ends them, promote has them wait")
+
+    def decides(self, history: History, trial: int, step: int) -> bool:
+        """At the rungs of the trial's bracket."""
+        return rung_at(history, self._ladder_of(history, trial), trial, step) is not None
+
+    def decide(self, history: History, trial: int, step: int) -> Verdict:
+        """As `asha` within the trial's bracket."""
+        ladder = self._ladder_of(history, trial)
+        said = verdict(self._climbed(history), history, ladder, trial, step, self.variant)
+        if not said.numbers:
+            return said
+        bracket = self._brackets(history).index(ladder)
+        return Verdict(said.action, f"bracket {bracket}, {said.why}", {"bracket": bracket, **said.numbers})
+
+    def next_promoted(self, history: History) -> int | None:
+        """As `asha`, the bracket that began with the fewest steps first."""
+        if self.variant == "stop":
+            return None
+        climbed = self._climbed(history)
+        found = (
+            promotable(climbed, history, ladder, lambda t: is_paused(history, t)) for ladder in self._brackets(history)
+        )
+        return next((trial for trial in found if trial is not None), None)
+
+    def _brackets(self, history: History) -> tuple[Ladder, ...]:
+        assert history.steps is not None
+        return brackets(self.grace, self.eta, history.steps)
+
+    def _ladder_of(self, history: History, trial: int) -> Ladder:
+        assert history.steps is not None
+        ladders = self._brackets(history)
+        return ladders[in_turn(shares(len(ladders), self.eta), trial)]
+
+    def _climbed(self, history: History) -> Climbed:
+        rule = (self.grace, self.eta, history.steps)
+        return climbed_by(history, rule, lambda trial: self._ladder_of(history, trial))
+
+
+@lru_cache(maxsize=8)
+def brackets(grace: int, eta: int, steps: int) -> tuple[Ladder, ...]:
+    """A ladder for each number of halvings, most first; the last has no rung, its trials run in full."""
+    ladders = [Ladder(grace, eta, steps)]
+    while ladders[-1].rungs:
+        ladders.append(Ladder(ladders[-1].grace * eta, eta, steps))
+    return tuple(ladders)
+
+
+@lru_cache(maxsize=8)
+def shares(count: int, eta: int) -> tuple[int, ...]:
+    """How many trials of each bracket there are in a round: n of algorithm 1, line 3."""
+    return tuple(-(-count * eta**halvings // (halvings + 1)) for halvings in reversed(range(count)))
+
+
+def in_turn(sizes: Sequence[int], trial: int) -> int:
+    """The bracket of a trial: each in turn as often as its size in a round says, evenly spread over it."""
+    return _round(tuple(sizes))[trial % sum(sizes)]
+
+
+@lru_cache(maxsize=8)
+def _round(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    turns, had = [], [0] * len(sizes)
+    for _ in range(sum(sizes)):
+        bracket = min(range(len(sizes)), key=lambda b: ((had[b] + 0.5) / sizes[b], b))
+        had[bracket] += 1
+        turns.append(bracket)
+    return tuple(turns)

@@ -1,0 +1,70 @@
+"""A scheduler at work in a study: which verdicts are asked of it, and how a journal tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from raybo.events import Data, Event, Kind
+from raybo.history import History
+from raybo.schedulers import GO, Scheduler, Verdict
+
+FORESEEN = 64  # steps that a trial is told of at a time
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A scheduler with the name that it is registered under.
+
+    Attributes:
+        name: as journals tell it.
+        scheduler: it, with its options.
+    """
+
+    name: str
+    scheduler: Scheduler
+
+    def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of its options that were given, as values that a journal keeps."""
+        return {name: getattr(self.scheduler, name) for name in sorted(given)}
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether a verdict takes so long that it is made beside the event loop."""
+        return bool(getattr(self.scheduler, "is_slow", False))
+
+    def can_judge(self, history: History, trial: int) -> bool:
+        """Whether a verdict can be given on what the trial has reported last."""
+        return self.scheduler.decides(history, trial, history.records[trial].step)
+
+    def judge(self, history: History, trial: int) -> Verdict:
+        """The verdict on what the trial has reported last; to go on, where none can be given."""
+        return (
+            self.scheduler.decide(history, trial, history.records[trial].step) if self.can_judge(history, trial) else GO
+        )
+
+    def waits_at(self, history: History, trial: int) -> int | None:
+        """The next step at which the trial is to wait for its verdict, as things stand; None where none is near."""
+        step = history.records[trial].step
+        last = step + FORESEEN if history.steps is None else min(step + FORESEEN, history.steps)
+        return next((at for at in range(step + 1, last + 1) if self.scheduler.decides(history, trial, at)), None)
+
+    def promoted(self, history: History) -> int | None:
+        """The paused trial that a free worker goes on with; None where there is none."""
+        return self.scheduler.next_promoted(history)
+
+
+def event_of(verdict: Verdict, rule: str, trial: int, step: int, seen: int) -> Event:
+    """The event of a verdict that does not let a trial go on.
+
+    Args:
+        verdict: it.
+        rule: whose it is, by name.
+        step: the one that it is about.
+        seen: number of the last event that it was decided on.
+    """
+    data: Data = {"reason": verdict.why, "rule": rule, "numbers": dict(verdict.numbers), "seen": seen}
+    if step:
+        data["step"] = step
+    return Event(Kind.PAUSED if verdict.pause else Kind.PRUNED, trial, data)

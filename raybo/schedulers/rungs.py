@@ -1,0 +1,145 @@
+"""Rungs: the steps at which trials are compared, and how those that have been there did.
+
+A trial is at a rung with the first step that it reports there or beyond: jobs that report every tenth step skip some.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from raybo.events import State
+from raybo.history import History
+from raybo.schedulers.folded import folded
+from raybo.schedulers.verdict import Verdict, in_words, ordinal
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """The rungs grace * eta^k below the last step; beyond the last there is nothing to decide.
+
+    Attributes:
+        grace: the first rung. eta: of those at a rung one in so many goes on; and how much further the next one is.
+        steps: of a whole run.
+    """
+
+    grace: int
+    eta: int
+    steps: int
+
+    @property
+    def rungs(self) -> tuple[int, ...]:
+        """The steps, going up."""
+        rungs, rung = [], self.grace
+        while rung < self.steps:
+            rungs.append(rung)
+            rung *= self.eta
+        return tuple(rungs)
+
+
+@dataclass
+class AtRung:
+    """Those that have been at a rung.
+
+    Attributes:
+        value: of each trial, in the order in which they came. ascending: the values.
+    """
+
+    value: dict[int, float] = field(default_factory=dict)
+    ascending: list[float] = field(default_factory=list)
+
+    def add(self, trial: int, y: float) -> None:
+        """One more trial."""
+        self.value[trial] = y
+        insort(self.ascending, y)
+
+    def rank(self, y: float) -> int:
+        """1 where none is better."""
+        return 1 + len(self.ascending) - bisect_right(self.ascending, y)
+
+    def top(self, count: int) -> list[int]:
+        """The best so many trials, the best first, of equals the earliest."""
+        return sorted(self.value, key=lambda trial: -self.value[trial])[:count]
+
+
+class Climbed:
+    """Who has been at which rung of which ladder.
+
+    Args:
+        ladder_of: of each trial. Trials of different ladders are not compared.
+    """
+
+    def __init__(self, ladder_of: Callable[[int], Ladder]) -> None:
+        self._ladder_of = ladder_of
+        self._step: dict[int, int] = {}
+        self._rungs: dict[Ladder, tuple[int, ...]] = {}
+        self._at: dict[tuple[Ladder, int], AtRung] = {}
+        self.highest: dict[int, int] = {}  # rung of each trial
+
+    def take(self, trial: int, step: int, y: float) -> None:
+        """The report that follows."""
+        ladder = self._ladder_of(trial)
+        rungs = self._rungs.setdefault(ladder, ladder.rungs)
+        for rung in rungs_between(rungs, self._step.get(trial, 0), step):
+            self.at(ladder, rung).add(trial, y)
+            self.highest[trial] = rung
+        self._step[trial] = step
+
+    def at(self, ladder: Ladder, rung: int) -> AtRung:
+        """Those that have been at a rung."""
+        return self._at.setdefault((ladder, rung), AtRung())
+
+
+def rungs_between(rungs: tuple[int, ...], before: int, step: int) -> tuple[int, ...]:
+    """The rungs beyond a step and not beyond another."""
+    return rungs[bisect_right(rungs, before) : bisect_right(rungs, step)]
+
+
+def rung_at(history: History, ladder: Ladder, trial: int, step: int) -> int | None:
+    """The rung that a trial is at with a step that it has reported, or may report next; None where it is at none."""
+    if step >= ladder.steps:
+        return None
+    reports = history.records[trial].reports
+    place = bisect_left(reports, (step,))
+    rungs = rungs_between(ladder.rungs, reports[place - 1][0] if place else 0, step)
+    return rungs[-1] if rungs else None
+
+
+def judged(climbed: Climbed, history: History, ladder: Ladder, trial: int, rung: int) -> tuple[bool, Verdict]:
+    """Whether a trial is in the top 1 / eta of those that have been at its rung, or the best of them.
+
+    And a verdict with the figures, which is to go on: the caller's to change.
+    """
+    there = climbed.at(ladder, rung)
+    own, n = there.value[trial], len(there.value)
+    rank, kept = there.rank(own), max(1, n // ladder.eta)
+    cutoff = there.ascending[-kept]
+    why = f"{ordinal(rank)} of {n} at step {rung}: {in_words(history, own)}, cutoff {in_words(history, cutoff)}"
+    numbers = {"rung": rung, "rank": rank, "of": n, "cutoff": history.value_of(cutoff)}
+    return rank <= kept, Verdict("go", why, numbers)
+
+
+def promotable(climbed: Climbed, history: History, ladder: Ladder, waiting: Callable[[int], bool]) -> int | None:
+    """Whom the next free worker goes on with; None where nobody has earned it.
+
+    The best of those that wait in the top 1 / eta of a rung, from the top rung down: Li et al. (2020), algorithm 2,
+    get_job.
+    """
+    for rung in reversed(ladder.rungs):  # line 13
+        there = climbed.at(ladder, rung)
+        candidates = there.top(len(there.value) // ladder.eta)  # line 14
+        for trial in candidates:  # line 15: those that have not been promoted
+            if climbed.highest[trial] == rung and waiting(trial):
+                return trial  # lines 16 to 18
+    return None
+
+
+def is_paused(history: History, trial: int) -> bool:
+    """Whether a trial waits."""
+    return history.records[trial].state is State.PAUSED
+
+
+def climbed_by(history: History, rule: Hashable, ladder_of: Callable[[int], Ladder]) -> Climbed:
+    """Who has been where, by all reports of a history; the rule tells the ladders apart."""
+    return folded(history, rule, Climbed, ladder_of)

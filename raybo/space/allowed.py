@@ -1,0 +1,305 @@
+"""The part of a cube that a space's rules allow: which points lie in it, the nearest of them, and uniform ones.
+
+Rules that share no parameter do not concern each other, so they are kept in groups, each with its own axes. A group
+knows some points that it allows, its anchors, found once when the space is made. A point that breaks the group's rules
+is led back along those axes alone, from the nearest anchor as far towards the point as the rules let it; all its other
+coordinates stay. Which anchors there are, and so where a point is led, follows from the space and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybo.error_text import shown
+from raybo.errors import SpaceError
+from raybo.space.parameters import Array, Categorical, Integer, Ordinal, Parameter, level_index, levels_of
+from raybo.space.rules import Columns, Rule
+
+Flags: TypeAlias = NDArray[np.bool_]
+Condition: TypeAlias = tuple[int, int] | None  # the axis and the position of the choice that opens an axis
+
+TRIED = 4_096  # uniform points at first; so many are listed, where the axes have no more
+ANCHORS, ENOUGH = 512, 64  # kept of those allowed; with fewer than the second a search goes on from the nearest to one
+SEARCHED = 60  # its rounds
+FEWEST = 16  # points that satisfy rules about continuous parameters: where there is room for one there is for these
+HALVINGS = 16  # of the way from an anchor to a point
+REDRAWN, WALKED = 64, 40  # times that a uniform point is drawn again; steps of a walk from an anchor, where that failed
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Rules that hang together.
+
+    Attributes:
+        rules: they.
+        axes: those that they name, and those that open these.
+        anchors: (k, d), points that they allow.
+    """
+
+    rules: tuple[Rule, ...]
+    axes: tuple[int, ...]
+    anchors: Array
+
+
+class Allowed:
+    """What the rules of a space allow.
+
+    Args:
+        parameters: of the space. conditions: what opens each. rules: the space's.
+        place: moves points to the nearest that could be run if there were no rules.
+        rest: (d,), some point.
+    Raises:
+        SpaceError: hardly a point, or none, satisfies the rules; names the one to blame.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[Parameter],
+        conditions: Sequence[Condition],
+        rules: Sequence[Rule],
+        place: Callable[[Array], Array],
+        rest: Array,
+    ) -> None:
+        self._parameters = parameters
+        self._conditions = conditions
+        self._place = place
+        self._rest = rest
+        self._unordered = tuple(isinstance(p, Categorical) and not isinstance(p, Ordinal) for p in parameters)
+        self.rules = tuple(rules)
+        self.groups = [
+            Group(tuple(rules), axes, self._anchors(rules, axes)) for rules, axes in _groups(rules, conditions)
+        ]
+
+    def allows(self, X: Array) -> Flags:  # (m, d) -> (m,)
+        """Which rows, all of them points that could be run, break no rule."""
+        return ~self._breaks(X, self.rules)
+
+    def broken(self, X: Array) -> list[Rule]:  # (1, d)
+        """The rules that a point breaks."""
+        return [rule for rule in self.rules if self._breaks(X, [rule])[0]]
+
+    def led_back(self, X: Array) -> Array:  # (m, d) -> (m, d)
+        """The rows, all of them points that could be run, or what is allowed near those that break a rule."""
+        for group in self.groups:
+            wrong = np.flatnonzero(self._breaks(X, group.rules))
+            if len(wrong):
+                X = X.copy()
+                X[wrong] = self._led_back(X[wrong], group)
+        return X
+
+    def uniform(self, rng: np.random.Generator, X: Array) -> Array:  # (m, d) -> (m, d)
+        """Uniform points, with those that break a rule drawn again as often as it takes."""
+        for group in self.groups:
+            axes = list(group.axes)
+            for _ in range(REDRAWN):
+                wrong = np.flatnonzero(self._breaks(self._place(X), group.rules))
+                if len(wrong) == 0:
+                    break
+                X[wrong[:, None], axes] = rng.random((len(wrong), len(axes)))
+            wrong = np.flatnonzero(self._breaks(self._place(X), group.rules))
+            if len(wrong):
+                X[wrong[:, None], axes] = self._walked(X[wrong], group, rng)[:, axes]
+        return X
+
+    # ---- one group
+
+    def _led_back(self, X: Array, group: Group) -> Array:
+        ordered = [axis for axis in group.axes if not self._unordered[axis]]
+        unordered = [axis for axis in group.axes if self._unordered[axis]]
+        nearest = group.anchors[self._nearest(X, group, ordered, unordered)]
+        aims = X.copy()
+        aims[:, unordered] = nearest[:, unordered]
+        best = self._towards(nearest, aims, ordered, group)
+        nearer = np.zeros(len(X), dtype=bool)
+        for axis in ordered:  # what had moved for nothing
+            tried = best.copy()
+            tried[:, axis] = aims[:, axis]
+            tried = self._place(tried)
+            good = ~self._breaks(tried, group.rules) & (tried != best).any(axis=1)
+            best[good], nearer[good] = tried[good], True
+        best[nearer] = self._towards(best[nearer], aims[nearer], ordered, group)
+        return best
+
+    def _towards(self, starts: Array, aims: Array, ordered: Sequence[int], group: Group) -> Array:
+        """From rows that are allowed along straight lines towards the aims, whose unordered coordinates are theirs."""
+
+        def at(share: Array) -> Array:
+            X = aims.copy()
+            X[:, ordered] = starts[:, ordered] + share[:, None] * (aims[:, ordered] - starts[:, ordered])
+            return self._place(X)
+
+        low, high = np.zeros(len(aims)), np.ones(len(aims))
+        best = at(low)
+        for halving in range(HALVINGS + 1):
+            share = np.ones(len(aims)) if halving == 0 else 0.5 * (low + high)
+            tried = at(share)
+            good = ~self._breaks(tried, group.rules)
+            best[good], low[good] = tried[good], share[good]
+            high[~good] = share[~good]
+        return best
+
+    def _nearest(
+        self, X: Array, group: Group, ordered: Sequence[int], unordered: Sequence[int]
+    ) -> NDArray[np.intp]:  # (m,)
+        """The nearest anchors, another category being as far as the other end of an axis."""
+        distance = np.zeros((len(X), len(group.anchors)))
+        for axis in ordered:
+            distance += np.square(X[:, axis, None] - group.anchors[None, :, axis])
+        for axis in unordered:
+            distance += X[:, axis, None] != group.anchors[None, :, axis]
+        return np.asarray(np.argmin(distance, axis=1))
+
+    def _walked(self, X: Array, group: Group, rng: np.random.Generator) -> Array:
+        """Rows at which a walk from random anchors, which stays within the rules, has come to an end."""
+        axes = list(group.axes)
+        at = X.copy()
+        at[:, axes] = group.anchors[rng.integers(len(group.anchors), size=len(X))][:, axes]
+        for _ in range(WALKED):
+            tried = self._place(self._moved(at, axes, rng))
+            good = ~self._breaks(tried, group.rules)
+            at[good] = tried[good]
+        return at
+
+    def _moved(self, X: Array, axes: Sequence[int], rng: np.random.Generator) -> Array:
+        """Rows with some of their coordinates along the axes moved, by much or by little; an unordered one redrawn."""
+        moved = X.copy()
+        scale = np.exp(rng.uniform(np.log(1e-4), np.log(0.5), (len(X), 1)))
+        step = scale * rng.standard_normal((len(X), len(axes)))
+        mask = rng.random((len(X), len(axes))) < rng.choice([1.0, 2.0 / len(axes)], (len(X), 1))
+        moved[:, axes] = np.clip(moved[:, axes] + step * mask, 0.0, 1.0)
+        for axis in axes:
+            if self._unordered[axis]:
+                redrawn = rng.random(len(X)) < 0.3
+                moved[:, axis] = np.where(redrawn, rng.random(len(X)), X[:, axis])
+        return moved
+
+    # ---- what the rules say
+
+    def _breaks(self, X: Array, rules: Sequence[Rule]) -> Flags:  # (m, d) -> (m,)
+        columns, is_open = self._columns(X, rules)
+        wrong = np.zeros(len(X), dtype=bool)
+        for rule in rules:
+            wrong |= ~np.broadcast_to(rule.holds(columns), (len(X),)) & _all_open(rule, is_open, len(X))
+        return wrong
+
+    def _lack(self, X: Array, rules: Sequence[Rule]) -> Array:  # (m, d) -> (m,)
+        columns, is_open = self._columns(X, rules)
+        total = np.zeros(len(X))
+        for rule in rules:
+            total += np.where(_all_open(rule, is_open, len(X)), rule.lack(columns), 0.0)
+        return total
+
+    def _columns(self, X: Array, rules: Sequence[Rule]) -> tuple[Columns, dict[int, Flags]]:
+        """The values of the parameters that the rules name, and where those are open that need not be."""
+        columns: dict[int, Array] = {}
+        is_open: dict[int, Flags] = {}
+        for axis in sorted({axis for rule in rules for axis in rule.axes}):
+            parameter = self._parameters[axis]
+            if isinstance(parameter, Categorical):
+                columns[axis] = level_index(parameter, X[:, axis]).astype(np.float64)
+            elif isinstance(parameter, Integer):
+                columns[axis] = parameter.low + parameter.step * parameter.index(X[:, axis])
+            else:
+                columns[axis] = np.asarray(parameter.decode(X[:, axis]), dtype=np.float64)
+            if self._conditions[axis] is not None:
+                is_open[axis] = self._is_open(axis, X)
+        return columns, is_open
+
+    def _is_open(self, axis: int, X: Array) -> Flags:  # (m,)
+        condition = self._conditions[axis]
+        if condition is None:
+            return np.ones(len(X), dtype=bool)
+        chooser, position = condition
+        return np.asarray(
+            (level_index(self._parameters[chooser], X[:, chooser]) == position) & self._is_open(chooser, X)
+        )
+
+    # ---- anchors
+
+    def _anchors(self, rules: Sequence[Rule], axes: tuple[int, ...]) -> Array:  # (k, d)
+        """Points that a group of rules allows."""
+        rng = np.random.default_rng(0)
+        tried = self._place(self._spread(axes, rng))
+        lack = self._lack(tried, rules)
+        found = [tried[lack == 0.0]]
+        if len(found[0]) < ENOUGH and len(tried) == TRIED:
+            kept, short = tried, lack
+            for _ in range(SEARCHED):
+                best = np.argsort(short, kind="stable")[:ENOUGH]
+                kept, short = kept[best], short[best]
+                moved = self._place(self._moved(np.repeat(kept, 16, axis=0), axes, rng))
+                lack = self._lack(moved, rules)
+                found.append(moved[lack == 0.0])
+                if sum(map(len, found)) >= ANCHORS:
+                    break
+                kept, short = np.concatenate([kept, moved]), np.concatenate([short, lack])
+        anchors = np.concatenate(found)
+        _, first = np.unique(np.round(anchors, 9), axis=0, return_index=True)
+        is_continuous = any(self._parameters[axis].count is None for axis in axes)
+        if len(first) < (FEWEST if is_continuous else 1):
+            raise self._hopeless(rules, tried)
+        return anchors[np.sort(first)[: TRIED if len(tried) < TRIED else ANCHORS]]
+
+    def _spread(self, axes: tuple[int, ...], rng: np.random.Generator) -> Array:
+        """Every point along the axes where these are few, else uniform ones."""
+        levels = [levels_of(self._parameters[axis]) for axis in axes]
+        listed = [each for each in levels if each is not None]
+        if len(listed) == len(levels) and prod(map(len, listed)) < TRIED:
+            along = np.array(list(product(*listed)))
+        else:
+            along = rng.random((TRIED, len(axes)))
+        X = np.tile(self._rest, (len(along), 1))
+        X[:, axes] = along
+        return X
+
+    def _hopeless(self, rules: Sequence[Rule], tried: Array) -> SpaceError:
+        """Which rule is to blame that nothing is allowed."""
+        each = np.array([float(np.mean(self._lack(tried, [rule]) == 0.0)) for rule in rules])
+        worst = rules[int(np.argmin(each))]
+        if each.min() == 0.0:
+            remedy = " (where it asks continuous parameters to be equal, compute one of them instead)"
+            return SpaceError(
+                f"where: no configuration was found that satisfies {shown(worst.text)}{remedy * ('==' in worst.text)}"
+            )
+        without = [
+            float(np.mean(self._lack(tried, [other for other in rules if other is not rule]) == 0.0)) for rule in rules
+        ]
+        blamed = int(np.argmax(without))
+        others = " and ".join(shown(rule.text) for i, rule in enumerate(rules) if i != blamed)
+        return SpaceError(
+            f"where: no configuration was found that satisfies {shown(rules[blamed].text)} together with {others}"
+        )
+
+
+def _all_open(rule: Rule, is_open: dict[int, Flags], m: int) -> Flags:
+    found = np.ones(m, dtype=bool)
+    for axis in rule.axes:
+        if axis in is_open:
+            found &= is_open[axis]
+    return found
+
+
+def _groups(rules: Sequence[Rule], conditions: Sequence[Condition]) -> list[tuple[list[Rule], tuple[int, ...]]]:
+    """The rules that share axes, and these axes together with those that open them."""
+    groups: list[tuple[list[Rule], set[int]]] = []
+    for rule in rules:
+        axes: set[int] = set()
+        for axis in rule.axes:
+            at: int | None = axis
+            while at is not None:
+                axes.add(at)
+                condition = conditions[at]
+                at = None if condition is None else condition[0]
+        members = [rule]
+        for group in [group for group in groups if group[1] & axes]:
+            groups.remove(group)
+            members, axes = group[0] + members, axes | group[1]
+        groups.append((members, axes))
+    return [(members, tuple(sorted(axes))) for members, axes in groups]

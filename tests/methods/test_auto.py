@@ -1,0 +1,200 @@
+"""auto: its design, its models and their weights, conditional spaces, and studies that raybo 0.1 began."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from raybo import Categorical, Float, Space
+from raybo.events import Event, Kind
+from raybo.history import History
+from raybo.methods import make
+from raybo.methods.default import auto
+from raybo.methods.default.auto_0_1 import propose_as_0_1
+from raybo.methods.default.committee import NO_SAY, STRUCTURES, convene
+from raybo.searcher import Searcher
+from raybo.surrogate import Tamed
+
+CONDITIONAL = {"model": Categorical([{"a": Float(0, 1)}, {"b": Float(0, 1), "c": Float(0, 1)}])}
+PLAIN = {"a": Float(0, 1), "b": Float(0, 1), "c": Categorical(["x", "y"])}
+NOBODY = np.empty((0, 2))
+
+
+def studied(space, trials=24, add=False):
+    searcher = Searcher(space, "auto", "max", 0)
+    if add:
+        searcher.add({"model": {"a": 0.5}}, 0.2)
+    for _ in range(trials):
+        trial = searcher.ask()
+        point = searcher.history.records[-1].x
+        searcher.tell(trial, -float(np.sum((point - 0.3) ** 2)))
+    return searcher
+
+
+def committee(function, n=30, noise=0.0, seed=0, **settings):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 2))
+    y = function(X) + noise * rng.standard_normal(n)
+    given = {"believed": NOBODY, "last": {}, "turn": 0} | settings
+    return convene(X, y, Tamed.of(y), (False, False), **given), X, y
+
+
+def weights(found):
+    return dict(zip(STRUCTURES, found.tags["weights"], strict=True))
+
+
+# ---- the design
+
+
+def test_it_begins_in_the_middle_and_goes_on_with_six_sobol_points():
+    trials = studied(PLAIN, 9).trials
+    assert trials[0].tags["middle"]
+    assert all(0.4 <= trials[0].config[name] <= 0.6 for name in "ab")
+    assert ["sobol" in trial.tags for trial in trials[1:7]] == [True] * 6
+    assert "acquisition" in trials[7].tags
+    searcher = studied(PLAIN, 1)
+    assert searcher.explain(searcher.trials[0]) == "initial design (the middle of the space)"
+
+
+# ---- the models and their weights
+
+
+def test_a_sum_is_seen_by_the_model_of_sums_and_logarithms_by_the_warped_one():
+    """What each sees better than the plain one gives it its full say; what it sees worse takes that away."""
+    found, _, _ = committee(lambda X: -np.sin(14 * X).sum(axis=1))
+    assert weights(found)["summed"] == 1.0
+    found, _, _ = committee(lambda X: -np.square(np.log10(X + 1e-4) + 2).sum(axis=1))
+    assert weights(found)["warped"] == 1.0
+    found, _, _ = committee(lambda X: -np.square(X - 0.3).sum(axis=1), n=60, noise=0.03)
+    assert weights(found)["warped"] < 0.1  # it knows no noise
+
+
+def test_models_without_a_say_are_not_asked_and_the_plain_one_always_is():
+    for seed in range(4):
+        found, _, _ = committee(lambda X: X[:, 0], noise=1.0, seed=seed)
+        kept = [weight for weight in weights(found).values() if weight >= NO_SAY]
+        assert len(found.models) == len(found.weights) == len(kept)
+        assert found.weights[0] == 1.0
+        assert max(found.weights) == 1.0
+
+
+def test_the_acquisitions_are_weighted_means_over_the_models():
+    """Each computed from the models' posteriors alone."""
+    found, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1))
+    X = np.random.default_rng(1).random((100, 2))
+    moments = [gp.posterior(X) for gp in found.models]
+    bounds = [mean + 1.5 * np.sqrt(var) for mean, var in moments]
+    np.testing.assert_allclose(found.bound(1.5).value(X), np.average(bounds, axis=0, weights=found.weights))
+    draws = np.random.default_rng(2).standard_normal((20_000, 1))
+    gains = [
+        np.maximum(mean + np.sqrt(var) * draws - best, 0.0).mean(axis=0)
+        for (mean, var), best in zip(moments, found.incumbents, strict=True)
+    ]
+    expected = np.average(gains, axis=0, weights=found.weights)
+    likely = expected > 0.05
+    assert likely.sum() > 3
+    np.testing.assert_allclose(np.exp(found.improvement().value(X))[likely], expected[likely], rtol=0.1)
+
+
+def test_the_ranked_model_does_not_care_for_the_scale():
+    def incumbents(function):
+        found, _, _ = committee(function)
+        return found.incumbents[list(weights(found)).index("ranked")]
+
+    bowl = lambda X: -np.square(X - 0.3).sum(axis=1)  # noqa: E731 - two of them beside each other
+    assert incumbents(bowl) == incumbents(lambda X: -np.exp(-30 * bowl(X)))
+
+
+def test_hyperparameters_are_kept_as_the_tags_have_them_while_nothing_ends_and_fitted_in_turn_where_there_are_many():
+    first, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1), n=32)
+    kept, _, _ = committee(lambda X: -np.sin(8 * X).sum(axis=1), n=32, last=first.tags["models"], is_kept=True)
+    assert kept.tags["models"] == first.tags["models"]
+    for turn in (0, 1):
+        found, _, _ = committee(lambda X: -np.sin(8 * X).sum(axis=1), n=32, last=first.tags["models"], turn=turn)
+        same = [found.tags["models"][name] == first.tags["models"][name] for name in STRUCTURES]
+        assert same == [bool((turn + place) % 2) for place in range(4)]
+
+
+def test_what_is_pending_leaves_the_mean_and_shrinks_the_variance():
+    believed = np.array([[0.31, 0.77]])
+    alone, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1))
+    beside, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1), believed=believed)
+    for one, other in zip(alone.models, beside.models, strict=True):
+        np.testing.assert_allclose(one.posterior(believed)[0], other.posterior(believed)[0], rtol=1e-3, atol=1e-3)
+        assert other.posterior(believed)[1] <= one.posterior(believed)[1]
+
+
+@pytest.mark.parametrize(
+    "space", [{"c": Categorical(["x", "y", "z"]), "e": Categorical([1, 2, 3, 4])}, {"x": Float(0, 1)}]
+)
+def test_spaces_of_choices_alone_and_of_one_axis_are_modelled(space):
+    searcher = Searcher(space, "auto", "max", 0)
+    for value in range(10):
+        searcher.tell(searcher.ask(), float(value % 4))
+    assert "models" in searcher.trials[-1].tags
+    assert "fallback" not in searcher.trials[-1].tags
+
+
+def test_beyond_two_hundred_results_one_model_is_left(monkeypatch):
+    monkeypatch.setattr(auto, "MANY", 20)
+    tags = [trial.tags for trial in studied(PLAIN, 23).trials]
+    assert "models" in tags[19]
+    assert all("models" not in each and "theta" in each for each in tags[20:])
+
+
+# ---- conditional spaces
+
+
+def test_conditional_spaces_are_searched_by_expected_improvement():
+    for add in (False, True):
+        trials = [trial for trial in studied(CONDITIONAL, add=add).trials if trial.origin is None]
+        assert "log-ei" in {trial.tags.get("acquisition") for trial in trials}
+        assert "ucb" not in {trial.tags.get("acquisition") for trial in trials}
+
+
+def test_other_spaces_have_both_acquisitions():
+    tags = [trial.tags for trial in studied(PLAIN, 30).trials]
+    assert {"ucb", "log-ei"} <= {each.get("acquisition") for each in tags}
+
+
+def test_values_are_only_standardised_in_conditional_spaces(monkeypatch):
+    seen = []
+    known = auto.convene
+
+    def spied(X, y, outputs, *args, **options):
+        seen.append((type(outputs).__name__, outputs.apply(y)))
+        return known(X, y, outputs, *args, **options)
+
+    monkeypatch.setattr(auto, "convene", spied)
+    values = studied(CONDITIONAL, 14).history.y[:-1]
+    name, last = seen[-1]
+    assert name == "Standardised"
+    np.testing.assert_allclose(last, (values - values.mean()) / values.std())
+    studied(PLAIN, 12)
+    assert seen[-1][0] == "Tamed"
+
+
+# ---- studies that raybo 0.1 began
+
+
+@pytest.mark.parametrize("space", [CONDITIONAL, PLAIN])
+def test_a_study_that_0_1_began_goes_on_by_its_rule(space):
+    """From any length on, `auto` proposes what 0.1's rule does, bit for bit."""
+    history, method = History(Space(space).cube), make("auto")
+    history.generation = 1
+    names = set()
+    for number in range(24):
+        old = propose_as_0_1(history, np.random.default_rng(number), None)
+        new = method.propose(history, np.random.default_rng(number))
+        assert (new.x.tolist(), new.tags) == (old.x.tolist(), old.tags)
+        names.add(old.tags.get("acquisition"))
+        x = history.cube.snap(old.x[None, :])[0]
+        history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": old.tags}))
+        history.apply(Event(Kind.TOLD, number, {"value": -float(np.sum((x - 0.3) ** 2))}))
+    assert {"ucb", "log-ei"} <= names
+
+
+def test_what_users_add_first_is_no_design_of_the_method():
+    searcher = Searcher(PLAIN, "auto", "max", 0)
+    searcher.add({"a": 0.5, "b": 0.5, "c": "x"}, 0.2)
+    assert searcher.ask().tags["middle"]

@@ -1,0 +1,91 @@
+"""What methods see of unfinished trials, against scikit-learn's regression and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+
+from raybo.events import Kind, State
+from raybo.methods import METHODS, needs_context
+from raybo.methods.fitting import fitted
+from raybo.methods.unfinished import Regression, predicted
+from raybo.searcher import Searcher
+from raybo.surrogate import Standardised, standard_model
+from tests.methods.studies import coordinates, floats, hill
+from tests.schedulers.studies import curve, empty, end
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_regression_is_scikit_learns(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.random(30).round(1)  # with ties
+    y = x + 0.3 * rng.standard_normal(30)
+    at = np.linspace(-0.2, 1.2, 57)
+    expected = IsotonicRegression(out_of_bounds="clip").fit(x, y).predict(at)
+    by = Regression.of(x, y)
+    np.testing.assert_allclose([by.at(v) for v in at], expected, atol=1e-12)
+    errors = []
+    for i in range(30):
+        others = IsotonicRegression(out_of_bounds="clip").fit(np.delete(x, i), np.delete(y, i))
+        errors.append(y[i] - others.predict([x[i]])[0])
+    assert by.miss == pytest.approx(np.sqrt(np.mean(np.square(errors))))
+
+
+def test_a_prediction_by_hand():
+    """Three that were at 1, 2 and 3 ended at 10, 20 and 30: whoever is at 2.5 is expected to end at 25."""
+    history = empty(3)
+    for first, last in ((1, 10), (2, 20), (3, 30)):
+        end(history, curve(history, [first, 5, last]))
+    pruned, running, late = curve(history, [2.5]), curve(history, [9]), curve(history, [0, 5])
+    end(history, pruned, Kind.PRUNED, step=1)
+    end(history, curve(history, [1]), Kind.FAILED, reason="broke")
+    seen = predicted(history)
+    assert [r.state for r in seen.records[:6]] == [State.FINISHED] * 6
+    assert [seen.records[t].y for t in (pruned, running, late)] == [25.0, 30.0, 20.0]
+    errors = np.array([10 - 20, 20 - 20, 30 - 20])  # each by the other two
+    np.testing.assert_allclose(seen.added, [0, 0, 0, np.mean(errors**2), np.mean(errors**2), seen.records[late].added])
+    assert len(seen.X_failed) == 1
+    assert history.records[pruned].state is State.PRUNED  # the history itself is as it was
+
+
+def test_two_ends_tell_nothing_and_without_reports_nothing_is_made():
+    history = empty(3)
+    assert predicted(history) is history
+    for last in (1, 2):
+        end(history, curve(history, [0, 0, last]))
+    end(history, curve(history, [0]), Kind.PRUNED, step=1)
+    assert predicted(history).records[2].state is State.PRUNED
+    assert len(predicted(history).y) == 2
+
+
+def test_the_surrogate_is_less_sure_of_what_was_predicted():
+    rng = np.random.default_rng(0)
+    history = empty(2)
+    for x in rng.random((12, 2)):
+        end(history, curve(history, [hill(x) + 0.1 * rng.standard_normal(), hill(x)], x))
+    end(history, curve(history, [0.0], (0.9, 0.9)), Kind.PRUNED, step=1)
+    seen = predicted(history)
+    fit = fitted(seen, standard_model(), rng)
+    sd = np.sqrt(seen.added[-1]) / Standardised.of(seen.y).std
+    np.testing.assert_allclose(fit.gp.observations.added, [0.0] * 12 + [sd**2])
+    assert fit.gp.posterior(history.records[12].x[None])[1][0] > 10 * fit.gp.posterior(history.X)[1].max()
+    assert not np.array_equal(fit.best, history.records[12].x)  # which is not known to be the best
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if not needs_context(name)])
+def test_every_method_goes_on_with_pruned_trials(method):
+    searcher = Searcher(floats(2), method, seed=0, trials=30, steps=9, scheduler="asha")
+    for _ in range(14):
+        trial = searcher.ask()
+        value = hill(coordinates(trial))
+        for step in range(1, 10):
+            if searcher.report(trial, value - 1 / step, step).prune:
+                searcher.prune(trial)
+                break
+        else:
+            searcher.tell(trial, value)
+    states = [trial.state for trial in searcher.trials]
+    assert State.PRUNED in states
+    assert State.PENDING not in states
+    assert np.isfinite(searcher.best.value)
