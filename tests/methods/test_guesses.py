@@ -11,6 +11,7 @@ from raybo import methods
 from raybo.acquisition.guess import Belief, Believing
 from raybo.errors import SpaceError
 from raybo.events import Origin
+from raybo.methods.guesses import held
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Ordinal, Space
 from tests.methods.test_contract import NAMES, SLOW, declared, met
@@ -152,3 +153,14 @@ def test_a_right_guess_helps_and_a_wrong_one_is_overcome():
 
 def test_which_methods_use_guesses_is_said_by_their_classes():
     assert {name for name in NAMES if getattr(methods.load(name), "uses_guesses", False)} == {"auto", "ei", "gp-ucb"}
+
+
+def test_a_belief_that_results_contradict_is_given_up():
+    """After a design whose guessed half is the worse one, no point is drawn to the guess any more; else they are."""
+    for guess, is_held in ((0.25, True), (1.0, False)):
+        searcher = Searcher({f"x{i}": Float(0, 1, guess=guess) for i in range(3)}, "auto", seed=1, trials=30)
+        for _ in range(8):
+            trial = searcher.ask()
+            searcher.tell(trial, -sum((x - 0.2) ** 2 for x in trial.config.values()))
+        assert (held(searcher.history) is not None) == is_held
+    assert held(Searcher({"x": Float(0, 1)}, "auto").history) is None
