@@ -147,6 +147,19 @@ class Study:
         """
         return self._ledger.best_for(context)
 
+    def extend(self, events: Sequence[Event]) -> None:
+        """Take in events that follow those it holds, as whoever reads a journal while it grows has them.
+
+        Raises:
+            TrialError: one is about a trial that is unknown or has already ended.
+        """
+        for event in events:
+            self.events.append(self._ledger.apply(event))
+        self.planned = self._ledger.planned
+        for name in [name for name in vars(self) if name != "method"]:
+            if isinstance(getattr(type(self), name, None), cached_property):  # what was told of fewer events
+                delattr(self, name)
+
     def explain(self, trial: Trial) -> str:
         """In a few words, why this trial was proposed."""
         return explain(self.method, trial)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -14,6 +14,12 @@ from raybo.error_text import first_line
 F = TypeVar("F", bound=Callable[..., Any])
 
 TARGET = click.argument("target", metavar="FILE[:NAME]")
+
+
+def _workers(text: str) -> int | str:
+    """A number of workers, or `max`."""
+    return text if text == "max" else int(cast(Any, click.INT)(text))
+
 
 SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     click.option(
@@ -27,9 +33,10 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     ),
     click.option(
         "--workers",
-        type=int,
-        metavar="K",
-        help="Trials that run at the same time.  [default: as many as there is room for]",
+        type=_workers,
+        metavar="K|max",
+        help="Trials that run at the same time; max: some wait besides, so that a cluster grows.  "
+        "[default: as many as there is room for]",
     ),
     click.option("--max-minutes", type=float, metavar="T", help="Stop the study after this time."),
     click.option(
@@ -62,7 +69,7 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     ),
     click.option(
         "--artifacts",
-        metavar="DIRECTORY",
+        metavar="DIRECTORY|URI",
         help="Where the trials' directories and checkpoints are kept.  [default: beside the journal]",
     ),
     click.option(

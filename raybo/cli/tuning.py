@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
@@ -37,7 +37,7 @@ def tune(
     method: str | None,
     seed: int | None,
     storage: Path | None,
-    workers: int | None,
+    workers: int | Literal["max"] | None,
     address: str | None,
     max_minutes: float | None,
     trial_seconds: float | None,

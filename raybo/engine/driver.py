@@ -19,6 +19,7 @@ import numpy as np
 
 from raybo import journal, methods, warm_start
 from raybo.confirming import Confirm
+from raybo.engine.artifacts import Mirror, is_uri
 from raybo.engine.checkpoints import Keep
 from raybo.engine.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.follow import NAMESPACE, leave, run_to_end
@@ -60,7 +61,7 @@ def tune(
     method: str | None = None,
     seed: int | None = None,
     storage: Path | str | None = None,
-    workers: int | None = None,
+    workers: int | Literal["max"] | None = None,
     address: str | None = None,
     max_minutes: float | None = None,
     trial_seconds: float | None = None,
@@ -97,7 +98,8 @@ def tune(
         method: a method's name, see `raybo methods`; None for the journal's, or "auto" for a new study.
         seed: of every random stream; None for the journal's, or a fresh one.
         storage: the journal, an SQLite file; None keeps it only for as long as the study runs.
-        workers: how many trials run at a time; None for as many as the cluster has room for.
+        workers: how many trials run at a time; None for as many as the cluster has room for, "max" for some more, which
+            wait for room: so a cluster that can grow does, until it is as large as it may be.
         address: "auto" or HOST:PORT of a running cluster.
         max_minutes: stop the study after this time; what runs then is stopped.
         trial_seconds: time limit of one trial; None for the objective's own.
@@ -124,7 +126,8 @@ def tune(
         scheduler: name of the rule that ends trials early, see `raybo schedulers`; None for the journal's, or none for
             a new study. The objective must declare its steps.
         scheduler_options: its options.
-        artifacts: where the trials' directories, with their checkpoints, are kept; None for beside the journal.
+        artifacts: where the trials' directories, with their checkpoints, are kept: a directory, or a URI of a file
+            system that pyarrow knows; None for beside the journal.
         keep_checkpoints: of trials that have ended, "all", the "last", or "none".
         watch: called with a `Status` several times a second; `print` prints a line whenever there is news. None shows
             progress on a terminal and in a notebook, and nothing elsewhere; False never shows anything.
@@ -136,6 +139,9 @@ def tune(
     """
     require_not_loading()
     _check(objective, trials, workers, max_minutes, trial_seconds, retries)
+    if keep_checkpoints not in ("all", "last", "none"):
+        raise MethodError(f"keep_checkpoints must be 'all', 'last' or 'none', got {shown(keep_checkpoints)}")
+    artifacts = _place_of(artifacts)
     limits = Limits(target, patience, stop_below_gain)
     confirmation = None if confirm is None else Confirm.of(confirm)
     if detach and storage is None:
@@ -181,9 +187,9 @@ def tune(
             known=events[-1].number if events else 0,
             retry_failed=bool(retry_failed),
             keep_going=bool(keep_going),
+            artifacts=artifacts,
             limits=limits,
             confirm=confirmation,
-            artifacts=None if artifacts is None else str(artifacts),
             keep_checkpoints=keep_checkpoints,
         )
         try:
@@ -209,7 +215,7 @@ def _check(
             f"an objective is needed, got {shown(objective)}; decorate the function with @raybo.objective"
         )
     for name, value, least in (("trials", trials, 1), ("workers", workers, 1), ("retries", retries, 0)):
-        if value is None and name == "workers":
+        if name == "workers" and value in (None, "max"):
             continue
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise MethodError(f"{name} must be a whole number from {least}, got {shown(value)}")
@@ -217,6 +223,16 @@ def _check(
         is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
         if limit is not None and not (is_number and 0 < limit < math.inf):
             raise MethodError(f"{name} must be above 0, got {shown(limit)}")
+
+
+def _place_of(artifacts: Path | str | None) -> str | None:
+    """Where trials' directories are to be, as workers find it; RayError where that is a URI that cannot be used."""
+    if artifacts is None:
+        return None
+    if is_uri(str(artifacts)):
+        Mirror(str(artifacts))
+        return str(artifacts)
+    return str(Path(artifacts).expanduser().absolute())
 
 
 def describe(
@@ -301,7 +317,7 @@ def _named(value: Any) -> Any:
 def _run(
     objective: Objective,
     planned: partial[Plan],
-    workers: int | None,
+    workers: int | Literal["max"] | None,
     after: int,
     address: str | None,
     watch: Watch | None,
@@ -312,7 +328,8 @@ def _run(
         planned: makes the plan from what depends on the Ray.
         after: number of the last event that is old news.
     """
-    cpus = None if workers is None else max(os.cpu_count() or 1, int(-(-workers * objective.num_cpus // 1)))
+    count = None if workers == "max" else workers
+    cpus = None if count is None else max(os.cpu_count() or 1, int(-(-count * objective.num_cpus // 1)))
     size = _shared_bytes(objective)
     left = RAYS if starts_its_own(address) else 1
     while True:
@@ -320,9 +337,10 @@ def _run(
             with ray_for_study(address, cpus, size) as ray:
                 room = workers_available(ray.nodes(), objective)
                 plan = planned(
-                    workers=min(int(workers or room), planned.keywords["trials"]),
-                    elastic=workers is None and not is_local(ray),
-                    takes_all_room=(workers or room) >= room,
+                    workers=min(int(count or room), planned.keywords["trials"]),
+                    elastic=count is None and not is_local(ray),
+                    grows=workers == "max" and not is_local(ray),
+                    takes_all_room=(count or room) >= room,
                     after=after,
                 )
                 if plan.detached and is_local(ray):

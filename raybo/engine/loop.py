@@ -29,7 +29,8 @@ from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
 from raybo.engine.printed import Printed
 from raybo.engine.proposals import Proposals
-from raybo.engine.resources import workers_available
+from raybo.engine.resources import waiting_for_room, workers_available
+from raybo.engine.studies import studies_here
 from raybo.engine.task import Parcel
 from raybo.engine.trial_reports import Answer
 from raybo.engine.workers import Ahead, Situation, Turn, ahead, in_flight, turn
@@ -181,7 +182,7 @@ class StudyLoop:
     # ---- room for trials
 
     def _open_slots(self) -> None:
-        for index in range(in_flight(self.room, self.pace)):
+        for index in range(in_flight(self._submitted(), self.pace)):
             if index not in self.slots:
                 self.slots[index] = asyncio.ensure_future(self._slot(index))
                 self.slots[index].add_done_callback(lambda _: self.slot_ended.set())
@@ -190,6 +191,10 @@ class StudyLoop:
         """Have a worker go on with a paused trial, if there is one to go on and a worker that has left."""
         if not (self.reason or self.enough) and self.judging.promoted(self.flights) is not None:
             self._open_slots()
+
+    def _submitted(self) -> int:
+        """How many trials Ray has at a time: those that it has room for, and where it is to grow, some that wait."""
+        return self.room + (waiting_for_room(self.room) if self.plan.grows else 0)
 
     async def _watch_nodes(self) -> None:
         """Give up trials whose node was lost, and use all the room that there is, where nobody said how much."""
@@ -205,15 +210,16 @@ class StudyLoop:
                 if losses.concern(flight.node, flight.submitted, now):
                     loop.call_later(GRACE_SECONDS, flight.gone.set)  # this attempt's event: the next has its own
             if self.plan.elastic:
-                self.room = self._room(nodes)
+                self.room = self._room(nodes, await loop.run_in_executor(None, studies_here, self.plan.detached))
                 self._open_slots()
 
-    def _room(self, nodes: list[dict[str, Any]]) -> int:
+    def _room(self, nodes: list[dict[str, Any]], studies: int) -> int:
+        """This study's share of it."""
         try:
             room = workers_available(nodes, self.objective)
         except RayError:  # not one at the moment: what is submitted waits for a node to come back
             room = 1
-        return min(room, self.plan.trials)
+        return min(max(1, room // studies), self.plan.trials)
 
     # ---- one worker
 
@@ -223,7 +229,7 @@ class StudyLoop:
 
     def _situation(self) -> Situation:
         return Situation(
-            room=self.room,
+            room=self._submitted(),
             interrupted=len(self.interrupted) + (0 if self.reason else len(self.wanted)),
             is_stopping=bool(self.reason),
             has_asked_enough=not self.confirming and (bool(self.enough) or self.log.has_asked_enough()),

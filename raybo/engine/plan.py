@@ -22,6 +22,7 @@ class Plan:
         trials: how many trials are to end with a result or a failure, in all.
         workers: how many run at a time.
         elastic: whether as many run as the cluster has room for at the time, nodes that come and go included.
+        grows: whether some trials more wait in Ray's queue, by which a cluster that can grow does.
         takes_all_room: whether Ray has room for no more, so that one trial more waits in Ray's queue and does not run.
         retries: how often a trial whose worker was lost starts again.
         trial_seconds: time limit of one trial; None for none.
@@ -63,6 +64,7 @@ class Plan:
     confirm: Confirm | None = None
     artifacts: str | None = None
     keep_checkpoints: Keep = "last"
+    grows: bool = False
 
 
 @dataclass(frozen=True)

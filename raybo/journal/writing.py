@@ -21,7 +21,7 @@ from raybo.journal.acknowledged import Mark, Marker
 from raybo.journal.chain import beginning, following
 from raybo.journal.clean import clean_json
 from raybo.journal.description import Description, as_text
-from raybo.journal.reading import Held, exists, read_whole, require_regular
+from raybo.journal.reading import Held, Rows, exists, read_whole, require_regular
 from raybo.journal.schema import APPLICATION, FROM_1, SCHEMA, TABLES, errors_in_a_line
 
 INSERT = "INSERT INTO event (number, kind, trial, at, data, checksum) VALUES (?, ?, ?, ?, ?, ?)"
@@ -90,7 +90,7 @@ class Journal:
                     for statement in TABLES:
                         connection.execute(statement)
                     connection.execute("INSERT INTO study (description) VALUES (?)", (text,))
-                self._held = Held(description, [], beginning(text), beginning(text), SCHEMA)
+                self._held = Held(description, [], beginning(text), beginning(text), SCHEMA, Rows(text))
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             # a log that is soon begun anew: the disk takes less time to write over a file than to make it longer

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
-from raybo.events import FAILURES, State
+from raybo.events import FAILURES, State, saved_share
 from raybo.reporting.timeline import pauses_of
 from raybo.reporting.words import shown
 from raybo.space import Categorical, Float, Integer, Ordinal, Parameter, has_guess
@@ -43,6 +43,12 @@ def facts(study: Study) -> str:
         )
     if running := study.count(State.PENDING):
         told.append(("", "running when this was made", str(running)))
+    if pruned := study.count(State.PRUNED):
+        told.append(("", "pruned", str(pruned)))
+        if saved := saved_share(study.trials, study.steps):
+            told.append(("", "of the steps saved by that", f"{saved:.0%}"))
+    if waiting := study.count(State.PAUSED):
+        told.append(("", "paused", str(waiting)))
     if stopped := study.count(State.STOPPED):
         told.append(("", "stopped", str(stopped)))
     seconds = sum(trial.seconds or 0.0 for trial in study.trials)
@@ -98,6 +104,12 @@ def asked_for(study: Study) -> str:
     """What the study was asked to do: method, seed, settings, and the space."""
     d = study.description
     rows = [("method", d.method), *((f"option {key}", str(value)) for key, value in d.options.items())]
+    if d.scheduler is not None:
+        rows += [
+            ("scheduler", d.scheduler),
+            *((f"its {key}", str(value)) for key, value in d.scheduler_options.items()),
+        ]
+    rows += [("steps of a whole run", str(d.steps))] if d.steps is not None else []
     rows += [("seed", str(d.seed)), *((f"setting {key}", str(value)) for key, value in d.settings.items())]
     rows += [
         (name, range_in_words(parameter))

@@ -18,7 +18,8 @@ What it does, and why:
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 500 points; integers and categories are searched as such, one at a time.
 - Failed trials teach how likely a configuration succeeds (`failures`); pending ones are believed at each model's mean.
-- Several metrics and constraints: the same two acquisitions of `several`, in turn.
+- Constraints: the same two acquisitions on one model, times the probability that all hold; several metrics: expected
+  hypervolume improvement alone, which bounds of scalarisations did not better (`several`).
 - Where trials that report are ended early, another model: see `curves`.
 - From 200 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
   `regional`. Studies that raybo 0.1 began go on by its rule, see `auto_0_1`.
@@ -51,7 +52,7 @@ from raybo.surrogate import Standardised, Tamed, standard_model
 FIRST_POINTS = 7
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
 MANY = 200  # results, from which on four models cost more than they are worth
-BOUND_SHARE = 0.5  # of the proposals for several metrics or constraints
+BOUND_SHARE = 0.5  # of the proposals for one metric with constraints
 NAMES = {
     "ucb": "upper confidence bound",
     "log-ei": "expected improvement",
@@ -150,7 +151,7 @@ def several(history: History, rng: np.random.Generator) -> Proposal:
     """The maximiser of one of the two acquisitions for several metrics or constraints."""
     failures, conditional = Failures(history, rng), is_conditional(history)
     models = Several.of(history, standard_model(), rng, outputs=Standardised.of if conditional else Tamed.of)
-    is_bound = models.is_feasible and not conditional and rng.random() < BOUND_SHARE
+    is_bound = models.is_feasible and history.goals.k == 1 and not conditional and rng.random() < BOUND_SHARE
     if is_bound:
         name, worth = "ucb", models.bound(OPTIMISM, rng)
     else:
