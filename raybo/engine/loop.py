@@ -140,7 +140,7 @@ class StudyLoop:
     def status(self, after: int, heard: int = 0) -> Status:
         """The study now, with what happened to trials after an event, and what they printed after so many lines."""
         running = sum(flight.life.phase is Phase.RUNNING for flight in self.flights.values())
-        status = self.log.status(min(running, self.room), self.reason, after)
+        status = self.log.status(min(running, self.room), self.reason or self.enough, after)
         lines, left_out, count = self.printed.since(heard)
         return replace(status, printed=lines, unprinted=left_out, lines=count)
 

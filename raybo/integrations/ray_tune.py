@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from raybo import methods
-from raybo.errors import JournalError, MethodError, MissingExtra, RayboError
+from raybo.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError
 from raybo.events import Data, Event, Kind, Origin, State
 from raybo.goal import Goals, Mode
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
@@ -58,6 +58,7 @@ class RayboSearch(Searcher):
         evaluated_rewards: known values of these points, which are then not run; None for one that is to be run.
         context: what each trial meets and nobody chooses, declared like a space; trials report it beside the metric.
         seed: of every random stream; drawn where it is None.
+        where: rules that every configuration must satisfy, as in `raybo.Space`, for a space that is Ray Tune's.
         steps: how many iterations a whole run has, where Tune's scheduler ends trials early: such a trial is then
             learned from by its curve, as raybo's own pruned ones are, and not as if the value at which it was stopped
             were its last. None to take every trial by its last value.
@@ -84,6 +85,7 @@ class RayboSearch(Searcher):
         evaluated_rewards: Sequence[float | None] | None = None,
         context: Space | Mapping[str, Any] | None = None,
         seed: int | None = None,
+        where: Sequence[str] | str | None = None,
         steps: int | None = None,
         metrics: Mapping[str, str] | None = None,
         constraints: Mapping[str, str] | None = None,
@@ -126,13 +128,14 @@ class RayboSearch(Searcher):
             (point, reward, "") for point, reward in zip(points, rewards, strict=True) if reward is not None
         ]
         self._space_is_read_back = False  # from a state file, where objects are known by their text only
+        self._where = where
         self._asker: Asker | None = None
         self._unheard: set[str] = set()  # pending when the state was saved, and not heard of since
         self._ended_since = 0
         self._limit: int | None = None
         self._noted: set[str] = set()
         if space is not None:
-            self._state.space = _space_of(space)
+            self._state.space = _space_of(space, where)
             self._begin()
 
     @property
@@ -154,9 +157,13 @@ class RayboSearch(Searcher):
             SpaceError: the space or a point cannot be expressed.
             JournalError: a restored state belongs to another space.
         """
-        given = _space_of(config) if config and (self._state.space is None or self._space_is_read_back) else None
+        given = (
+            _space_of(config, self._where)
+            if config and (self._state.space is None or self._space_is_read_back)
+            else None
+        )
         if self._state.space is None and given is None:
-            _space_of(config)  # raises: there is nothing to search
+            _space_of(config, self._where)  # raises: there is nothing to search
         if self._state.space is not None and given is None and holds_domain(config):
             return False
         is_one = self._state.metrics is None
@@ -465,5 +472,9 @@ class RayboSearch(Searcher):
             logger.warning("raybo: %s", text)
 
 
-def _space_of(given: Space | Mapping[str, Any]) -> Space:
-    return given if isinstance(given, Space) else Space.from_tune(given)
+def _space_of(given: Space | Mapping[str, Any], where: Sequence[str] | str | None) -> Space:
+    if isinstance(given, Space):
+        if where:
+            raise SpaceError("where: a raybo.Space has rules of its own; give them to it")
+        return given
+    return Space.from_tune(given, where)
