@@ -19,7 +19,7 @@ What it does, and why:
 - Failed trials teach how likely a configuration succeeds (`failures`); pending ones are believed at each model's mean.
 - Several metrics and constraints: the same two acquisitions of `several`, in turn.
 - Where trials that report are ended early, another model: see `curves`.
-- From 200 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
+- From 150 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
   `regional`. Studies that raybo 0.1 began go on by its rule, see `auto_0_1`.
 """
 
@@ -48,7 +48,7 @@ from raybo.surrogate import Standardised, Tamed, standard_model
 
 FIRST_POINTS = 7
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
-MANY = 200  # results, from which on four models cost more than they are worth
+MANY = 150  # results, from which on four models cost more than they are worth
 BOUND_SHARE = 0.5  # of the proposals for several metrics or constraints
 NAMES = {
     "ucb": "upper confidence bound",
@@ -89,7 +89,7 @@ class Auto(Options):
             return of_many(history, rng)
         failures = Failures(history, rng)
         if len(history.y) >= MANY:
-            return mixture(history, rng, failures)
+            return mixture(history, rng, failures, is_plain=is_conditional(history))
         models = committee_of(history, failures)
 
         def maximise(acquisition: Acquisition) -> Solution:

@@ -30,18 +30,17 @@ from raybo.events import Tags
 from raybo.methods.refits import AFRESH
 from raybo.space import Array
 from raybo.surrogate import Observations, Outputs, Structure, StructuredGP, StructuredLikelihood, fit_structured
-from raybo.surrogate.structured import LITTLE_NOISE
 
 PLAIN, RANKED = "plain", "ranked"
 STRUCTURES: Mapping[str, Mapping[str, Any]] = {  # what each member assumes beside Matern-5/2
     PLAIN: {},
-    "warped": {"is_warped": True, "has_mean": True, "noise": LITTLE_NOISE},
+    "warped": {"is_warped": True, "has_mean": True},
     RANKED: {},
-    "summed": {"is_sum": True, "has_trend": True, "has_mean": True, "noise": LITTLE_NOISE},
+    "summed": {"is_sum": True, "has_trend": True, "has_mean": True},
 }
 NATS = 4.0  # by which a model must explain the results worse than the plain one to have its weight divided by e
 NO_SAY = 0.03  # a weight below it is none
-IN_TURN = ((100, 4), (30, 2))  # from so many results on, each member's fit is kept for so many trials
+IN_TURN = ((60, 4), (30, 2))  # from so many results on, each member's fit is kept for so many trials
 DIGITS = 4  # of a logged hyperparameter: a hundredth of a per cent
 
 
