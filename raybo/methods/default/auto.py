@@ -25,6 +25,7 @@ What it does, and why:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,7 +36,7 @@ from raybo.events import Tags
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
-from raybo.methods.default.committee import Committee, convene
+from raybo.methods.default.committee import STRUCTURES, Committee, convene
 from raybo.methods.default.curves import explain_curves, has_cut_curves, propose_for_last_step
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.failures import Failures
@@ -68,6 +69,7 @@ class Auto(Options):
 
     takes_goals: ClassVar[bool] = True
     models_reports: ClassVar[bool] = True
+    members: ClassVar[Sequence[str]] = tuple(STRUCTURES)
 
     initial: int | None = option(
         None,
@@ -90,7 +92,7 @@ class Auto(Options):
         failures = Failures(history, rng)
         if len(history.y) >= MANY:
             return mixture(history, rng, failures, is_plain=is_conditional(history))
-        models = committee_of(history, failures)
+        models = committee_of(history, failures, self.members)
 
         def maximise(acquisition: Acquisition) -> Solution:
             worth = failures.times(acquisition)
@@ -124,7 +126,7 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal:
     return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True})
 
 
-def committee_of(history: History, failures: Failures) -> Committee:
+def committee_of(history: History, failures: Failures, members: Sequence[str] = tuple(STRUCTURES)) -> Committee:
     """The models of a history with a finished trial, fitted anew if a trial has ended since the last were."""
     X, y = (history.X, history.y) if failures.are_learnt else observed(history)
     outputs = Standardised.of(history.y) if is_conditional(history) else Tamed.of(history.y)
@@ -137,6 +139,7 @@ def committee_of(history: History, failures: Failures) -> Committee:
         history.X_pending,
         last.get("models", {}),
         len(history),
+        members=members,
         is_kept=last.get("ended") == history.ended,
     )
 
