@@ -61,7 +61,11 @@ def details(name: str, followed: Followed) -> Json:
             "seed": about.seed,
             "options": _pairs(about.options),
             "settings": _pairs(about.settings),
-            "space": [_parameter(n, p) for n, p in _named(study.space)],
+            "space": [
+                {**_parameter(name, parameter), "opened": condition}
+                for (name, parameter), condition in zip(_named(study.space), study.space.cube.conditions, strict=True)
+            ],
+            "rules": [text(str(rule)) for rule in study.space.rules],
             "context": [] if study.context is None else [_parameter(n, p) for n, p in _named(study.context)],
             "workers": [_worker(study, followed, number) for number in sorted(followed.since)],
             "failures": _failures(study),
