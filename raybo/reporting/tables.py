@@ -16,6 +16,7 @@ from raybo.events import FAILURES, State, Trial
 from raybo.reporting.curves_in_text import reports_anything, steps_of
 from raybo.reporting.fitted import Named, add_column, named_grid
 from raybo.reporting.front_view import constraints_line, front_view
+from raybo.reporting.notes_view import notes_view
 from raybo.reporting.words import named, shown
 from raybo.study import Study
 
@@ -36,7 +37,7 @@ NARROW, WIDE, ROOMY = 56, 110, 150
 def study_view(study: Study, last: int) -> Group:
     """What `raybo show` prints: a heading, the last trials, why they were tried, and the best one."""
     parts: list[RenderableType] = [heading(study), trials_table(study, study.trials[-last:])]
-    return Group(*parts, *([best_view(study)] if study.count(State.FINISHED) else []))
+    return Group(*parts, *([best_view(study)] if study.count(State.FINISHED) else []), *notes_view(study))
 
 
 def heading(study: Study) -> Text:
