@@ -6,7 +6,7 @@ here, as `raybo enqueue` does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from raybo.events import Origin
 from raybo.journal import in_use, requests
 from raybo.journal.notes import Note, read_notes, take_note
 from raybo.space import Categorical, Row, Space
-from raybo.view.facts import Json, text
+from raybo.view.facts import Json, named, text
 from raybo.view.followed import Followed
 
 MOST_NOTES = 500  # the last, on a page
@@ -50,12 +50,12 @@ def stop(followed: Followed) -> str:
     return "it stops: trials that run are stopped, and what has finished is kept"
 
 
-def enqueue(followed: Followed, values: Mapping[str, Any]) -> str:
+def enqueue(followed: Followed, values: Sequence[Any]) -> str:
     """Have a configuration run next, or first in the next run; returns which, in words.
 
     Args:
         followed: the study.
-        values: by parameter; numbers, and positions of choices; those that are not open left out.
+        values: in the order of the parameters: numbers, positions of choices, None for what is not open.
     Raises:
         SpaceError: it does not fit the space.
         TrialError: it was enqueued before.
@@ -98,21 +98,19 @@ def notes(path: Path, trial: int | None = None) -> list[Json]:
     return [_note(one) for one in read_notes(path) if trial is None or one.trial == trial][-MOST_NOTES:]
 
 
-def row_of(space: Space, values: Mapping[str, Any]) -> Row:
-    """A configuration by its parameters' names, as `Space.pack` makes it.
+def row_of(space: Space, values: Sequence[Any]) -> Row:
+    """A configuration in the order of the space's parameters, as `Space.pack` makes it.
 
     Raises:
-        SpaceError: a parameter is missing, unknown or not open, or its value is none of its own.
+        SpaceError: a parameter is missing, or not open beside what is chosen, or its value is none of its own.
     """
-    for name in values:
-        if name not in space.names:
-            raise SpaceError(f"{text(name)}: the space has no such parameter")
+    if len(values) != space.d:
+        raise SpaceError(f"{space.d} values are needed, one for each parameter, got {len(values)}")
     row: Row = []
-    for name, parameter, condition in zip(space.names, space.parameters.values(), space.cube.conditions, strict=True):
+    for (name, parameter), condition, value in zip(named(space), space.cube.conditions, values, strict=True):
         is_open = condition is None or row[condition[0]] == condition[1]
-        if is_open is (name not in values):
+        if is_open is (value is None):
             raise SpaceError(f"{name}: missing" if is_open else f"{name}: it has no meaning beside what is chosen")
-        value = values.get(name)
         if not is_open:
             row.append(None)
         elif not isinstance(parameter, Categorical):

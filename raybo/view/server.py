@@ -10,7 +10,7 @@ GET  /api/studies/ID/curve                    where the best so far became bette
 GET  /api/studies/ID/figures                  which figures there are, and of when; /KEY is one of them
 GET  /api/studies/ID/trials/N                 everything about a trial; /file?key=KEY is a file that it left
 POST /api/studies/ID/stop                     stop it
-POST /api/studies/ID/enqueue  {"values": {}}  run a configuration next
+POST /api/studies/ID/enqueue  {"values": []}  run a configuration next
 POST /api/studies/ID/notes    {"text": ""}    take a note; with "trial" about one trial
 """
 
@@ -179,8 +179,8 @@ class Server:
         """Have a configuration run next."""
         _, followed = await self._find(request)
         values = (await _body(request)).get("values")
-        if not isinstance(values, dict):
-            raise web.HTTPBadRequest(text="values by parameter are needed\n")
+        if not isinstance(values, list):
+            raise web.HTTPBadRequest(text="a list of values is needed\n")
         return _json({"told": await _beside(lambda: actions.enqueue(followed, values))})
 
     async def note(self, request: web.Request) -> web.Response:

@@ -48,10 +48,7 @@ export function enqueueForm(id, study) {
   const form = el("form", {
     class: "fields", onsubmit: (event) => {
       event.preventDefault();
-      const values = {};
-      study.space.forEach((parameter, i) => {
-        if (!fields[i].node.hidden) values[parameter.name] = Number(fields[i].input.value);
-      });
+      const values = fields.map(({ node, input }) => (node.hidden ? null : Number(input.value)));
       act(button, says, `/api/studies/${id}/enqueue`, { values });
     },
   }, fields.map(({ node }) => node), el("div", { class: "bar" }, button));
@@ -60,7 +57,7 @@ export function enqueueForm(id, study) {
 }
 
 function field(parameter, study) {
-  const best = new Map((study.best || { config: [] }).config).get(parameter.shown);
+  const best = new Map((study.best || { config: [] }).config).get(parameter.name);
   let input;
   if (parameter.kind === "choice") {
     input = el("select", {}, parameter.choices.map((choice, i) => el("option", { value: String(i), selected: choice === shown(best) }, choice)));
@@ -72,7 +69,7 @@ function field(parameter, study) {
       step: parameter.step ? String(parameter.step) : "any", value: String(start),
     });
   }
-  const node = el("label", {}, el("span", {}, parameter.shown), input, el("small", { class: "quiet" }, parameter.kind === "choice" ? "" : parameter.range));
+  const node = el("label", {}, el("span", {}, parameter.name), input, el("small", { class: "quiet" }, parameter.kind === "choice" ? "" : parameter.range));
   return { node, input };
 }
 

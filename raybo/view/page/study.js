@@ -137,7 +137,7 @@ function aboutStudy(study, best, id, front) {
   made.push(el("section", {}, el("h2", {}, "What was asked for"), pairs([
     ["method", study.method], ...study.options.map(([key, value]) => [`option ${key}`, value]),
     ["seed", study.seed], ...study.settings.map(([key, value]) => [`setting ${key}`, value]),
-    ...study.space.map((one) => [one.shown, one.range]), ...study.context.map((one) => [`context ${one.shown}`, one.range]),
+    ...study.space.map((one) => [one.name, one.range]), ...study.context.map((one) => [`context ${one.name}`, one.range]),
     ["began", moment(study.began)], ["latest event", moment(study.latest)],
   ])));
   if (study.failures.length) {
