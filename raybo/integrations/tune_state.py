@@ -116,7 +116,13 @@ class SearchState:
             state = json.loads(path.read_text(encoding="utf-8"))
             if state["format"] != FORMAT:
                 raise JournalError(f"{path}: it was saved by another version of raybo")
-            unsaved = {"attributes": {}, "steps": None, "metrics": None, "constraints": None, "generation": 1}
+            unsaved: dict[str, Any] = {
+                "attributes": {},
+                "steps": None,
+                "metrics": None,
+                "constraints": None,
+                "generation": 1,
+            }
             state = {**unsaved, **state}  # what raybo 0.1 did not save
             found = {}
             for known in fields(cls):
