@@ -42,6 +42,7 @@ def recorded(method: str) -> Study:
     description = Description(
         "job", "value", "max", SPACE.to_json(), method, 3,
         context=None if searcher.context is None else searcher.context.to_json(),
+        generation=searcher.history.generation,
     )  # fmt: skip
     return Study(description, events)
 
