@@ -29,6 +29,8 @@ NAMES = (
     "rivals",
     "scaling",
     "quality",
+    "early",
+    "overhead",
     "unknown",
     "context",
     "shifting_segments",
