@@ -32,6 +32,8 @@ NAMES = (
     "many_trials",
     "thousand_workers",
     "quality",
+    "early",
+    "overhead",
     "unknown",
     "context",
     "shifting_segments",

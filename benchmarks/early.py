@@ -27,7 +27,6 @@ from threadpoolctl import threadpool_limits
 from benchmarks.early_problems import PROBLEMS
 from benchmarks.early_runs import LooksThenBest, OptunaSearch, Problem, RayboSearch, Search, run
 from benchmarks.figures import Figure, Figures, at_most, command, missing
-from benchmarks.overhead import reports_in_a_second, verdict_seconds
 
 QUICK = {
     "seeds": 1,
@@ -71,7 +70,6 @@ def figures(
     workers: str = "1",
     processors: int = 1,
     out: str = "early.csv",
-    overhead: bool = False,
 ) -> Figures:
     """Regret by entry and budget; with goals for auto with its best scheduler."""
     if importlib.util.find_spec("onnxruntime") is None and "lcbench" in problems:
@@ -107,9 +105,6 @@ def figures(
                 for budget, goal in GOALS.items():
                     if budget in means:
                         yield at_most(goal, means[budget], f"{what}: regret after {budget}", unit="")
-    if overhead:
-        yield from verdict_seconds()
-        yield from reports_in_a_second()
 
 
 def runs(keys: list[Key], after: list[int], out: Path, processors: int) -> Iterator[Run]:

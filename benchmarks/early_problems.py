@@ -1,6 +1,6 @@
 """The learning curves of `benchmarks.early`, by name: LCBench by its surrogate, and jobs of `trials/` that are run.
 
-python -m benchmarks.early_problems       # the references of the jobs, made anew from 200 random runs of each
+What is best and what is chance for a job is found first, once per process, by 200 random runs of it: some minutes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trials.boosting_rounds import boosting_rounds
 from trials.network_epochs import network_epochs
 
 JOBS = {"boosting": boosting_rounds, "network": network_epochs}
-REFERENCES = {"boosting": (0.0, 0.0), "network": (0.0, 0.0)}  # the best of 200 random runs, the mean best of 40
+RUNS = 200  # random ones, that a job is judged by
 
 
 class Heard:
@@ -71,24 +71,14 @@ def of_job(name: str) -> Problem:
                     heard.report(metrics, None)
         return sign * np.array(heard.values)
 
-    best, chance = REFERENCES[name]
-    return Problem(name, job.space, steps, curve, best, chance)
+    rng = np.random.default_rng(0)
+    configs = job.space.decode(job.space.snap(rng.random((RUNS, job.space.d))))
+    y = np.array([curve(config)[-1] for config in configs])
+    chance = float(np.mean([rng.choice(y, 40).max() for _ in range(4_000)]))
+    return Problem(name, job.space, steps, curve, float(y.max()), chance)
 
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     **{f"lcbench-{task}": partial(of_lcbench, task) for task in lcbench.INSTANCES},
     **{name: partial(of_job, name) for name in JOBS},
 }
-
-
-def reference(name: str, runs: int = 200) -> tuple[float, float]:
-    """The best last value of random runs, and the mean best of 40 of them."""
-    problem, rng = of_job(name), np.random.default_rng(0)
-    configs = problem.space.decode(problem.space.snap(rng.random((runs, problem.space.d))))
-    y = np.array([problem.curve(config)[-1] for config in configs])
-    return float(y.max()), float(np.mean([rng.choice(y, 40).max() for _ in range(4_000)]))
-
-
-if __name__ == "__main__":
-    for name in JOBS:
-        print(f'"{name}": {reference(name)}')

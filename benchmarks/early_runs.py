@@ -211,7 +211,8 @@ class OptunaSearch:
             "halving": optuna.pruners.SuccessiveHalvingPruner,
         }
         sampler = optuna.samplers.TPESampler(seed=seed)
-        self.study = optuna.create_study(direction="maximize", sampler=sampler, pruner=made[pruner]())
+        name = f"{problem.name}-{seed}"  # Hyperband's brackets depend on it
+        self.study = optuna.create_study(study_name=name, direction="maximize", sampler=sampler, pruner=made[pruner]())
         self.space = problem.space
 
     def ask(self) -> tuple[Any, dict[str, Any], int]:

@@ -7,13 +7,20 @@ import time
 import numpy as np
 
 import raybo
-from benchmarks.figures import Figure, Figures, at_most
+from benchmarks.figures import Figure, Figures, at_most, command
 from raybo.schedulers import SCHEDULERS
 
+QUICK = {"trials": 40}
 CHEAP = ("median", "asha", "hyperband")  # which must take less than a millisecond
 
 
-def verdict_seconds(trials: int = 1_000, steps: int = 52) -> Figures:
+def figures(trials: int = 1_000, steps: int = 52) -> Figures:
+    """Of each scheduler, and of none."""
+    yield from verdict_seconds(trials, steps)
+    yield from reports_in_a_second(max(1, trials // 5), steps)
+
+
+def verdict_seconds(trials: int, steps: int) -> Figures:
     """Milliseconds of the last verdicts of a study, and what its reports took without one."""
     rng = np.random.default_rng(0)
     space = raybo.Space({f"x{i}": raybo.Float(0, 1) for i in range(7)})
@@ -37,7 +44,7 @@ def verdict_seconds(trials: int = 1_000, steps: int = 52) -> Figures:
         yield at_most(1.0, measured, what, "ms") if scheduler in CHEAP else Figure(what, f"{measured:.1f} ms")
 
 
-def reports_in_a_second(trials: int = 200, steps: int = 52) -> Figures:
+def reports_in_a_second(trials: int, steps: int) -> Figures:
     """How many reports a searcher takes in per second, without a verdict."""
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=steps)
     asked = [searcher.ask() for _ in range(trials)]
@@ -47,3 +54,7 @@ def reports_in_a_second(trials: int = 200, steps: int = 52) -> Figures:
             searcher.report(trial, 0.5, step)
     rate = trials * steps / (time.process_time() - begun)
     yield Figure("reports that a searcher takes in", f"{rate:,.0f} a second")
+
+
+if __name__ == "__main__":
+    command(figures)
