@@ -35,6 +35,7 @@ COMMANDS = {  # name: where the command is; a file is imported when one of its c
     "fetch": "raybo.cli.cluster:fetch",
     "attach": "raybo.cli.cluster:attach",
     "stop": "raybo.cli.cluster:stop",
+    "studies": "raybo.cli.studies:studies",
     "job-run": "raybo.cli.cluster:job_run",
     "job-send": "raybo.cli.cluster:job_send",
 }

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from raybo.cli.arguments import SEARCH, TARGET, all_of, default_storage, pairs, read_list
+from raybo.cli.arguments import SEARCH, TARGET, all_of, default_storage, named_values, pairs, read_list
 from raybo.cli.console import conclude, make_console, say
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def tune(
     method: str | None,
     seed: int | None,
     storage: Path | None,
-    workers: int | None,
+    workers: int | Literal["max"] | None,
     address: str | None,
     max_minutes: float | None,
     trial_seconds: float | None,
@@ -55,6 +55,11 @@ def tune(
     fresh_workers: bool,
     retry_failed: bool,
     keep_going: bool,
+    wanted: float | None,
+    patience: int | None,
+    stop_below_gain: float | None,
+    confirm: str | None,
+    defaults: tuple[str, ...],
     quiet: bool,
     module: bool,
 ) -> None:
@@ -104,6 +109,11 @@ def tune(
                 fresh_workers=fresh_workers,
                 retry_failed=retry_failed,
                 keep_going=keep_going,
+                target=wanted,
+                patience=patience,
+                stop_below_gain=stop_below_gain,
+                confirm=confirm,
+                defaults=named_values(defaults, "--default"),
                 watch=_each_of([*([] if quiet else [display]), *recorders]) or False,
                 **cast(Any, chosen),  # texts, which the method reads as its options' types
             )

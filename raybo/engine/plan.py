@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from raybo.confirming import Confirm
 from raybo.engine.checkpoints import Keep
 from raybo.journal import Description
+from raybo.stopping import NO_LIMITS, Limits
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,7 @@ class Plan:
         trials: how many trials are to end with a result or a failure, in all.
         workers: how many run at a time.
         elastic: whether as many run as the cluster has room for at the time, nodes that come and go included.
+        grows: whether some trials more wait in Ray's queue, by which a cluster that can grow does.
         takes_all_room: whether Ray has room for no more, so that one trial more waits in Ray's queue and does not run.
         retries: how often a trial whose worker was lost starts again.
         trial_seconds: time limit of one trial; None for none.
@@ -33,6 +36,8 @@ class Plan:
         known: number of the last event that the journal held when the command began; `after` may be a later one.
         retry_failed: whether the trials that had failed by then are run again.
         keep_going: whether the study goes on where its first trials all fail alike.
+        limits: what ends the study before all its trials have been run.
+        confirm: how many configurations are run again at the end, and how often each; None for none.
         artifacts: where the trials' directories are, a path or a URI; None for beside the journal.
         keep_checkpoints: of trials that have ended, "all", "last" or "none".
     """
@@ -55,8 +60,11 @@ class Plan:
     known: int = 0
     retry_failed: bool = False
     keep_going: bool = False
+    limits: Limits = NO_LIMITS
+    confirm: Confirm | None = None
     artifacts: str | None = None
     keep_checkpoints: Keep = "last"
+    grows: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,6 +81,7 @@ class Status:
         notes: what happened to single trials, after the event asked for.
         last_event: number of the last event that is committed.
         reason: why the study stopped before its end; empty otherwise.
+        confirming: how many of the planned trials run a configuration again, to confirm it.
         has_context: whether a context is declared: then `best` may just have been lucky.
         front: size and hypervolume of the front; None with one metric.
         printed: lines that trials have printed, after those asked for: the trial's number and the line.
@@ -100,6 +109,7 @@ class Status:
     printed: Sequence[tuple[int, str]] = ()
     unprinted: int = 0
     lines: int = 0
+    confirming: int = 0
     pruned: int = 0
     paused: int = 0
     reporting: Sequence[tuple[int, int, float]] = ()
@@ -113,9 +123,10 @@ class Status:
 
     @property
     def apart(self) -> str:
-        """What is told of trials that were pruned or are paused, with a comma before it; empty where none is."""
+        """What is told of trials that were pruned, are paused or run again, with a comma before it, where any is."""
         pruned = f", {self.pruned} pruned ({self.saved:.0%} of the steps saved)" if self.pruned else ""
-        return pruned + (f", {self.paused} paused" if self.paused else "")
+        confirming = f", {self.confirming} to confirm" if self.confirming else ""
+        return pruned + (f", {self.paused} paused" if self.paused else "") + confirming
 
     @property
     def best_is(self) -> str:
@@ -125,7 +136,7 @@ class Status:
     @property
     def facts(self) -> tuple[object, ...]:
         """What is news when it changes: not the time, nor how many trials run."""
-        return self.front or self.best, self.planned, self.finished, self.failed, self.pruned
+        return self.front or self.best, self.planned, self.finished, self.failed, self.pruned, self.reason
 
     @property
     def so_far(self) -> tuple[str, str]:
@@ -140,5 +151,5 @@ class Status:
         left = "" if self.left is None else f", {self.left:.0f} s left"
         return (
             f"{self.ended}/{self.planned} trials, {name} {reached}, {self.running} running, "
-            f"{self.failed} failed{self.apart}{suggestion}{left}"
+            f"{self.failed} failed{self.apart}{suggestion}{left}{f'; it ends: {self.reason}' if self.reason else ''}"
         )

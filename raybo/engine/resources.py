@@ -20,6 +20,17 @@ def resources_of(objective: Objective) -> dict[str, Any]:
     return resources
 
 
+WAITING_SHARE = 4  # of the trials that there is room for: a fourth more wait, at least one
+
+
+def waiting_for_room(room: int) -> int:
+    """How many trials wait in Ray's queue beside those that run, so that a cluster grows.
+
+    More would make it grow faster, and each is proposed knowing less by all the trials before it in the queue.
+    """
+    return max(1, room // WAITING_SHARE)
+
+
 def workers_available(nodes: Sequence[Mapping[str, Any]], objective: Objective) -> int:
     """How many of the objective's trials a cluster of these nodes, as `ray.nodes()` tells them, can run at a time.
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 from raybo.journal.checks import fits
 from raybo.journal.clean import clean, clean_text
 from raybo.journal.description import Description
-from raybo.journal.lock import in_use
+from raybo.journal.lock import holder, in_use
 from raybo.journal.reading import exists, is_marked, read, require_exists
 from raybo.journal.tail import Tail
 from raybo.journal.writing import Journal
@@ -39,6 +39,7 @@ __all__ = [
     "clean_text",
     "exists",
     "fits",
+    "holder",
     "in_use",
     "is_marked",
     "read",

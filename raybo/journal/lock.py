@@ -73,6 +73,16 @@ def in_use(path: Path | str) -> bool:
     return False
 
 
+def holder(path: Path | str) -> str:
+    """The machine and the process that write the journal, in words; where the lock does not say, that it is one."""
+    try:
+        with lock_file(path).open(encoding="utf-8", errors="replace") as file:
+            found = _holder(file)
+    except OSError:
+        found = {}
+    return f"{found['host']} (process {found['process']})" if {"host", "process"} <= set(found) else "some machine"
+
+
 def acquire(path: Path, driver: int) -> Lock:
     """The locks, held; the file names its holder. Waits only for a holder whose driver is dead already."""
     beside = lock_file(path)
@@ -82,12 +92,12 @@ def acquire(path: Path, driver: int) -> Lock:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            holder = _holder(file)
+            held_by = _holder(file)
             file.close()
-            if not (_driver_is_gone(holder) or _is_superseded(holder, driver)) or time.monotonic() > give_up:
+            if not (_driver_is_gone(held_by) or _is_superseded(held_by, driver)) or time.monotonic() > give_up:
                 raise JournalInUse(
-                    f"{path}: another study is writing it (process {holder.get('driver', '?')} on "
-                    f"{holder.get('host', '?')}); wait for it to end, or use another file"
+                    f"{path}: another study is writing it (process {held_by.get('driver', '?')} on "
+                    f"{held_by.get('host', '?')}); wait for it to end, or use another file"
                 ) from None
             time.sleep(0.1)
             continue

@@ -72,9 +72,12 @@ class Journal:
         """
         description = Description(**clean_json(description.to_json()))
         if self.description is not None and (different := self.description.differences(description)):
+            here = self.description
+            is_alike = (here.metric, here.mode) == (description.metric, description.mode)
+            remedy = f"; --from {self.path.name} (known_from=) begins that with what is known here" if is_alike else ""
             raise JournalError(
                 f"{self.path}: it is the journal of another study: {'; '.join(different)}; continue it as it was, "
-                "or use another file"
+                f"or use another file{remedy}"
             )
         self.description = description
         with errors_in_a_line(self.path):

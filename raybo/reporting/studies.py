@@ -1,0 +1,81 @@
+"""The studies whose journals are in a directory: which are running, where, and how far each of them is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from raybo import journal
+from raybo.errors import RayboError, TrialError
+from raybo.events import COUNTED, FAILURES
+from raybo.study import Study, load
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a study is.
+
+    Attributes:
+        name: its journal's file.
+        where: the machine and the process that run it; empty while none does.
+        done, planned, failed: numbers of trials; None where they are not known.
+        best: of what is called so, the best value; empty while there is none.
+        method: its name; or what is wrong with the journal.
+    """
+
+    name: str
+    where: str = ""
+    done: int | None = None
+    planned: int | None = None
+    failed: int | None = None
+    best: str = ""
+    method: str = ""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """As a row of a table: name, state, trials, failed, best, method."""
+        if self.done is None:
+            state = f"runs on {self.where}" if self.where else ""
+        elif self.where:
+            state = f"runs on {self.where}"
+        else:
+            state = "ended" if self.planned is not None and self.done >= self.planned else "stopped"
+        trials = "" if self.done is None else f"{self.done:,}" + ("" if self.planned is None else f"/{self.planned:,}")
+        return self.name, state, trials, str(self.failed or ""), self.best, self.method
+
+
+HEADINGS: Sequence[str] = ("study", "state", "trials", "failed", "best", "method")
+
+
+def studies_in(directory: Path) -> list[Progress]:
+    """The studies of a directory, by the name of their journals; of a file that is none, what is wrong with it."""
+    return [progress_of(path) for path in sorted(directory.glob("*.db")) if path.is_file() and journal.exists(path)]
+
+
+def progress_of(path: Path) -> Progress:
+    """How far the study of a journal is, which may be running."""
+    where = journal.holder(path) if journal.in_use(path) else ""
+    try:
+        study = load(path)
+    except RayboError as error:
+        return Progress(path.name, where, method=str(error))
+    return Progress(
+        path.name,
+        where,
+        done=study.count(*COUNTED),
+        planned=study.planned,
+        failed=study.count(*FAILURES),
+        best=_best(study),
+        method=study.description.method,
+    )
+
+
+def _best(study: Study) -> str:
+    if study.context is not None:  # the best is an estimate, which `raybo show` makes
+        return ""
+    try:
+        best = study.best
+    except TrialError:
+        return ""
+    return f"{study.description.metric} {best.value:.6g} (trial {best.number})"

@@ -1,0 +1,135 @@
+"""`raybo studies`: what a directory holds, what runs there, and what runs on a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+
+import raybo
+from raybo.cli import cli
+from raybo.engine import studies as on_cluster
+from raybo.engine.driver import describe
+from raybo.engine.studies import Detached, studies_here, studies_on
+from raybo.events import Event, Kind, planned
+from raybo.journal import Journal
+from raybo.reporting.studies import Progress, progress_of, studies_in
+
+
+@raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
+def job(config):
+    return config["x"]
+
+
+@contextlib.contextmanager
+def written(path, trials, told, failed=0):
+    """A journal of so many planned trials, open for writing."""
+    description, searcher = describe(job, "random", 0, {}, None)
+    with contextlib.closing(Journal(path, description)) as journal:
+        journal.append([searcher.apply(planned(trials))])
+        for number in range(told + failed):
+            asked = searcher.apply(searcher.propose(searcher.history))
+            end = (Kind.TOLD, {"value": 3.0 - number}) if number < told else (Kind.FAILED, {"reason": "no"})
+            journal.append([asked, searcher.apply(Event(end[0], number, end[1]))])
+        yield
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """One study that has ended, one that was stopped, no study, and a damaged one."""
+    with written(tmp_path / "ended.db", 2, 2):
+        pass
+    with written(tmp_path / "stopped.db", 5, 2, failed=1):
+        pass
+    (tmp_path / "other.db").write_bytes(b"no journal at all")
+    (tmp_path / "notes.txt").write_text("neither")
+    return tmp_path
+
+
+def test_a_directory_is_listed_by_name(directory):
+    with written(directory / "running.db", 4, 1):
+        found = {each.name: each for each in studies_in(directory)}
+        assert found["running.db"].where.endswith(")")
+        assert found["running.db"].cells[1].startswith("runs on ")
+    ended, stopped = found["ended.db"], found["stopped.db"]
+    assert ended.cells == ("ended.db", "ended", "2/2", "", "loss 2 (trial 1)", "random")
+    assert stopped.cells == ("stopped.db", "stopped", "3/5", "1", "loss 2 (trial 1)", "random")
+    assert list(found) == ["ended.db", "other.db", "running.db", "stopped.db"]
+    assert "other.db" in found["other.db"].method  # what is wrong with it
+    assert found["other.db"].cells[1:5] == ("", "", "", "")
+
+
+def test_a_study_without_a_result_has_no_best(tmp_path):
+    with written(tmp_path / "new.db", 3, 0):
+        pass
+    assert progress_of(tmp_path / "new.db").cells == ("new.db", "stopped", "0/3", "", "", "random")
+
+
+def test_the_command_lists_them(directory):
+    ran = CliRunner().invoke(cli, ["studies", str(directory)], env={"COLUMNS": "200"})
+    assert ran.exit_code == 0, ran.output
+    assert "ended.db" in ran.output
+    assert "3/5" in ran.output
+    assert "notes" not in ran.output
+
+
+def fake_ray(answers):
+    """A Ray with detached studies of these names, and others' actors; an answer may be an error."""
+
+    class Silent(Exception):
+        pass
+
+    def get(references, timeout):
+        if any(isinstance(each, Exception) for each in references):
+            raise Silent
+        return references
+
+    def get_actor(name, namespace):
+        assert namespace == "raybo"
+        if answers[name] is None:
+            raise ValueError(name)
+        plan, status = answers[name]
+        return SimpleNamespace(what=SimpleNamespace(remote=lambda: plan), status=SimpleNamespace(remote=lambda: status))
+
+    named = [{"name": name, "namespace": "raybo"} for name in answers] + [{"name": "x", "namespace": "other"}]
+    return SimpleNamespace(
+        util=SimpleNamespace(list_named_actors=lambda all_namespaces: named),
+        exceptions=SimpleNamespace(RayActorError=Silent, GetTimeoutError=Silent),
+        get_actor=get_actor,
+        get=get,
+    )
+
+
+def test_what_runs_on_a_cluster_is_asked_for_its_progress(monkeypatch):
+    status = SimpleNamespace(metric="loss", best=(7, 0.25), finished=8, failed=1, planned=20)
+    plan = SimpleNamespace(path="/journals/b.db", description=SimpleNamespace(method="auto"))
+    answers = {"b": (plan, status), "a": (plan, None), "silent": (plan, OSError()), "gone": None}
+
+    @contextlib.contextmanager
+    def connected(address, cpus):
+        assert (address, cpus) == ("auto", None)
+        yield fake_ray(answers)
+
+    monkeypatch.setattr(on_cluster, "ray_for_study", connected)
+    found = studies_on("auto")
+    assert found == [Detached("a", plan, None), Detached("b", plan, status), Detached("gone"), Detached("silent")]
+    ran = CliRunner().invoke(cli, ["studies", "--address", "auto"], env={"COLUMNS": "200"})
+    assert ran.exit_code == 0, ran.output
+    row = next(line for line in ran.output.splitlines() if line.strip().startswith("b "))
+    assert [word in row for word in ("/journals/b.db", "9/20", "loss 0.25 (trial 7)", "auto")] == [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("detached", "names", "count"), [(True, "ab", 2), (False, "ab", 3), (False, "", 1), (True, "", 1)]
+)
+def test_studies_share_a_cluster_by_their_number(monkeypatch, detached, names, count):
+    import ray
+
+    monkeypatch.setattr(ray.util, "list_named_actors", fake_ray(dict.fromkeys(names)).util.list_named_actors)
+    assert studies_here(detached) == count
+
+
+def test_what_is_not_known_is_left_empty():
+    assert Progress("x", method="damaged").cells == ("x", "", "", "", "", "damaged")
