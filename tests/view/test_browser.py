@@ -70,11 +70,11 @@ def test_the_page_is_live_and_whole(browser, tmp_path, width, scheme):
         tab.wait_for_selector(".table .rows .row")
         assert "token" not in tab.url
         begun = sum(event.kind.value == "asked" for event in study.events[:30])
-        tab.wait_for_function(f"document.querySelector('.trials .bar').textContent.includes('{begun} trials')")
+        tab.locator(".trials .bar").filter(has_text=f"{begun} trials").wait_for()
         journal = Journal(path, study.description)
         journal._insert(study.events[30:])
         journal.close()
-        tab.wait_for_function("document.querySelector('.trials .bar').textContent.includes('30 trials')")
+        tab.locator(".trials .bar").filter(has_text="30 trials").wait_for()
         tab.wait_for_selector("figure")
         for key in tab.eval_on_selector_all("figure", "figures => figures.map(figure => figure.id)"):
             tab.locator(f"#{key}").scroll_into_view_if_needed()
@@ -85,7 +85,7 @@ def test_the_page_is_live_and_whole(browser, tmp_path, width, scheme):
         assert numbers == sorted(numbers)
         tab.fill("input[type=search]", "net.depth>=11")
         deep = sum(trial.config["net"]["depth"] >= 11 for trial in study.trials)
-        tab.wait_for_function(f"document.querySelector('.trials .bar').textContent.includes('{deep} of 30')")
+        tab.locator(".trials .bar").filter(has_text=f"{deep} of 30").wait_for()
         assert tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
         tab.fill("input[type=search]", "")
         tab.focus(".table .rows .row a")
