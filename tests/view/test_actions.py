@@ -205,7 +205,7 @@ def job(config):
 
 @pytest.mark.slow
 @pytest.mark.ray
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_a_real_study_runs_what_is_enqueued_and_stops_when_asked(tmp_path):
     (tmp_path / "job.py").write_text(JOB)
     path = tmp_path / "job.db"
@@ -238,7 +238,7 @@ def test_a_real_study_runs_what_is_enqueued_and_stops_when_asked(tmp_path):
     assert not any(again.differs for again in replay(study))  # proposals after it knew of it
 
 
-def wait_for(holds, seconds=180):
+def wait_for(holds, seconds=400):
     give_up = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < give_up

@@ -1,0 +1,118 @@
+"""The living page in a real browser: live, without errors or requests elsewhere, whatever names there are."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from raybo.journal import Journal
+from tests.reporting.studies import run
+from tests.view.served import keep
+from tests.view.test_facts import hostile_study
+
+LONG = 240_000  # milliseconds, on a busy machine
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@contextlib.contextmanager
+def viewed(*places):
+    """The address of the page, served by the command."""
+    command = [sys.executable, "-m", "raybo.cli", "view", *map(str, places), "--no-browser"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        yield server.stdout.readline().strip()
+    finally:
+        server.terminate()
+        server.wait()
+        server.stdout.close()
+
+
+@contextlib.contextmanager
+def tab_of(browser, width=1200, **context):
+    """A tab, with what its page said and asked for."""
+    opened = browser.new_context(viewport={"width": width, "height": 900}, **context)
+    tab, said, asked = opened.new_page(), [], []
+    tab.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+    tab.set_default_timeout(LONG)
+    try:
+        yield tab, said, asked
+    finally:
+        opened.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
+def test_the_page_is_live_and_whole(browser, tmp_path, width, scheme):
+    study = run("random", 30)
+    path = keep(study, tmp_path / "s.db", 30)
+    with viewed(path) as address, tab_of(browser, width, color_scheme=scheme) as (tab, said, asked):
+        tab.goto(address)
+        tab.wait_for_selector(".table .rows .row")
+        assert "token" not in tab.url
+        begun = sum(event.kind.value == "asked" for event in study.events[:30])
+        tab.locator(".trials .bar").filter(has_text=f"{begun} trials").wait_for()
+        journal = Journal(path, study.description)
+        journal._insert(study.events[30:])
+        journal.close()
+        tab.locator(".trials .bar").filter(has_text="30 trials").wait_for()
+        tab.wait_for_selector("figure")
+        for key in tab.eval_on_selector_all("figure", "figures => figures.map(figure => figure.id)"):
+            tab.locator(f"#{key}").scroll_into_view_if_needed()
+            tab.wait_for_selector(f"#{key} .trace, #{key} .bars path, #{key} .contourlayer path, #{key} .heatmaplayer")
+        tab.click(".table .head button >> nth=2")
+        values = tab.eval_on_selector_all(".table .rows .row", "rows => rows.map(row => row.children[2].textContent)")
+        numbers = [float(value) for value in values if value]
+        assert numbers == sorted(numbers)
+        tab.fill("input[type=search]", "net.depth>=11")
+        deep = sum(trial.config["net"]["depth"] >= 11 for trial in study.trials)
+        tab.locator(".trials .bar").filter(has_text=f"{deep} of 30").wait_for()
+        assert tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+        tab.fill("input[type=search]", "")
+        tab.focus(".table .rows .row a")
+        tab.keyboard.press("Enter")
+        tab.wait_for_selector("h1:has-text('Trial')")
+        tab.fill("textarea", "a note")
+        tab.click("text=Take a note")
+        tab.wait_for_selector(".notes li")
+        assert tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+        assert said == []
+        assert [url for url in asked if not url.startswith((address.partition("?")[0], "data:", "blob:"))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_hostile_names_are_text_and_nothing_else(browser, tmp_path):
+    keep(hostile_study(), tmp_path / "bad.db")
+    keep(run("random", 20), tmp_path / "good.db")
+    with viewed(tmp_path) as address, tab_of(browser) as (tab, said, _):
+        tab.goto(address)
+        tab.wait_for_selector("td:has-text('bad.db')")
+        tab.wait_for_selector(".drawn .trace")
+        tab.click("a:has-text('bad.db')")
+        tab.wait_for_selector(".table .rows .row")
+        tab.wait_for_selector("figure .trace")
+        assert "<script>alert(1)</script>" in tab.text_content("h1")
+        tab.click(".table .rows .row a >> nth=0")
+        tab.wait_for_selector("h1:has-text('Trial')")
+        assert tab.evaluate("document.querySelectorAll('main script, main img').length") == 0
+        assert said == []
