@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +18,7 @@ from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Space
 from raybo.study import Study, load, searcher_of
 
+GOALS = Goals.of(metric="score")
 SPACE = Space({"x": raybo.Float(0, 1), "m": {"n": raybo.Integer(1, 9), "c": raybo.Categorical(["a", None])}})
 
 
@@ -79,10 +81,10 @@ def test_results_and_configurations_enter_once(path):
 
 def test_the_finished_trials_of_another_study_enter_with_their_origin(path):
     other = other_study(configs=[config(0.1), config(0.2)])
-    known = warm_start.known_from(other, "score", "max", SPACE)
+    known = warm_start.known_from(other, GOALS, SPACE)
     assert enter(path, describe(), known) == 2
     grown = other_study(configs=[config(0.1), config(0.2), config(0.3)])
-    assert enter(path, describe(), warm_start.known_from(grown, "score", "max", SPACE)) == 1
+    assert enter(path, describe(), warm_start.known_from(grown, GOALS, SPACE)) == 1
     study = load(path)
     assert [trial.value for trial in study.trials] == [0.0, 1.0, 2.0]
     assert [trial.tags["trial"] for trial in study.trials] == [0, 1, 2]
@@ -109,20 +111,20 @@ def test_an_overlapping_space_takes_what_fits():
         {**config(0.5, 3, "b"), "more": 0.4},
         {**config(0.25, 4, None), "more": 0.5},
     ]
-    known = warm_start.known_from(other_study(wider, configs), "score", "max", SPACE)
+    known = warm_start.known_from(other_study(wider, configs), GOALS, SPACE)
     assert [(entry.config, entry.value) for entry in known] == [(config(0.5), 0.0), (config(0.25, 4, None), 4.0)]
 
 
 def test_what_cannot_be_taken_is_refused_with_the_reason(tmp_path):
     with pytest.raises(JournalError, match="it wants max score, and this study min score"):
-        warm_start.known_from(other_study(configs=[config()]), "score", "min", SPACE)
+        warm_start.known_from(other_study(configs=[config()]), replace(GOALS, modes=("min",)), SPACE)
     with pytest.raises(JournalError, match="it has no results yet"):
-        warm_start.known_from(other_study(), "score", "max", SPACE)
+        warm_start.known_from(other_study(), GOALS, SPACE)
     elsewhere = Space({"y": raybo.Float(0, 1)})
     with pytest.raises(JournalError, match="none of its 1 results fits the space: x: missing"):
-        warm_start.known_from(other_study(elsewhere, [{"y": 0.5}]), "score", "max", SPACE)
+        warm_start.known_from(other_study(elsewhere, [{"y": 0.5}]), GOALS, SPACE)
     with pytest.raises(JournalError, match="no such file"):
-        warm_start.known_from(tmp_path / "none.db", "score", "max", SPACE)
+        warm_start.known_from(tmp_path / "none.db", GOALS, SPACE)
     with pytest.raises(SpaceError, match="enqueue: entry 1 is no configuration, got 3"):
         warm_start.known_of([config(), 3], SPACE)
     with pytest.raises(SpaceError, match=r"x: 2\.0 lies outside"):
@@ -138,7 +140,7 @@ def test_contexts_come_along_where_they_are_declared(tmp_path):
     known = [warm_start.Known(config(), 1.0, {"load": 0.25}), warm_start.Known(config(0.7), 2.0)]
     enter(path, description, known)
     assert [trial.context for trial in load(path).trials] == [{"load": 0.25}, None]
-    assert [entry.context for entry in warm_start.known_from(path, "score", "max", SPACE)] == [{"load": 0.25}, None]
+    assert [entry.context for entry in warm_start.known_from(path, GOALS, SPACE)] == [{"load": 0.25}, None]
     plain = tmp_path / "p.db"
     enter(plain, describe(), known)
     assert [trial.context for trial in load(plain).trials] == [None, None]
