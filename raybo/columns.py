@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from raybo.errors import MissingExtra
-from raybo.events import State, Trial
+from raybo.events import Event, State, Trial
 from raybo.space import Categorical, Integer, Parameter, Space, branches_of, choice_names
 
 if TYPE_CHECKING:
@@ -41,6 +41,20 @@ def columns_of(trials: Sequence[Trial], space: Space, context: Space | None) -> 
     for name, _, values in _parameters(trials, space, context, table):
         table[name] = values
     for name, values in _metrics(trials, table):
+        table[name] = values
+    return table
+
+
+def columns_of_reports(events: Sequence[Event]) -> dict[str, list[Any]]:
+    """Trial, step, value, seconds and attempt of each report, in the journal's order, and what else was said with it.
+
+    A metric whose name is taken has `metric.` before it. Steps that were repeated after a loss are left out.
+    """
+    told = [event for event in events if event.report is not None]
+    table: dict[str, list[Any]] = {"trial": [event.trial for event in told]}
+    for name in ("step", "value", "seconds", "attempt"):
+        table[name] = [cast("dict[str, Any]", event.data).get(name) for event in told]
+    for name, values in _named_apart([event.data.get("metrics") or {} for event in told], table):
         table[name] = values
     return table
 
@@ -92,7 +106,12 @@ def _violations(trials: Sequence[Trial]) -> list[str | None]:
 
 def _metrics(trials: Sequence[Trial], taken: dict[str, list[Any]]) -> list[tuple[str, list[Any]]]:
     """Names that are free, and values, of what else trials returned, in the order in which it was first returned."""
-    returned = [trial.details.get("metrics") or {} for trial in trials]
+    return _named_apart([trial.details.get("metrics") or {} for trial in trials], taken)
+
+
+def _named_apart(
+    returned: Sequence[Mapping[str, Any]], taken: Mapping[str, Sequence[Any]]
+) -> list[tuple[str, list[Any]]]:
     found: list[tuple[str, list[Any]]] = []
     names = set(taken)
     for metric in dict.fromkeys(name for metrics in returned for name in metrics):

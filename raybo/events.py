@@ -13,6 +13,7 @@
     told      the trial ended with a finite value                           finished
     failed    the trial ended without one, or was lost for the last time    failed, or lost
     stopped   the user ended the trial                                      stopped
+    ended     the study ended before its trials had all been run, and why
 
 What each of them holds is `Data`. Nobody else spells what an event is made of: type checkers refuse a key that is not
 there, and what takes more than a look is a property of `Event`.
@@ -65,6 +66,7 @@ class Kind(str, Enum):
     TOLD = "told"
     FAILED = "failed"
     STOPPED = "stopped"
+    ENDED = "ended"
     REPORTED = "reported"
     PRUNED = "pruned"
     PAUSED = "paused"
@@ -98,6 +100,8 @@ class Origin(str, Enum):
 
     ADDED = "added"  # with its value, from elsewhere
     ENQUEUED = "enqueued"  # a configuration that the user named, to be run
+    CONFIRMED = "confirmed"  # one of the search's configurations once more; the tag `confirms` names its trial
+    GUESSED = "guessed"  # where the space says that the best may lie, run before anything is proposed
 
 
 class Data(TypedDict, total=False):
@@ -109,6 +113,7 @@ class Data(TypedDict, total=False):
     x: list[float]  # (d,), the point of the cube
     values: Row  # the same as the space packs it
     tags: Tags  # what the method said and must remember
+    gain: float  # what the proposal is expected to gain, in the metric's units, where the study stops for that
     seen: int  # number of the last event that the proposal was based on; with many workers, exactly what it knew
     suggest_seconds: float  # how long the proposal took
     suggest_processor_seconds: float  # how much of a processor; not in journals of 0.1
@@ -121,7 +126,7 @@ class Data(TypedDict, total=False):
 
     # told, failed, stopped, retried
     value: float  # in the user's sign
-    reason: str  # why there is none, or why it starts again
+    reason: str  # why there is none, or why it starts again; ended: why the study did
     kind: str  # "lost" where a failed trial lost its worker at every attempt
     attempt: int  # which one ended, or begins; from 1
     losses: int  # how many attempts so far ended with the loss of a worker
@@ -152,7 +157,7 @@ class Event:
 
     Attributes:
         kind: what it says.
-        trial: the trial it is about; None for `planned`.
+        trial: the trial it is about; None for `planned` and `ended`.
         data: its content.
         number: its place among the events, from 1; 0 until it has one.
         at: when it was written, UTC in ISO 8601; empty where nothing was written.

@@ -40,6 +40,7 @@ def hypervolume(Y: Array, reference: Array) -> float:  # (n, k), (k,)
 
     Source: While, Bradstreet, Barone (2012), "A fast way of calculating exact hypervolumes" (WFG).
     """
+    Y = Y.reshape(-1, len(reference))
     above = Y[(Y > reference).all(axis=1)] - reference
     if not len(above):
         return 0.0

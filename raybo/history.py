@@ -134,6 +134,8 @@ class History:
         """
         if event.kind is Kind.PLANNED:
             self.planned = int(event.data["trials"])
+        elif event.kind is Kind.ENDED:
+            pass
         elif event.kind is Kind.ASKED:
             if event.trial != len(self.records):
                 raise TrialError(f"trial {event.trial}: trials are numbered in order, the next one is {len(self)}")

@@ -10,10 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from raybo.details import Details
 from raybo.errors import TrialError
 from raybo.events import Event, Kind, State, Trial, told_context
 from raybo.front import hypervolume
@@ -22,6 +23,9 @@ from raybo.grown import Grown
 from raybo.history import History
 from raybo.space import Array, Space
 from raybo.threads import limit_threads
+
+if TYPE_CHECKING:
+    from raybo.expected import Expectation
 
 
 class Ledger:
@@ -53,6 +57,7 @@ class Ledger:
         self.incumbent: Trial | None = None
         self.front: list[Trial] = []
         self._counts: Counter[State] = Counter()
+        self._model: tuple[int, Expectation | None] | None = None
 
     @property
     def planned(self) -> int | None:
@@ -106,11 +111,55 @@ class Ledger:
                 raise TrialError(self.nearest)
             raise TrialError("no trial has finished yet, so there is no best one")
         if self.context is None:
-            return self.incumbent
+            return self._telling(self.incumbent)
         from raybo.context import best_expected  # loads the Gaussian process
 
         with limit_threads(1):
             return self._expecting(*best_expected(self.history))
+
+    @property
+    def best_expected(self) -> Trial:
+        """The finished trial of which a model expects most, with noise a better choice than the best observed.
+
+        What is expected of it, and the standard deviation, are in its details, as in `best`. Where trials are too few
+        for a model, the best.
+
+        Raises:
+            TrialError: no trial has finished.
+        """
+        if self.context is not None or self.incumbent is None:
+            return self.best
+        found = self._expectation()
+        if found is None:
+            return self.incumbent
+        done = [number for number, record in enumerate(self.history.records) if record.state is State.FINISHED]
+        with limit_threads(1):
+            mean = np.where(self.history.feasible, found.at(self.history.X)[0], -np.inf)
+        number = done[int(np.lexsort((-self.history.y, -mean))[0])]
+        return self._telling(self.trials[number])
+
+    def _telling(self, trial: Trial) -> Trial:
+        """A finished trial that tells what a model expects of it to who asks for that, in its details."""
+
+        def expect() -> dict[str, Any]:
+            found = self._expectation()
+            if found is None:
+                return {}
+            with limit_threads(1):
+                mean, sd = found.at(self.history.records[trial.number].x[None, :])
+            return {"expected": self.goal.value_of(float(mean[0])), "expected_sd": float(sd[0])}
+
+        return replace(trial, details=Details(trial.details, expect))
+
+    def _expectation(self) -> Expectation | None:
+        """The model of the trials up to now; None where they are too few."""
+        from raybo.expected import Expectation  # loads the Gaussian process
+
+        if self._model is None or self._model[0] != self.last_event:
+            with limit_threads(1):
+                made = Expectation.of(self.history.X, self.history.y, self.history.cube.categorical)
+            self._model = (self.last_event, made)
+        return self._model[1]
 
     def best_for(self, context: Mapping[str, Any]) -> Trial:
         """The finished trial with the best estimated value where the context is the given one.

@@ -11,14 +11,14 @@ import warnings
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
 from raybo import methods, schedulers
 from raybo.error_text import in_words, shown
 from raybo.errors import MethodError, NumericalError, TrialError
-from raybo.events import Data, Event, Kind, Origin, State, Tags, Trial, planned, states_before, told_context
+from raybo.events import Data, Event, Kind, Origin, State, Tags, Trial, origin_of, planned, states_before, told_context
 from raybo.goal import Goals, Mode
 from raybo.history import GENERATION, ONE, History, Proposal
 from raybo.ledger import Ledger
@@ -132,18 +132,34 @@ class Searcher:
             raise MethodError(f"trials must be a whole number from 1, got {shown(trials)}")
         return self.apply(planned(trials))
 
-    def ask(self, context: Mapping[str, Any] | None = None) -> Trial:
-        """The next trial to run; it is pending until told or failed.
+    @overload
+    def ask(self, n: None = None, context: Mapping[str, Any] | None = None) -> Trial: ...
+    @overload
+    def ask(self, n: int, context: Mapping[str, Any] | None = None) -> list[Trial]: ...
+    @overload
+    def ask(self, n: Mapping[str, Any], context: None = None) -> Trial: ...
+    def ask(
+        self, n: int | Mapping[str, Any] | None = None, context: Mapping[str, Any] | None = None
+    ) -> Trial | list[Trial]:
+        """The next trial to run, or the next n as a list; each is pending until told or failed.
+
+        Of several, each is proposed knowing those before it, so that they differ as the trials of workers do that run
+        side by side: `trials = searcher.ask(8)`.
 
         Args:
-            context: what that trial will meet, where it is known beforehand: methods over contexts tune for it.
+            n: how many; None for one trial, and no list. (A context may stand in its place.)
+            context: what these trials will meet, where it is known beforehand: methods over contexts tune for it.
         Raises:
-            TrialError: the context is not one that is declared.
+            TrialError: the context is not one that is declared, or n is not a whole number from 1.
         """
-        if isinstance(context, (int, np.integer)):
-            raise TrialError(f"ask() proposes one trial at a time; call it {context} times, before telling any of them")
-        event = self.apply(self.propose(self.history, context))
-        return self.trials[cast(int, event.trial)]
+        if isinstance(n, Mapping):
+            n, context = None, n
+        if n is None:
+            event = self.apply(self.propose(self.history, context))
+            return self.trials[cast(int, event.trial)]
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+            raise TrialError(f"ask: a whole number from 1 is needed, got {shown(n)}")
+        return [self.ask(context=context) for _ in range(n)]
 
     def tell(
         self, trial: Trial | int, value: float | Mapping[str, Any], context: Mapping[str, Any] | None = None
@@ -253,6 +269,17 @@ class Searcher:
         return self.ledger.best
 
     @property
+    def best_expected(self) -> Trial:
+        """The finished trial of which a model expects most: with noise, the luckiest is not the best.
+
+        `best_expected.details["expected"]` and `["expected_sd"]` are what is expected of it, as they are of `best`.
+
+        Raises:
+            TrialError: no trial has finished.
+        """
+        return self.ledger.best_expected
+
+    @property
     def front(self) -> list[Trial]:
         """The finished, feasible trials that no other dominates, in the order of the first metric, the best first."""
         return self.ledger.in_order(self.ledger.front)
@@ -309,7 +336,7 @@ class Searcher:
         reading = reading_tags(f"trial {number}: the tags before it") if is_tagged else contextlib.nullcontext()
         with limit_threads(1), reading:
             try:
-                proposal = self.method.propose(
+                proposal = _guessed(history) or self.method.propose(
                     methods.seen(self.method, history), self._stream(number, Stream.PROPOSAL)
                 )
             except NumericalError as error:  # the study goes on, and the tags say why this point
@@ -317,7 +344,10 @@ class Searcher:
                 proposal = Proposal(history.cube.uniform(rng, 1)[0], tags={"fallback": str(error)})
         spent = time.perf_counter() - started, time.thread_time() - processor
         x = self.space.snap(proposal.x[None, :])
-        return self._asked(history, x, self.space.rows(x)[0], proposal.tags, spent, known_first)
+        row = self.space.rows(x)[0]
+        if origin_of(proposal.tags) is Origin.GUESSED:
+            row = self.space.as_guessed(row)
+        return self._asked(history, x, row, proposal.tags, spent, known_first)
 
     def known(
         self, config: Mapping[str, Any], origin: Origin = Origin.ADDED, source: Mapping[str, Any] | None = None
@@ -385,12 +415,52 @@ class Searcher:
         return self.trials[number]
 
 
+def expected_gain(history: History, asked: Event) -> float | None:
+    """By how much a proposal is expected to better the best value, in the metric's units.
+
+    None for the points of an initial design, which promise nothing, and where trials are too few to expect anything.
+    """
+    from raybo.expected import Expectation  # loads the Gaussian process
+
+    if "sobol" in asked.data["tags"] or "design" in asked.data["tags"]:
+        return None
+    with limit_threads(1):
+        model = Expectation.of(history.X, history.y, history.cube.categorical)
+        if model is None or not history.feasible.any():
+            return None
+        return float(model.gain(asked.x[None, :], float(history.y[history.feasible].max()))[0])
+
+
+def method_uses_guesses(method: methods.Method) -> bool:
+    """Whether a method goes on to search near a space's guesses; of others they are the first trial, and no more."""
+    return bool(getattr(method, "uses_guesses", False))
+
+
+def _guessed(history: History) -> Proposal | None:
+    """The point of the guesses, where there are any and nothing has been proposed yet."""
+    if (x := history.cube.guess) is None or any(is_proposed(record.tags) for record in history.records):
+        return None
+    if any(np.array_equal(record.x, x) for record in history.records):
+        return None
+    return Proposal(x, {"origin": Origin.GUESSED.value})
+
+
+def is_proposed(tags: Tags) -> bool:
+    """Whether a trial with these tags was proposed here, by a method or by the guesses, and not named by a user."""
+    return tags.get("origin") in (None, Origin.GUESSED)
+
+
 def explain(method: methods.Method, trial: Trial) -> str:
     """In a few words, why the method proposed this trial."""
     if trial.origin is Origin.ADDED:
         return f"known from {trial.tags['from']}" if "from" in trial.tags else "added by the user"
     if trial.origin is Origin.ENQUEUED:
         return "asked for by the user"
+    if trial.origin is Origin.CONFIRMED:
+        return f"to confirm trial {trial.tags['confirms']}"
+    if trial.origin is Origin.GUESSED:
+        further = "the search is drawn there" if method_uses_guesses(method) else "of which the method knows no more"
+        return f"where the best was guessed to lie; {further}"
     if "fallback" in trial.tags:
         return f"a random point, because the model failed: {trial.tags['fallback']}"
     with reading_tags(f"trial {trial.number}: its tags"):

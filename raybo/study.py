@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from raybo import journal, methods
 from raybo.columns import to_dataframe
-from raybo.events import Event, State, Trial
+from raybo.confirming import Confirmed, again, confirmed
+from raybo.events import COUNTED, Event, Kind, State, Trial
 from raybo.goal import Mode
 from raybo.journal.beside import trial_directory
 from raybo.ledger import Ledger
@@ -79,6 +80,32 @@ class Study:
         return self._ledger.best
 
     @cached_property
+    def best_expected(self) -> Trial:
+        """The finished trial of which a model expects most: with noise, the luckiest is not the best.
+
+        `best_expected.details["expected"]` and `["expected_sd"]` are what is expected of it, in the user's units, as
+        they are of `best`. They are made when they are asked for.
+
+        Raises:
+            TrialError: no trial has finished yet.
+        """
+        return self._ledger.best_expected
+
+    @property
+    def confirmed(self) -> list[Confirmed]:
+        """The configurations that were run again at the end (`--confirm`), the one with the best mean first."""
+        return confirmed(self.trials, self.goal)
+
+    @property
+    def ended(self) -> str:
+        """Why the study ended, in words; empty where it runs, was interrupted, or has not ended all the same."""
+        if self.events and self.events[-1].kind is Kind.ENDED:
+            return self.events[-1].data["reason"]
+        ran = self.count(*COUNTED) - len(again(self.trials))
+        is_done = self.planned is not None and ran >= self.planned and not self.count(State.PENDING)
+        return f"all {self.planned} trials have been run" if is_done else ""
+
+    @cached_property
     def front(self) -> list[Trial]:
         """The finished, feasible trials that no other dominates, in the order of the first metric, the best first."""
         return self._ledger.in_order(self._ledger.front)
@@ -119,6 +146,19 @@ class Study:
             TrialError: no trial has finished yet, or the context is not one that is declared.
         """
         return self._ledger.best_for(context)
+
+    def extend(self, events: Sequence[Event]) -> None:
+        """Take in events that follow those it holds, as whoever reads a journal while it grows has them.
+
+        Raises:
+            TrialError: one is about a trial that is unknown or has already ended.
+        """
+        for event in events:
+            self.events.append(self._ledger.apply(event))
+        self.planned = self._ledger.planned
+        for name in [name for name in vars(self) if name != "method"]:
+            if isinstance(getattr(type(self), name, None), cached_property):  # what was told of fewer events
+                delattr(self, name)
 
     def explain(self, trial: Trial) -> str:
         """In a few words, why this trial was proposed."""

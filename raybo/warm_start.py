@@ -11,9 +11,9 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from raybo.error_text import shown
+from raybo.error_text import nearest, shown
 from raybo.errors import JournalError, SpaceError, TrialError
 from raybo.events import Event, Kind, Origin, State, told_context
 from raybo.goal import Goals
@@ -66,12 +66,20 @@ def known_of(entries: Sequence[Any], space: Space, goals: Goals = ONE) -> list[K
     return found
 
 
-def known_from(other: Study | Path | str, goals: Goals, space: Space) -> list[Known]:
+def known_from(
+    other: Study | Path | str, goals: Goals, space: Space, defaults: Mapping[str, Any] | None = None
+) -> list[Known]:
     """The finished trials of another study that fit a space; what only that study varied is left out.
 
+    Args:
+        other: the study, or its journal.
+        metric, mode: what is wanted here. space: the space here.
+        defaults: what the parameters were there which only this space has, by name, nested ones dotted; text is read.
     Raises:
         JournalError: it is about other metrics, or none of its finished trials fits and has all that is needed.
+        SpaceError: a default is of no parameter, or is none of its values.
     """
+    given = _defaults(space, defaults or {})
     study = other if isinstance(other, Study) else load(other)
     name = study.path.name if study.path is not None else study.description.objective
     theirs, mine = (replace(wanted, constraints=()) for wanted in (study.goals, goals))
@@ -83,9 +91,9 @@ def known_from(other: Study | Path | str, goals: Goals, space: Space) -> list[Kn
     found, refusal = [], ""
     for trial in done:
         try:
-            config = space.accept(_shared(space.template, trial.config))
+            config = space.accept(_completed(_shared(space.template, trial.config), given))
         except SpaceError as error:
-            refusal = refusal or str(error)
+            refusal = refusal or _with_remedy(error)
             continue
         value: Any = trial.value
         if not goals.is_plain:
@@ -100,6 +108,39 @@ def known_from(other: Study | Path | str, goals: Goals, space: Space) -> list[Kn
         why = f"none of its {len(done)} results fits the space: {refusal}" if done else "it has no results yet"
         raise JournalError(f"{name}: {why}")
     return found
+
+
+def _defaults(space: Space, defaults: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+    """Values of parameters that another study did not have, by their places in a configuration."""
+    found: dict[tuple[str, ...], Any] = {}
+    for name, value in defaults.items():
+        if name not in space.names:
+            raise SpaceError(f"default {name}: not a parameter of the space{nearest(name, space.names)}")
+        path, parameter = list(space.parameters.items())[space.names.index(name)]
+        if not all(isinstance(step, str) for step in path):
+            raise SpaceError(f"default {name}: it is open in some configurations only; give the whole choice a default")
+        if isinstance(value, str):
+            row = _read(parameter, name, value)
+            value = parameter.choices[cast(int, row)] if isinstance(parameter, Categorical) else row
+        found[cast("tuple[str, ...]", path)] = parameter.accept(value, name)
+    return found
+
+
+def _completed(config: Any, defaults: Mapping[tuple[str, ...], Any]) -> Any:
+    """A configuration with the defaults where it says nothing."""
+    for path, value in defaults.items():
+        inside = config
+        for key in path[:-1]:
+            inside = inside.setdefault(key, {})
+        inside.setdefault(path[-1], value)
+    return config
+
+
+def _with_remedy(error: SpaceError) -> str:
+    """Why a result does not fit, and what helps where a parameter is new."""
+    told = str(error)
+    name, _, problem = told.partition(": ")
+    return f"{told}; --default {name}=... (defaults=) says what it was there" if problem.startswith("missing") else told
 
 
 def enter(journal: Journal, searcher: Searcher, known: Sequence[Known]) -> list[Event]:

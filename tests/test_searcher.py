@@ -304,8 +304,19 @@ def test_a_searcher_and_its_trials_are_told_in_a_line():
 
 
 @pytest.mark.parametrize("context", [None, {"load": Float(0, 1)}])
-def test_several_trials_at_once_are_asked_for_one_by_one(context):
-    searcher = Searcher({"x": Float(0, 1)}, "random", context=context)
-    with pytest.raises(TrialError, match=r"^ask\(\) proposes one trial at a time; call it 8 times"):
-        searcher.ask(8)
-    assert searcher.trials == []
+def test_several_trials_at_once_differ_and_are_those_that_are_asked_for_one_by_one(context):
+    space = {"x": Float(0, 1), "y": Float(0, 1)}
+    together, apart = (Searcher(space, "auto", seed=1, context=context) for _ in range(2))
+    for searcher in (together, apart):
+        for config in searcher.space.sample(np.random.default_rng(0), 12):
+            searcher.add(config, -((config["x"] - 0.3) ** 2), context={"load": 0.5} if context else None)
+    given = {"load": 0.2} if context else None
+    asked = together.ask(8, given)
+    assert [trial.config for trial in asked] == [apart.ask(given).config for _ in range(8)]
+    X = np.array([list(trial.config.values()) for trial in asked])
+    assert np.linalg.norm(X[:, None] - X[None], axis=2)[~np.eye(8, dtype=bool)].min() >= 1e-3 * math.sqrt(2)
+    assert np.ptp(X, axis=0).max() > 0.02
+    assert len(together.ask(1)) == 1
+    for wrong in (0, -1, True, 1.5, "8"):
+        with pytest.raises(TrialError, match=r"^ask: a whole number from 1 is needed, got"):
+            together.ask(wrong)

@@ -120,10 +120,11 @@ class Table:
     def _read(self) -> Iterator[Run]:
         if not self.path.exists():
             return
+        text = self.path.read_bytes()
+        if not text.endswith(b"\n"):  # a run that was killed as it wrote
+            self.path.write_bytes(text[: text.rfind(b"\n") + 1])
         with self.path.open(newline="") as file:
             for row in csv.DictReader(file):
-                if None in row.values():
-                    continue  # the last line of a run that was killed as it wrote
                 after = tuple(float(row[f"after_{n}"]) for n in AFTER)
                 final, mean, spent = (float(row[name]) for name in ("final", "mean", "milliseconds"))
                 yield Run(row["problem"], row["variant"], int(row["seed"]), final, mean, after, spent)

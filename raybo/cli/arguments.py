@@ -69,7 +69,7 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     ),
     click.option(
         "--artifacts",
-        metavar="DIRECTORY",
+        metavar="DIRECTORY|URI",
         help="Where the trials' directories and checkpoints are kept.  [default: beside the journal]",
     ),
     click.option(
@@ -110,6 +110,29 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     click.option(
         "--keep-going", is_flag=True, help="Go on where the first trials all fail alike, which else ends the study."
     ),
+    click.option("--target", "wanted", type=float, metavar="V", help="Stop once a trial is at least as good."),
+    click.option(
+        "--patience", type=int, metavar="N", help="Stop once so many trials have finished since the best one."
+    ),
+    click.option(
+        "--stop-below-gain",
+        type=float,
+        metavar="G",
+        help="Stop once three proposals in a row are expected to better the best by less, in the metric's units.",
+    ),
+    click.option(
+        "--confirm",
+        metavar="KxR",
+        help="At the end run the K most promising configurations R times more, with other seeds, and recommend by the "
+        "means.",
+    ),
+    click.option(
+        "--default",
+        "defaults",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="With --from: what a parameter was there that its space does not have; repeatable.",
+    ),
     click.option(
         "-q", "--quiet", is_flag=True, help="Print nothing but the result; neither what the trials themselves print."
     ),
@@ -143,6 +166,14 @@ def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
             raise click.UsageError(f"{option} takes KEY=VALUE, got {text!r}")
         found[key.strip().replace("-", "_")] = value
     return found
+
+
+def named_values(texts: tuple[str, ...], option: str) -> dict[str, str]:
+    """NAME=VALUE texts as a dict, names as they are; UsageError where a text is not one."""
+    for text in texts:
+        if not text.partition("=")[0] or "=" not in text:
+            raise click.UsageError(f"{option} takes NAME=VALUE, got {text!r}")
+    return {text.partition("=")[0].strip(): text.partition("=")[2] for text in texts}
 
 
 def read_list(path: Path) -> list[Any]:

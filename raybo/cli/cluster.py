@@ -82,6 +82,12 @@ def submit(
                 f"--log {form}={where}: what a job writes in its own directory is lost; use a URI, or "
                 "an absolute path on the head"
             )
+    artifacts = search["artifacts"]
+    if artifacts is not None and "://" not in artifacts and not os.path.isabs(artifacts):
+        raise click.UsageError(
+            f"--artifacts {artifacts}: what a job keeps in its own directory is lost; use a URI, or an absolute path "
+            "of a directory that all nodes share"
+        )
     here = output or default_storage(target)
     cluster = Cluster(address)
     job = cluster.submit(

@@ -22,11 +22,20 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("target", metavar="FILE[:NAME]")
-@click.option("--methods", "names", required=True, metavar="A,B,...", help="Methods; options as A:key=value:key=value.")
+@click.option(
+    "--methods",
+    "names",
+    required=True,
+    metavar="A,B,...",
+    help="Methods; options as A:key=value:key=value, a scheduler as A@S:key=value.",
+)
 @click.option("--repeats", default=10, show_default=True, metavar="R", help="Runs of each method, paired by seed.")
 @click.option("--trials", default=50, show_default=True, metavar="N", help="Trials per run.")
 @click.option("--seed", default=0, show_default=True, metavar="S", help="Seed of the first run; the next ones follow.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A keyword parameter of the objective.")
+@click.option(
+    "--scheduler", metavar="S", help="End trials early that report as they go, in runs that name no scheduler."
+)
 @click.option("--optimum", type=float, metavar="V", help="The best possible value, where it is known: adds regret.")
 @click.option("--workers", type=int, metavar="K", help="Runs at a time.  [default: as many as there is room for]")
 @click.option("--address", metavar="auto|HOST:PORT", help="A running Ray cluster to join.")
@@ -39,6 +48,7 @@ def compare(
     trials: int,
     seed: int,
     settings: tuple[str, ...],
+    scheduler: str | None,
     optimum: float | None,
     workers: int | None,
     address: str | None,
@@ -48,12 +58,17 @@ def compare(
     """Compare methods on an objective of yours: curves, a table, and a verdict on each pair.
 
     Every run is a study with one worker, kept under DIR/runs: type the same command again to continue, or with more
-    repeats to add to it.
+    repeats to add to it. Where a scheduler ends trials early, the budget is that of N whole trials, in steps: what is
+    saved buys more of them.
     """
     from raybo.experiments import Entry, Experiment, Problem
     from raybo.objectives import study_name
 
-    entries = [Entry(text, *_method_and_options(text)) for text in names.split(",")]
+    entries = []
+    for text in names.split(","):
+        method, options = _name_and_options(text.partition("@")[0])
+        rule, rule_options = _name_and_options(text.partition("@")[2])
+        entries.append(Entry(text, method, options, scheduler=rule or scheduler, scheduler_options=rule_options))
     problem = Problem(study_name(target), target, trials, optimum=optimum, settings=pairs(settings, "--set"))
     experiment = Experiment(
         name="compare",
@@ -181,6 +196,6 @@ def _compare(
     console.print(f"table, curves, figure and journals are in {out}", style="dim", soft_wrap=True)
 
 
-def _method_and_options(text: str) -> tuple[str, dict[str, str]]:
+def _name_and_options(text: str) -> tuple[str, dict[str, str]]:
     name, *options = text.strip().split(":")
     return name, pairs(tuple(options), "--methods")

@@ -36,8 +36,8 @@ def conclude(console: Console, study: Study, path: Path) -> None:
         TrialError: it has no result.
     """
     from raybo.errors import TrialError
-    from raybo.events import COUNTED, FAILURES, Origin, State
-    from raybo.reporting.tables import best_view
+    from raybo.events import COUNTED, FAILURES, Kind, Origin, State
+    from raybo.reporting.tables import best_view, confirmations
 
     ended = study.count(*COUNTED)
     if not study.count(State.FINISHED):
@@ -51,7 +51,12 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     console.print(best_view(study))
     if study.incumbent is not None and (directory := study.directory(study.best)):
         console.print(f"its files: {os.path.relpath(directory)}", style="dim", highlight=False, soft_wrap=True)
-    ran = ended - sum(trial.origin is Origin.ADDED for trial in study.trials)
+    for line in confirmations(study):
+        console.print(line)
+    if study.ended and study.events[-1].kind is Kind.ENDED:
+        console.print(f"ended: {study.ended}", style="dim", highlight=False, soft_wrap=True)
+    ran = ended - sum(trial.origin in (Origin.ADDED, Origin.CONFIRMED) for trial in study.trials)
+    ended -= sum(trial.origin is Origin.CONFIRMED for trial in study.trials)
     more = f"; --trials {2 * max(1, ran)} would continue it" if ended >= (study.planned or 0) else ""
     known = f" and {ended - ran} known results" if ended > ran else ""
     console.print(f"{ran} trials{known}, kept in {path}{more}", style="dim", highlight=False, soft_wrap=True)

@@ -76,7 +76,8 @@ def plot(journal: Path, output: Path | None) -> None:
     "--to",
     required=True,
     metavar="FORM",
-    help="csv, json, optuna (a journal file for optuna-dashboard), tensorboard (a directory), mlflow (a tracking URI).",
+    help="csv, reports (a CSV of every step), json, optuna (a journal file for optuna-dashboard), tensorboard (a "
+    "directory), mlflow (a tracking URI).",
 )
 @click.option(
     "-o", "--output", required=True, metavar="WHERE", help="The file, directory or URI to write; - is standard output."

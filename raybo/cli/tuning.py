@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from raybo.cli.arguments import SEARCH, TARGET, all_of, default_storage, pairs, read_list
+from raybo.cli.arguments import SEARCH, TARGET, all_of, default_storage, named_values, pairs, read_list
 from raybo.cli.console import conclude, make_console, say
 
 if TYPE_CHECKING:
@@ -55,6 +55,11 @@ def tune(
     fresh_workers: bool,
     retry_failed: bool,
     keep_going: bool,
+    wanted: float | None,
+    patience: int | None,
+    stop_below_gain: float | None,
+    confirm: str | None,
+    defaults: tuple[str, ...],
     quiet: bool,
     module: bool,
 ) -> None:
@@ -104,6 +109,11 @@ def tune(
                 fresh_workers=fresh_workers,
                 retry_failed=retry_failed,
                 keep_going=keep_going,
+                target=wanted,
+                patience=patience,
+                stop_below_gain=stop_below_gain,
+                confirm=confirm,
+                defaults=named_values(defaults, "--default"),
                 watch=_each_of([*([] if quiet else [display]), *recorders]) or False,
                 **cast(Any, chosen),  # texts, which the method reads as its options' types
             )

@@ -14,11 +14,33 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
+
+from raybo.journal.beside import CHECKPOINTS
 
 Keep: TypeAlias = Literal["all", "last", "none"]  # of the checkpoints of a trial that has ended
 PARTIAL = ".partial"
 NAME = re.compile(r"\d+-\d+")  # attempt, and number in it
+
+
+class Elsewhere(Protocol):
+    """A trial's directory that is not of this machine."""
+
+    def upload(self, directory: Path, name: str) -> None:
+        """Copy a directory there, under a name."""
+        ...
+
+    def fetch(self, name: str, directory: Path) -> bool:
+        """Copy what has that name from there; whether there is such a thing."""
+        ...
+
+    def names(self, name: str) -> list[str]:
+        """What is in the directory of that name."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove the directory of that name."""
+        ...
 
 
 class Checkpoints:
@@ -29,10 +51,19 @@ class Checkpoints:
         attempt: which one this is; names begin with it.
         last: name of the last one that is committed; None where there is none.
         keep: what is kept at the end.
+        elsewhere: where they are kept beyond this process, under the same names; None where the place is that.
     """
 
-    def __init__(self, place: Path | None, attempt: int, last: str | None, keep: Keep = "last") -> None:
+    def __init__(
+        self,
+        place: Path | None,
+        attempt: int,
+        last: str | None,
+        keep: Keep = "last",
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
         self.place = place
+        self._elsewhere = elsewhere
         self.keep = keep
         self._attempt, self._count = attempt, 0
         self._last = last
@@ -40,9 +71,12 @@ class Checkpoints:
 
     def last(self) -> Path | None:
         """The directory of the last one that is committed; None where there is none, or none here."""
-        if self.place is None or self._last is None or not (self.place / self._last).is_dir():
+        if self.place is None or self._last is None:
             return None
-        return self.place / self._last
+        found = self.place / self._last
+        if not found.is_dir() and self._elsewhere is not None:
+            self._elsewhere.fetch(f"{CHECKPOINTS}/{self._last}", found)
+        return found if found.is_dir() else None
 
     @contextlib.contextmanager
     def saving(self) -> Iterator[Path]:
@@ -63,6 +97,8 @@ class Checkpoints:
         _to_disk(partial)
         os.rename(partial, self.place / name)
         _sync(self.place)
+        if self._elsewhere is not None:
+            self._elsewhere.upload(self.place / name, f"{CHECKPOINTS}/{name}")
         if self._next is not None:  # saved twice between two reports
             shutil.rmtree(self.place / self._next, ignore_errors=True)
         self._count, self._next = self._count + 1, name
@@ -80,7 +116,7 @@ class Checkpoints:
 
     def begin(self) -> None:
         """Remove what attempts before this have left that no report names."""
-        if self.place is not None and self.place.is_dir():
+        if self.place is not None:
             self._remove_all_but(None if self.keep == "all" else {self._last})
 
     def end(self) -> None:
@@ -95,6 +131,11 @@ class Checkpoints:
             is_checkpoint = NAME.fullmatch(each.name) is not None
             if each.name.endswith(PARTIAL) or (is_checkpoint and kept is not None and each.name not in kept):
                 shutil.rmtree(each, ignore_errors=True)
+        if self._elsewhere is None or kept is None:
+            return
+        for name in self._elsewhere.names(CHECKPOINTS):
+            if NAME.fullmatch(name) and name not in kept:
+                self._elsewhere.remove(f"{CHECKPOINTS}/{name}")
 
 
 def _to_disk(directory: Path) -> None:

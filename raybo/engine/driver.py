@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from raybo import journal, methods, warm_start
+from raybo.confirming import Confirm
+from raybo.engine.artifacts import Mirror, is_uri
 from raybo.engine.checkpoints import Keep
 from raybo.engine.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.follow import NAMESPACE, leave, run_to_end
@@ -36,6 +38,7 @@ from raybo.objectives import Objective, is_loaded_by_path, require_not_loading
 from raybo.searcher import Searcher
 from raybo.shared_data import Shared, fingerprint, is_data, sending, shared_by, size_of, token_of
 from raybo.space import object_to_json
+from raybo.stopping import NO_LIMITS, Limits
 from raybo.study import Study
 
 if TYPE_CHECKING:
@@ -67,11 +70,16 @@ def tune(
     metrics: Mapping[str, str] | None = None,
     constraints: Mapping[str, str] | None = None,
     known_from: Study | Path | str | None = None,
+    defaults: Mapping[str, Any] | None = None,
     enqueue: Sequence[Any] = (),
     detach: bool = False,
     fresh_workers: bool = False,
     retry_failed: bool = False,
     keep_going: bool = False,
+    target: float | None = None,
+    patience: int | None = None,
+    stop_below_gain: float | None = None,
+    confirm: str | tuple[int, int] | None = None,
     scheduler: str | None = None,
     scheduler_options: Mapping[str, Any] | None = None,
     artifacts: Path | str | None = None,
@@ -100,6 +108,7 @@ def tune(
         metrics: two to four metrics that are wanted, by name, in place of the objective's own.
         constraints: bounds that returned numbers have to keep, by name, in place of the objective's own.
         known_from: another study, or its journal: its finished trials that fit the space enter as known results.
+        defaults: what the parameters were there that only this space has, nested names dotted: `{"dropout": 0.0}`.
         enqueue: configurations to run first; a pair of a configuration and a value enters as a known result.
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
             with what there is; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
@@ -108,10 +117,17 @@ def tune(
         retry_failed: run the trials again that have failed so far, under their own numbers.
         keep_going: go on where the first trials of a study all fail alike; else that ends it after 5, or as many as run
             at a time.
+        target: stop once a trial has finished that is at least as good.
+        patience: stop once so many trials have finished since the best one.
+        stop_below_gain: stop once three proposals in a row are expected to better the best value by less than this, in
+            the metric's units.
+        confirm: how many configurations are run again at the end, and how often each with another seed, as "5x3" or
+            (5, 3); `Study.confirmed` has their means.
         scheduler: name of the rule that ends trials early, see `raybo schedulers`; None for the journal's, or none for
             a new study. The objective must declare its steps.
         scheduler_options: its options.
-        artifacts: where the trials' directories, with their checkpoints, are kept; None for beside the journal.
+        artifacts: where the trials' directories, with their checkpoints, are kept: a directory, or a URI of a file
+            system that pyarrow knows; None for beside the journal.
         keep_checkpoints: of trials that have ended, "all", the "last", or "none".
         watch: called with a `Status` several times a second; `print` prints a line whenever there is news. None shows
             progress on a terminal and in a notebook, and nothing elsewhere; False never shows anything.
@@ -123,10 +139,20 @@ def tune(
     """
     require_not_loading()
     _check(objective, trials, workers, max_minutes, trial_seconds, retries)
+    if keep_checkpoints not in ("all", "last", "none"):
+        raise MethodError(f"keep_checkpoints must be 'all', 'last' or 'none', got {shown(keep_checkpoints)}")
+    artifacts = _place_of(artifacts)
+    limits = Limits(target, patience, stop_below_gain)
+    confirmation = None if confirm is None else Confirm.of(confirm)
     if detach and storage is None:
         raise RayError("a detached study needs a journal that stays; give storage")
     bound = objective.with_settings(**(settings or {}))
     bound.require_settings()
+    if bound.goals.k > 1 and (limits != NO_LIMITS or confirmation):
+        raise MethodError(
+            "target, patience, stop_below_gain and confirm are about the best of one metric, and there are "
+            f"{bound.goals.k}; leave them out"
+        )
     bound = bound.wanting(metrics, constraints)
     bound = replace(bound, declared_space=bound.space, declared_context=bound.context, declared_steps=bound.steps)
     rule = (scheduler, scheduler_options or {})
@@ -138,7 +164,11 @@ def tune(
             description, searcher = describe(bound, method, seed, options, opened.description, rule)
             known = warm_start.known_of(enqueue, searcher.space, bound.goals)
             if known_from is not None:
-                known = warm_start.known_from(known_from, bound.goals, searcher.space) + known
+                known = warm_start.known_from(known_from, bound.goals, searcher.space, defaults) + known
+            elif defaults:
+                raise MethodError(
+                    "defaults (--default) complete the results of another study; give known_from (--from)"
+                )
             opened.begin(description)
             events = opened.events + warm_start.enter(opened, searcher, known)
         planned = partial(
@@ -157,7 +187,9 @@ def tune(
             known=events[-1].number if events else 0,
             retry_failed=bool(retry_failed),
             keep_going=bool(keep_going),
-            artifacts=None if artifacts is None else str(artifacts),
+            artifacts=artifacts,
+            limits=limits,
+            confirm=confirmation,
             keep_checkpoints=keep_checkpoints,
         )
         try:
@@ -191,6 +223,16 @@ def _check(
         is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
         if limit is not None and not (is_number and 0 < limit < math.inf):
             raise MethodError(f"{name} must be above 0, got {shown(limit)}")
+
+
+def _place_of(artifacts: Path | str | None) -> str | None:
+    """Where trials' directories are to be, as workers find it; RayError where that is a URI that cannot be used."""
+    if artifacts is None:
+        return None
+    if is_uri(str(artifacts)):
+        Mirror(str(artifacts))
+        return str(artifacts)
+    return str(Path(artifacts).expanduser().absolute())
 
 
 def describe(

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from typing import cast
 
+from raybo.confirming import again
 from raybo.engine.alike import Alike
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
@@ -19,6 +20,7 @@ from raybo.journal import Journal, clean
 from raybo.ledger import Ledger
 from raybo.objectives import Objective
 from raybo.searcher import NO_CONTEXT
+from raybo.stopping import Stopping
 from raybo.study import searcher_of
 
 NOTES = 1_000  # of the last things that happened to single trials
@@ -37,6 +39,7 @@ class EventLog:
         improved: number of the last event that brought a better best, committed or not.
         losses: how often each trial had lost its worker when the journal was opened.
         failures: the trials that had failed when the journal was opened, and the numbers of those events.
+        stopping: whether the study has found enough; knows what is not committed too.
         alike: how the first trials of this command have failed, all of them; committed or not.
     Raises:
         JournalError: the journal cannot be opened.
@@ -52,6 +55,8 @@ class EventLog:
         self.losses: dict[int, int] = {}
         self.failures: dict[int, int] = {}
         self.alike = Alike()
+        self.stopping = Stopping(plan.limits, self.committed.goals)
+        self._last: Event | None = None
         self._known_front: tuple[int, tuple[int, float]] | None = None  # by how many trials have finished
         self._unwritten: list[Event] = []
         self._notes: deque[tuple[int, str]] = deque(maxlen=NOTES)
@@ -130,14 +135,15 @@ class EventLog:
         best = self.committed.incumbent
         return Status(
             metric=self.plan.description.metric,
-            planned=self.plan.trials,
+            planned=self.plan.trials + (confirming := len(again(self.committed.trials))),
+            confirming=confirming,
             finished=self.committed.count(State.FINISHED),
             failed=self.committed.count(*FAILURES),
             running=running,
             best=None if best is None else (best.number, cast(float, best.value)),
             suggest_seconds=self.pace.suggest_seconds,
             elapsed=elapsed,
-            left=elapsed / here * (self.plan.trials - ended) if here else None,
+            left=elapsed / here * max(0, self.plan.trials + confirming - ended) if here else None,
             notes=[text for number, text in self._notes if number > after],
             last_event=self._unwritten[0].number - 1 if self._unwritten else self.newest,
             reason=reason,
@@ -149,6 +155,12 @@ class EventLog:
             saved=saved_share(self.committed.trials, self.searcher.steps),
             front=self._front(),
         )
+
+    def end(self, reason: str) -> None:
+        """Record why the study ends before its trials have all been run, unless that was the last that was said."""
+        last = self._last
+        if last is None or last.kind is not Kind.ENDED or last.data["reason"] != reason:
+            self.add(Event(Kind.ENDED, None, {"reason": reason}))
 
     def _reporting(self) -> list[tuple[int, int, float]]:
         """Those that run and have reported, the furthest first: number, last step, its value."""
@@ -172,14 +184,17 @@ class EventLog:
 
     def has_asked_enough(self) -> bool:
         """Whether no trial more is wanted, if those that run end with a result or a failure."""
-        return len(self.searcher.trials) - self.committed.count(State.STOPPED) >= self.plan.trials
+        stopped = self.committed.count(State.STOPPED)
+        return len(self.searcher.trials) - stopped - len(again(self.searcher.trials)) >= self.plan.trials
 
     def close(self) -> None:
         """Close the journal."""
         self.journal.close()
 
     def _hear(self, event: Event) -> None:
-        """Whether trials fail alike: those that ended in this command, if none has ever finished here."""
+        """Whether enough was found, and whether trials fail alike: if none has ever finished, those of this command."""
+        self._last = event
+        self.stopping.hear(event)
         trial = None if event.trial is None else self.searcher.trials[event.trial]
         if trial is not None and trial.origin is not Origin.ADDED:
             self.alike.hear(event, is_new=event.number > self.plan.known)

@@ -10,11 +10,14 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from raybo.engine.artifacts import is_uri
 from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
 from raybo.engine.lifecycle import Occurrence, Phase, Step
 from raybo.engine.trial_reports import BATCH_SECONDS, Answer, Course
-from raybo.events import Data, Event, Kind, State
+from raybo.events import Data, Event, Kind, State, Trial
+from raybo.goal import Goal
+from raybo.journal.beside import CHECKPOINTS, trial_directory
 from raybo.schedulers import GO, Verdict
 from raybo.schedulers.rule import event_of
 
@@ -33,6 +36,7 @@ class Judging:
         self.log = log
         self.rule = log.searcher.rule
         self._meet = meet
+        self._has_warned = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")  # of a rule that is slow
 
     def course(self, number: int) -> Course:
@@ -49,7 +53,9 @@ class Judging:
         for data in batch:
             if flight.life.phase is not Phase.RUNNING:  # it has ended meanwhile, or a verdict has been given
                 break
-            waits = waits or "checkpoint" in data
+            if "checkpoint" in data:
+                waits = True
+                self._look_for(number, data["checkpoint"])
             record = self.log.searcher.history.records[number]
             is_known = data["step"] <= record.step
             told: Data = {**data, "attempt": flight.life.attempt, **({"repeated": True} if is_known else {})}
@@ -75,14 +81,8 @@ class Judging:
 
     def result(self, number: int, data: Data) -> Data:
         """What the event of a finished run holds: where it said all in its reports, with the value among these."""
-        trial = self.log.searcher.trials[number]
-        if "value" in data or not trial.reports:
-            return data
-        values = [value for _, value in trial.reports]
-        is_best = self.log.plan.description.value == "best"
-        metrics = {**trial.details.get("metrics", {}), **data.get("metrics", {})}
-        data = {**data, "value": self.log.searcher.ledger.goal.best_of(values) if is_best else values[-1]}
-        return {**data, "metrics": metrics} if metrics else data
+        searcher = self.log.searcher
+        return finished(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
 
     def promoted(self, in_flight: dict[int, Flight]) -> int | None:
         """The paused trial that a free worker goes on with, if its last process has gone; None where there is none."""
@@ -100,6 +100,19 @@ class Judging:
         """Judge no more."""
         self._thread.shutdown(wait=False)
 
+    def _look_for(self, number: int, checkpoint: str) -> None:
+        """Say so, once, where a checkpoint is on the disk of another node, with which it would be lost."""
+        plan = self.log.plan
+        if self._has_warned or is_uri(plan.artifacts):
+            return
+        if (trial_directory(plan.path, number, plan.artifacts) / CHECKPOINTS / checkpoint).exists():
+            return
+        self._has_warned = True
+        self.log.note(
+            f"trial {number}: its checkpoints stay on its node, and are lost with it; name with --artifacts "
+            "(artifacts=...) a directory that all nodes share"
+        )
+
     async def _judge(self, number: int) -> Verdict:
         rule, history = self.rule, self.log.searcher.history
         if rule is None:
@@ -107,3 +120,20 @@ class Judging:
         if not rule.is_slow:
             return rule.judge(history, number)
         return await asyncio.get_running_loop().run_in_executor(self._thread, rule.judge, history.copy(), number)
+
+
+def finished(trial: Trial, data: Data, goal: Goal, which: str) -> Data:
+    """What the event of a finished run holds: where it said all in its reports, with the value among these.
+
+    Args:
+        trial: as it has reported.
+        data: what came of the run.
+        goal: which of two values is better.
+        which: of its reports is its value, the "last" or the "best".
+    """
+    if "value" in data or not trial.step:
+        return data
+    values = [value for _, value in trial.reports]
+    metrics = {**trial.details.get("metrics", {}), **data.get("metrics", {})}
+    data = {**data, "value": goal.best_of(values) if which == "best" else values[-1]}
+    return {**data, "metrics": metrics} if metrics else data

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import ray
 
+from raybo.confirming import still_to_run
 from raybo.engine.connection import logs_directory
 from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
@@ -75,6 +76,8 @@ class StudyLoop:
         self.judging = Judging(self.log, self._meet)
         self.room = plan.workers
         self.reason = ""  # why the study stops before its end
+        self.enough = ""  # why the search has found enough, where it has
+        self.confirming: deque[int] | None = None  # trials whose configurations are to be run again, once that is known
         self.is_hopeless = False  # whether that is because every trial fails
         self.flights: dict[int, Flight] = {}
         self.interrupted: deque[int] = deque()  # trials in flight when the last loop was lost, to be run first
@@ -90,6 +93,7 @@ class StudyLoop:
             TrialError: it was given up, as its first trials all failed alike.
         """
         self._take_up()
+        self._end_if_enough()
         watch = asyncio.ensure_future(self._watch_nodes()) if self.on_cluster else None
         deadline = None
         if self.plan.max_seconds is not None:
@@ -106,8 +110,12 @@ class StudyLoop:
                         del self.slots[index]
                         slot.result()
                 self._wake()
+                if not self.slots and self._confirms():
+                    self._open_slots()
             if not self.reason:
                 self.judging.end_paused()
+            if why := self.reason or self.enough:
+                self.log.end(why)
             self.log.commit()
             if self.is_hopeless:
                 raise TrialError(
@@ -179,14 +187,14 @@ class StudyLoop:
                 self.slots[index] = asyncio.ensure_future(self._slot(index))
                 self.slots[index].add_done_callback(lambda _: self.slot_ended.set())
 
+    def _wake(self) -> None:
+        """Have a worker go on with a paused trial, if there is one to go on and a worker that has left."""
+        if not (self.reason or self.enough) and self.judging.promoted(self.flights) is not None:
+            self._open_slots()
+
     def _submitted(self) -> int:
         """How many trials Ray has at a time: those that it has room for, and where it is to grow, some that wait."""
         return self.room + (waiting_for_room(self.room) if self.plan.grows else 0)
-
-    def _wake(self) -> None:
-        """Have a worker go on with a paused trial, if there is one to go on and a worker that has left."""
-        if not self.reason and self.judging.promoted(self.flights) is not None:
-            self._open_slots()
 
     async def _watch_nodes(self) -> None:
         """Give up trials whose node was lost, and use all the room that there is, where nobody said how much."""
@@ -224,9 +232,9 @@ class StudyLoop:
             room=self._submitted(),
             interrupted=len(self.interrupted) + (0 if self.reason else len(self.wanted)),
             is_stopping=bool(self.reason),
-            has_asked_enough=self.log.has_asked_enough(),
+            has_asked_enough=not self.confirming and (bool(self.enough) or self.log.has_asked_enough()),
             is_proposing=self.asking.locked(),
-            promotes=self.judging.promoted(self.flights) is not None,
+            promotes=not self.enough and self.judging.promoted(self.flights) is not None,
         )
 
     async def _next(self, index: int) -> Flight | None:
@@ -239,13 +247,32 @@ class StudyLoop:
                 return self._promoted()
             if what is Turn.LEAVE:
                 return None
-            asked = await self.proposals.take()
-            if self.reason:
+            asked = self._to_confirm() if self.confirming else await self.proposals.take()
+            if self.reason or (self.enough and self.confirming is None):
                 return None
             number = cast(int, self.log.add(asked).trial)
             self.flights[number] = flight = Flight(Life(number))
             self.log.commit()
             return flight
+
+    def _end_if_enough(self) -> None:
+        """Ask for no further proposal once enough was found; what runs is let run."""
+        self.enough = self.enough or self.log.stopping.reason
+
+    def _confirms(self) -> bool:
+        """Whether configurations are to be run again, now that the search is over."""
+        if self.plan.confirm is None or self.reason or self.confirming is not None:
+            return False
+        searcher = self.log.searcher
+        self.confirming = deque(still_to_run(self.plan.confirm, searcher.trials, searcher.history))
+        return bool(self.confirming)
+
+    def _to_confirm(self) -> Event:
+        """The event of asking for a configuration once more."""
+        assert self.confirming
+        number = self.confirming.popleft()
+        searcher = self.log.searcher
+        return searcher.known(searcher.trials[number].config, Origin.CONFIRMED, {"confirms": number})
 
     def _again(self) -> Flight:
         """A failed trial that is wanted again, committed; until its turn comes it stays failed."""
@@ -324,6 +351,7 @@ class StudyLoop:
         if not (self.is_hopeless or self.reason or self.plan.keep_going) and self.log.alike.is_hopeless(self.room):
             self.is_hopeless = True
             self.stop(f"the first {self.log.alike.count} trials all failed alike: {self.log.alike.reason}")
+        self._end_if_enough()
         if following.free:
             del self.flights[life.trial]
             loop = asyncio.get_running_loop()

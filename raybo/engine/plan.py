@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from raybo.confirming import Confirm
 from raybo.engine.checkpoints import Keep
 from raybo.journal import Description
+from raybo.stopping import NO_LIMITS, Limits
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Plan:
         known: number of the last event that the journal held when the command began; `after` may be a later one.
         retry_failed: whether the trials that had failed by then are run again.
         keep_going: whether the study goes on where its first trials all fail alike.
+        limits: what ends the study before all its trials have been run.
+        confirm: how many configurations are run again at the end, and how often each; None for none.
         artifacts: where the trials' directories are, a path or a URI; None for beside the journal.
         keep_checkpoints: of trials that have ended, "all", "last" or "none".
     """
@@ -56,9 +60,11 @@ class Plan:
     known: int = 0
     retry_failed: bool = False
     keep_going: bool = False
-    grows: bool = False
+    limits: Limits = NO_LIMITS
+    confirm: Confirm | None = None
     artifacts: str | None = None
     keep_checkpoints: Keep = "last"
+    grows: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,7 @@ class Status:
         notes: what happened to single trials, after the event asked for.
         last_event: number of the last event that is committed.
         reason: why the study stopped before its end; empty otherwise.
+        confirming: how many of the planned trials run a configuration again, to confirm it.
         has_context: whether a context is declared: then `best` may just have been lucky.
         front: size and hypervolume of the front; None with one metric.
         printed: lines that trials have printed, after those asked for: the trial's number and the line.
@@ -102,6 +109,7 @@ class Status:
     printed: Sequence[tuple[int, str]] = ()
     unprinted: int = 0
     lines: int = 0
+    confirming: int = 0
     pruned: int = 0
     paused: int = 0
     reporting: Sequence[tuple[int, int, float]] = ()

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from raybo.engine.event_log import EventLog
 from raybo.engine.pace import Pace
 from raybo.events import Event
+from raybo.history import History
+from raybo.searcher import expected_gain
 
 SWITCH_SECONDS = 0.0005  # the thread that proposes must not keep the event loop waiting for Python's usual 5 ms
 
@@ -32,8 +34,7 @@ class Proposals:
         """The proposal that was prepared while trials ran, or a fresh one where a better best has come since."""
         prepared, self.prepared = self.prepared, None
         if prepared is None:
-            searcher = self.log.searcher
-            return searcher.propose(searcher.history) if self.pace.is_instant() else await self._think()
+            return self._propose(self.log.searcher.history) if self.pace.is_instant() else await self._think()
         asked = await prepared
         if asked.data["seen"] < self.log.improved and self.pace.is_replaceable():
             return await self._think()
@@ -49,5 +50,14 @@ class Proposals:
         self.thread.shutdown(wait=False)
 
     def _think(self) -> asyncio.Future[Event]:
-        searcher = self.log.searcher
-        return asyncio.get_running_loop().run_in_executor(self.thread, searcher.propose, searcher.history.copy())
+        history = self.log.searcher.history.copy()
+        return asyncio.get_running_loop().run_in_executor(self.thread, self._propose, history)
+
+    def _propose(self, history: History) -> Event:
+        """The proposal after a history; with what it is expected to gain, where the study may end for that."""
+        asked = self.log.searcher.propose(history)
+        if self.log.plan.limits.stop_below_gain is not None and asked.origin is None:
+            gain = expected_gain(history, asked)
+            if gain is not None:
+                asked.data["gain"] = gain
+        return asked

@@ -25,7 +25,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from raybo.engine.checkpoints import Checkpoints, Keep
+from raybo.engine.artifacts import kept_directory
+from raybo.engine.checkpoints import Keep
 from raybo.engine.connection import logs_directory
 from raybo.engine.forks import part_with_forks
 from raybo.engine.lifecycle import Occurrence
@@ -36,7 +37,6 @@ from raybo.engine.trial_reports import Course, Meet, Read, TrialReports, answer_
 from raybo.error_text import in_words
 from raybo.events import Data, context_data
 from raybo.goal import Goals
-from raybo.journal.beside import CHECKPOINTS, trial_directory
 from raybo.objectives import Objective, directories_of, reports_to
 from raybo.reports import TrialPruned, heard_by
 from raybo.running_trial import CurrentTrial, running
@@ -138,11 +138,12 @@ def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: 
             send = partial(actor.context_observed.remote, number, attempt)
         rest: list[Piece] = []
         speak = partial(actor.printed.remote, number, attempt)
-        kept = trial_directory(journal, number, artifacts)
-        current = CurrentTrial(number, attempt, seed, config, kept)
-        checkpoints = Checkpoints(kept / CHECKPOINTS, attempt, course.checkpoint, keep)
-        listen = partial(TrialReports, course, partial(answer_of, actor, number, attempt), checkpoints)
-        with caught(logs_directory(ray), (home.name, number, attempt), speak, rest), running(current):
+        with (
+            kept_directory(journal, number, attempt, artifacts, course.checkpoint, keep) as (kept, checkpoints),
+            caught(logs_directory(ray), (home.name, number, attempt), speak, rest),
+            running(CurrentTrial(number, attempt, seed, config, kept)),
+        ):
+            listen = partial(TrialReports, course, partial(answer_of, actor, number, attempt), checkpoints)
             if tokens:
                 references = objects[len(objects) - len(tokens) :]
                 receive({t: partial(ray.get, r) for t, r in zip(tokens, references, strict=True)}, named)

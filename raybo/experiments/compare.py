@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from raybo import methods
+from raybo import methods, schedulers
 from raybo.engine.connection import ray_for_study
 from raybo.engine.resources import workers_available
 from raybo.errors import ObjectiveError
@@ -52,6 +52,10 @@ def compare(
     for problem in experiment.problems:  # what is wrong is better said before the first run
         for entry in experiment.entries:
             methods.make(entry.method, **entry.options_for(problem))
+    for objective in objectives:
+        for entry in experiment.entries:
+            if entry.scheduler is not None:
+                schedulers.make(entry.scheduler, entry.scheduler_options, objective.steps)
     if not experiment.claims:
         experiment = replace(experiment, claims=pairwise(experiment))
     if here:

@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import raybo
+from raybo.engine.checkpoints import Checkpoints
 from raybo.engine.driver import describe
+from raybo.engine.judging import finished
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.task import run_trial
+from raybo.engine.trial_reports import Answer, Course, TrialReports
 from raybo.events import COUNTED, Data, Event, Kind, State
 from raybo.journal import Journal
+from raybo.journal.beside import CHECKPOINTS, trial_directory
 from raybo.objectives import Objective
+from raybo.schedulers import Verdict
+from raybo.schedulers.rule import event_of
+from raybo.searcher import Searcher
 from raybo.study import Study
 
 
@@ -30,6 +38,8 @@ def tune_here(
     storage: Path,
     options: Mapping[str, Any],
     between: Callable[[], None],
+    scheduler: str | None = None,
+    scheduler_options: Mapping[str, Any] | None = None,
 ) -> Study:
     """Run or continue a study; arguments as those of `raybo.tune`.
 
@@ -39,7 +49,8 @@ def tune_here(
         RayboError: an argument is wrong, or the journal is another study's.
     """
     with contextlib.closing(Journal(storage)) as journal:
-        description, searcher = describe(objective, method, seed, options, journal.description)
+        rule = (scheduler, scheduler_options or {})
+        description, searcher = describe(objective, method, seed, options, journal.description, rule)
         journal.begin(description)
         for event in journal.events:
             searcher.apply(event)
@@ -51,23 +62,86 @@ def tune_here(
                 reason: Data = {"reason": "the study was interrupted", "losses": 0, "attempt": trial.attempt + 1}
                 new.append(searcher.apply(Event(Kind.RETRIED, trial.number, reason)))
         while True:
-            pending = next((trial for trial in searcher.trials if trial.state is State.PENDING), None)
-            if pending is None:
-                if sum(trial.state in COUNTED for trial in searcher.trials) >= trials:
-                    break
-                new.append(searcher.apply(searcher.propose(searcher.history)))
-                pending = searcher.trials[-1]
+            number = _next(searcher, trials, new)
+            if number is None:
+                break
             journal.append(new)
             between()
-            occurrence, data = run_trial(
-                objective.function,
-                pending.config,
-                objective.settings,
-                objective.goals,
-                max(1, int(objective.num_cpus)),
-                searcher.context,
-            )
-            kind = Kind.TOLD if occurrence is Occurrence.RETURNED else Kind.FAILED
-            new = [searcher.apply(Event(kind, pending.number, {**data, "attempt": pending.attempt}))]
+            new = _run(objective, searcher, number, storage, journal)
+        new += _end_paused(searcher)
         journal.append(new)
     return raybo.load(storage)
+
+
+def _next(searcher: Searcher, trials: int, new: list[Event]) -> int | None:
+    """The trial to run now: one in flight, a paused one that is promoted, or a new one; None at the end."""
+    pending = next((trial.number for trial in searcher.trials if trial.state is State.PENDING), None)
+    if pending is not None:
+        return pending
+    promoted = None if searcher.rule is None else searcher.rule.promoted(searcher.history)
+    if promoted is not None:
+        trial = searcher.trials[promoted]
+        data: Data = {"step": trial.step, "seen": searcher.ledger.last_event, "attempt": trial.attempt + 1}
+        new.append(searcher.apply(Event(Kind.RESUMED, promoted, data)))
+        return promoted
+    if searcher.ledger.count(*COUNTED, State.PAUSED) >= trials:
+        return None
+    new.append(searcher.apply(searcher.propose(searcher.history)))
+    return len(searcher.trials) - 1
+
+
+def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, journal: Journal) -> list[Event]:
+    """Run a trial; returns the events of its end, which are still to be committed."""
+    trial = searcher.trials[number]
+    ending: list[Event] = []
+    course = Course(searcher.steps, True, 1, trial.checkpoint, searcher.history.records[number].checkpoint or 0)
+    checkpoints = Checkpoints(trial_directory(storage, number) / CHECKPOINTS, trial.attempt, trial.checkpoint)
+
+    def hear(batch: list[Data]) -> Answer:
+        """As `Judging.hear`, of one step at a time, as the trial waits at each."""
+        told: list[Event] = []
+        for data in batch:
+            record = searcher.history.records[number]
+            is_known = data["step"] <= record.step
+            reported: Data = {**data, "attempt": trial.attempt, **({"repeated": True} if is_known else {})}
+            told.append(searcher.apply(Event(Kind.REPORTED, number, reported)))
+            if searcher.rule is None or is_known:
+                continue
+            verdict = searcher.rule.judge(searcher.history, number)
+            if verdict.action != "go":
+                event = event_of(verdict, searcher.rule.name, number, data["step"], told[-1].number)
+                more: Data = {**event.data, "seconds": data["seconds"], "attempt": trial.attempt}
+                ending.append(searcher.apply(Event(event.kind, number, more)))
+                journal.append(told + ending)
+                return Answer(verdict.action, verdict.why)
+        journal.append(told)
+        return Answer(waits_at=1)
+
+    occurrence, data = run_trial(
+        objective.function,
+        trial.config,
+        objective.settings,
+        objective.goals,
+        max(1, int(objective.num_cpus)),
+        searcher.context,
+        None,
+        partial(TrialReports, course, hear, checkpoints),
+    )
+    if ending:
+        return []
+    if occurrence is Occurrence.RETURNED:
+        kind, data = Kind.TOLD, finished(searcher.trials[number], data, searcher.ledger.goal, objective.value)
+    else:
+        kind = Kind.PRUNED if occurrence is Occurrence.LEFT else Kind.FAILED
+        data = {"rule": "job", **data} if occurrence is Occurrence.LEFT else data
+    return [searcher.apply(Event(kind, number, {**data, "attempt": trial.attempt}))]
+
+
+def _end_paused(searcher: Searcher) -> list[Event]:
+    """Those that still wait at the end of the study go on no more."""
+    verdict = Verdict("prune", "the study ended before it was its turn")
+    return [
+        searcher.apply(event_of(verdict, "study", trial.number, trial.step, searcher.ledger.last_event))
+        for trial in searcher.trials
+        if trial.state is State.PAUSED
+    ]

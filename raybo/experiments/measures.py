@@ -9,7 +9,7 @@ from typing import cast
 import numpy as np
 
 from raybo.errors import MethodError
-from raybo.events import COUNTED, State, Trial
+from raybo.events import COUNTED, Kind, State, Trial
 from raybo.experiments.held_out import held_out_curve, read
 from raybo.experiments.model_error import kept_model_errors
 from raybo.experiments.plan import Curve, Measure, Problem
@@ -29,11 +29,35 @@ def values(study: Study, metric: str | None = None) -> Array:  # (n,)
 
     A failed trial counts as the worst value that the run has seen.
     """
-    ended = [trial for trial in study.trials if trial.state in COUNTED]
-    found = np.array([value_of(trial, metric) for trial in ended], dtype=np.float64)
+    if study.steps is not None and study.description.scheduler is not None:
+        found = values_by_steps(study, study.steps, metric)
+    else:
+        ended = [trial for trial in study.trials if trial.state in COUNTED]
+        found = np.array([value_of(trial, metric) for trial in ended], dtype=np.float64)
     if np.isnan(found).all():
         return found
     return cast(Array, np.where(np.isnan(found), study.goal.worst_of(found), found))
+
+
+def values_by_steps(study: Study, steps: int, metric: str | None = None) -> Array:  # (n,)
+    """The best value of those that finished while the steps of the first, second, ... whole run were spent; else NaN.
+
+    So a run with a scheduler is measured by what it spent, like one without.
+    """
+    found: dict[int, float] = {}
+    spent, reported = 0, [0] * len(study.trials)
+    for event in study.events:
+        number = event.trial
+        if number is None:
+            continue
+        if event.report is not None:
+            spent += event.report[0] - reported[number]
+            reported[number] = event.report[0]
+        elif event.kind is Kind.TOLD:
+            value, slot = value_of(study.trials[number], metric), max(0, -(-spent // steps) - 1)
+            found[slot] = study.goal.best_of([value, found.get(slot, value)])
+    n = max(1, -(-spent // steps))
+    return np.array([found.get(slot, math.nan) for slot in range(n)], dtype=np.float64)
 
 
 def value_of(trial: Trial, metric: str | None) -> float:

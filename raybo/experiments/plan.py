@@ -85,6 +85,7 @@ class Entry:
         method, options: as for `raybo.tune`.
         per_problem: options that differ from problem to problem.
         dear: whether it runs after all the others, which are then complete however far it comes.
+        scheduler, scheduler_options: as for `raybo.tune`; the budget is then that of so many whole runs, in steps.
     """
 
     name: str
@@ -92,6 +93,8 @@ class Entry:
     options: Mapping[str, Any] = field(default_factory=dict)
     per_problem: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     dear: bool = False
+    scheduler: str | None = None
+    scheduler_options: Mapping[str, Any] = field(default_factory=dict)
 
     def options_for(self, problem: Problem) -> dict[str, Any]:
         """The options on this problem."""

@@ -136,28 +136,40 @@ def _run(run: Run, objective: Objective, stop_if_asked: Callable[..., None], her
 
 def _tuned(run: Run, objective: Objective, stop_if_asked: Callable[..., None], here: bool) -> Study:
     run.path.parent.mkdir(parents=True, exist_ok=True)
-    if run.path.exists() and is_complete(study := raybo.load(run.path), run.problem.trials):
-        return study
-    stop_if_asked()
+    study = raybo.load(run.path) if run.path.exists() else None
+    while (trials := trials_wanted(study, run.problem.trials)) is not None:
+        stop_if_asked()
+        study = _continued(run, objective, trials, stop_if_asked, here)
+    assert study is not None
+    return study
+
+
+def _continued(run: Run, objective: Objective, trials: int, stop_if_asked: Callable[..., None], here: bool) -> Study:
+    """The study of a run with so many trials in all."""
     options = run.entry.options_for(run.problem)
     if here:
         return tune_here(
             objective,
-            trials=run.problem.trials,
+            trials=trials,
             method=run.entry.method,
             seed=run.seed,
             storage=run.path,
             options=options,
             between=stop_if_asked,
+            scheduler=run.entry.scheduler,
+            scheduler_options=run.entry.scheduler_options,
         )
     return raybo.tune(
         objective,
-        trials=run.problem.trials,
+        trials=trials,
         method=run.entry.method,
         seed=run.seed,
         storage=run.path,
         workers=1,
         watch=stop_if_asked,
+        scheduler=run.entry.scheduler,
+        scheduler_options=run.entry.scheduler_options,
+        keep_checkpoints="none",
         **options,
     )
 
@@ -169,6 +181,28 @@ def bound_objective(problem: Problem, root: Path) -> Objective:
     return load_objective(target).with_settings(**problem.settings)
 
 
+def trials_wanted(study: Study | None, budget: int) -> int | None:
+    """How many trials a run is to have in all, as far as is known; None where it is complete.
+
+    Where a scheduler ends trials early the budget is in steps, those of `budget` whole runs: what is saved buys further
+    trials, until less than a whole run is left.
+    """
+    if study is None:
+        return budget
+    ended = study.count(*COUNTED)
+    if study.steps is None or study.description.scheduler is None:
+        return None if ended >= budget else budget
+    if ended < (planned := max(budget, study.planned or 0)):
+        return planned
+    more = budget - -(-steps_spent(study) // study.steps)
+    return None if more < 1 else ended + more
+
+
 def is_complete(study: Study, trials: int) -> bool:
-    """Whether as many trials have ended as the problem asks for."""
-    return study.count(*COUNTED) >= trials
+    """Whether the run has spent its budget, of so many trials."""
+    return trials_wanted(study, trials) is None
+
+
+def steps_spent(study: Study) -> int:
+    """The steps that all trials have been run for."""
+    return sum(trial.step for trial in study.trials)

@@ -1,6 +1,7 @@
 """A study in the form that another program reads: once, or again and again while it runs.
 
     csv           a row per trial
+    reports       a CSV with a row per step that a trial has reported
     json          everything that is known of the study
     optuna        Optuna's journal file, which optuna-dashboard and its viewers open, also while it grows
     tensorboard   a directory of event files
@@ -17,15 +18,14 @@ import importlib
 import io
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from raybo.columns import as_cell, columns_of
+from raybo.columns import as_cell, columns_of, columns_of_reports
 from raybo.error_text import in_words, nearest
 from raybo.errors import MethodError, RayboError
 from raybo.files import STANDARD_OUTPUT, write_file
-from raybo.journal.description import SINCE_0_2
 from raybo.space import Opaque, object_to_json
 from raybo.study import Study, load
 
@@ -38,6 +38,7 @@ Exporter: TypeAlias = Callable[[Study], None]
 
 EXPORTS: dict[str, str] = {  # name: what makes an exporter for a destination; loaded when used
     "csv": "raybo.integrations.export:csv_exporter",
+    "reports": "raybo.integrations.export:reports_exporter",
     "json": "raybo.integrations.export:json_exporter",
     "optuna": "raybo.integrations.optuna_journal:optuna_exporter",
     "tensorboard": "raybo.integrations.tensorboard:tensorboard_exporter",
@@ -58,8 +59,8 @@ def exporter(to: str, destination: str, *, raw: bool = False) -> Exporter:
     """
     if to not in EXPORTS:
         raise MethodError(f"there is no export to {to!r}{nearest(to, list(EXPORTS))}")
-    if raw and to != "csv":
-        raise MethodError(f"raw is about csv alone, and this is an export to {to}; leave it out")
+    if raw and to not in ("csv", "reports"):
+        raise MethodError(f"raw is about csv and reports alone, and this is an export to {to}; leave it out")
     if destination == STANDARD_OUTPUT and to in ("tensorboard", "mlflow"):
         raise MethodError(f"an export to {to} cannot go to standard output; give a directory or a URI")
     module, _, name = EXPORTS[to].partition(":")
@@ -109,18 +110,33 @@ def csv_exporter(destination: str, *, raw: bool = False) -> Exporter:
     Texts are as `as_cell` makes them, unless they are wanted raw.
     """
 
+    def export(study: Study) -> None:
+        _write_csv(destination, columns_of(study.trials, study.space, study.context), raw)
+
+    return export
+
+
+def reports_exporter(destination: str, *, raw: bool = False) -> Exporter:
+    """A file with a row per step that a trial has reported: trial, step, value, seconds, attempt, and other metrics.
+
+    Texts are as `as_cell` makes them, unless they are wanted raw.
+    """
+
+    def export(study: Study) -> None:
+        _write_csv(destination, columns_of_reports(study.events), raw)
+
+    return export
+
+
+def _write_csv(destination: str, columns: Mapping[str, Sequence[Any]], raw: bool) -> None:
     def cell(value: Any) -> Any:
         return value if raw else as_cell(value)
 
-    def export(study: Study) -> None:
-        columns = columns_of(study.trials, study.space, study.context)
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([cell(name) for name in columns])
-        writer.writerows([cell(value) for value in row] for row in zip(*columns.values(), strict=True))
-        write_file(destination, text.getvalue())
-
-    return export
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([cell(name) for name in columns])
+    writer.writerows([cell(value) for value in row] for row in zip(*columns.values(), strict=True))
+    write_file(destination, text.getvalue())
 
 
 def json_exporter(destination: str) -> Exporter:
@@ -147,6 +163,7 @@ def json_exporter(destination: str) -> Exporter:
                     "reason": trial.reason,
                     "tags": trial.tags,
                     "details": dict(trial.details),
+                    **({"reports": trial.reports, "checkpoint": trial.checkpoint} if trial.step else {}),
                 }
                 for trial in study.trials
             ],
@@ -158,9 +175,7 @@ def json_exporter(destination: str) -> Exporter:
 
 def described(description: Description) -> dict[str, Any]:
     """What a study is about, as JSON."""
-    names = ("objective", "settings", "metric", "mode", "space", "context", "method", "options", "seed")
-    later = [name for name in SINCE_0_2 if getattr(description, name) is not None]
-    return {name: plain(getattr(description, name)) for name in (*names, *later)}
+    return {name: plain(value) for name, value in description.to_json().items()}
 
 
 def plain(value: Any) -> Any:

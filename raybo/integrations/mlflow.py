@@ -6,14 +6,21 @@ Runs are recognised by the tags that raybo gives them, so that exporting again a
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 from raybo.errors import MissingExtra
 from raybo.events import COUNTED, ENDS, Event, Kind, State, Trial
 from raybo.integrations.export import Exporter, described
 from raybo.study import Study
 
-STATUS = {State.FINISHED: "FINISHED", State.FAILED: "FAILED", State.LOST: "FAILED", State.STOPPED: "KILLED"}
+STATUS = {
+    State.FINISHED: "FINISHED",
+    State.FAILED: "FAILED",
+    State.LOST: "FAILED",
+    State.STOPPED: "KILLED",
+    State.PRUNED: "KILLED",  # MLflow has no state of its own for it: the tag raybo.state tells it
+}
+BATCH = 1_000  # metrics that MLflow takes at a time
 PARAMETER_CHARACTERS = 500  # that every MLflow store holds
 STUDY, TRIAL = "raybo.study", "raybo.trial"
 
@@ -45,13 +52,21 @@ class _Runs:
     def __call__(self, study: Study) -> None:
         if not self.parent:
             self._find_or_begin(study)
+        curves: dict[int, list[Event]] = {}
+        for event in study.events:
+            if event.number > self.seen and event.report is not None:
+                curves.setdefault(cast(int, event.trial), []).append(event)
         for event in study.events:
             if event.number > self.seen and event.trial is not None:
                 trial = study.trials[event.trial]
                 if event.kind is Kind.ASKED and trial.number not in self.children:
                     self._begin(study, trial, event)
+                    self._report(study, trial.number, curves.pop(trial.number, []))
                 elif event.kind in ENDS and trial.number not in self.ended:
                     self._end(study, trial, event)
+        for number, reports in curves.items():
+            if number not in self.ended:
+                self._report(study, number, reports)
         self.seen = study.events[-1].number if study.events else 0
         ended = study.count(*COUNTED)
         if study.goals.k > 1:
@@ -103,6 +118,22 @@ class _Runs:
         values = [Param(n, str(v)[:PARAMETER_CHARACTERS]) for n, v in study.space.open_values(trial.config)]
         self.client.log_batch(run.info.run_id, params=values)
 
+    def _report(self, study: Study, number: int, reports: list[Event]) -> None:
+        """What a trial has reported, over its steps."""
+        from mlflow.entities import Metric
+
+        found = [
+            Metric(name, float(value), _milliseconds(event) or 0, event.data["step"])
+            for event in reports
+            for name, value in {
+                study.description.metric: event.data["value"],
+                **(event.data.get("metrics") or {}),
+            }.items()
+            if isinstance(value, (int, float)) and not isinstance(value, bool)
+        ]
+        for i in range(0, len(found), BATCH):
+            self.client.log_batch(self.children[number], metrics=found[i : i + BATCH])
+
     def _end(self, study: Study, trial: Trial, event: Event) -> None:
         run = self.children[trial.number]
         metrics = {study.description.metric: trial.value, "seconds": trial.seconds}
@@ -111,11 +142,16 @@ class _Runs:
         from mlflow.entities import Metric, RunTag
 
         numbers = [
-            Metric(name, float(value), at, trial.number)
+            Metric(name, float(value), at, trial.step or trial.number)  # at the end of its curve, where it has one
             for name, value in metrics.items()
             if isinstance(value, (int, float)) and not isinstance(value, bool)
         ]
-        words = {"raybo.reason": trial.reason, "raybo.traceback": str(trial.details.get("traceback", ""))[-4_000:]}
+        state = str(trial.state) if trial.state is State.PRUNED else ""
+        words = {
+            "raybo.state": state,
+            "raybo.reason": trial.reason,
+            "raybo.traceback": str(trial.details.get("traceback", ""))[-4_000:],
+        }
         tags = [RunTag(key, text) for key, text in words.items() if text]
         self.client.log_batch(run, metrics=numbers, tags=tags)
         self.client.set_terminated(run, STATUS[trial.state], end_time=at)

@@ -6,6 +6,7 @@ reads on, and what others have written into it (notes, attributes, trials) stays
 
     0 create study      2 attribute of a study    3 the same, of the system
     4 create a trial    8 attribute of a trial    9 the same, of the system    6 end a trial
+    7 intermediate value
 
 Read in Optuna 4.5 and 5.0, `optuna/storages/journal/_storage.py`, and tested against it.
 """
@@ -28,20 +29,13 @@ from raybo.integrations.export import Exporter, described
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
 
-CREATE_STUDY, STUDY_ATTRIBUTE, STUDY_SYSTEM, CREATE_TRIAL, END_TRIAL, TRIAL_ATTRIBUTE, TRIAL_SYSTEM = (
-    0,
-    2,
-    3,
-    4,
-    6,
-    8,
-    9,
-)
+CREATE_STUDY, STUDY_ATTRIBUTE, STUDY_SYSTEM, CREATE_TRIAL, END_TRIAL = 0, 2, 3, 4, 6
+REPORT, TRIAL_ATTRIBUTE, TRIAL_SYSTEM = 7, 8, 9
 MINIMISE, MAXIMISE = 1, 2
-RUNNING, COMPLETE, FAIL = 0, 1, 3
+RUNNING, COMPLETE, PRUNED, FAIL = 0, 1, 2, 3
 WRITER = "raybo"
 LOCK_TRIES, LOCK_SECONDS = 300, 0.1  # Optuna gives a lock up after 30 seconds too
-KEPT = ("host", "metrics", "traceback", "context_note")  # of a trial's details
+KEPT = ("host", "metrics", "traceback", "context_note", "rule", "numbers")  # of a trial's details
 
 
 def optuna_exporter(destination: str) -> Exporter:
@@ -212,23 +206,31 @@ def _operations(study: Study, event: Event, trial: Trial, why: str) -> list[dict
         ]
     if event.kind is Kind.RETRIED:
         return [_attribute(trial, "attempt", event.data["attempt"]), _attribute(trial, "reason", event.data["reason"])]
-    if event.kind is Kind.CONTEXT_OBSERVED:
+    if event.kind in (Kind.CONTEXT_OBSERVED, Kind.PAUSED, Kind.RESUMED):
         return []
+    if event.kind is Kind.REPORTED:
+        if event.report is None:
+            return []
+        step, reported = event.report
+        return [{"op_code": REPORT, "trial_id": trial.number, "step": step, "intermediate_value": reported}]
     known: dict[str, Any] = {"seconds": event.data.get("seconds"), "reason": event.data.get("reason")}
     known |= {key: event.data.get(key) for key in KEPT}
     if trial.context is not None:
         known["context"] = {key: str(v) if not isinstance(v, (int, float)) else v for key, v in trial.context.items()}
     if trial.state in (State.LOST, State.STOPPED):
         known["state"] = str(trial.state)
+    # Optuna shows a pruned trial with its last report, where one value is all that there is
+    is_told = event.kind is Kind.PRUNED and trial.step and len(study.goals.names) == 1
+    last = [trial.reports[-1][1]] if is_told else None
     ended = {
         "op_code": END_TRIAL,
         "trial_id": trial.number,
-        "state": COMPLETE if event.kind is Kind.TOLD else FAIL,
-        "values": _values(study, event) if event.kind is Kind.TOLD else None,
+        "state": {Kind.TOLD: COMPLETE, Kind.PRUNED: PRUNED}.get(event.kind, FAIL),
+        "values": _values(study, event) if event.kind is Kind.TOLD else last,
         "datetime_complete": at,
     }
-    constraints = [_constraints(study, event)] if event.kind is Kind.TOLD and study.goals.constraints else []
-    return [*(_attribute(trial, key, value) for key, value in known.items() if value), *constraints, ended]
+    attributes = [_attribute(trial, key, value) for key, value in known.items() if value]
+    return [*attributes, *(_constraints(study, event) if event.kind is Kind.TOLD else []), ended]
 
 
 def _values(study: Study, event: Event) -> list[float]:
@@ -236,10 +238,12 @@ def _values(study: Study, event: Event) -> list[float]:
     return [values[name] for name in study.goals.names]
 
 
-def _constraints(study: Study, event: Event) -> dict[str, Any]:
-    """The constraints as Optuna's samplers and dashboard read them: none is above 0 where all are kept."""
-    margins = study.goals.margins(event.values(study.goals))
-    return {"op_code": TRIAL_SYSTEM, "trial_id": event.trial, "system_attr": {"constraints": (-margins).tolist()}}
+def _constraints(study: Study, event: Event) -> list[dict[str, Any]]:
+    """The constraints as Optuna 5 keeps them, by name: none is above 0 where all are kept."""
+    goals = study.goals
+    margins = zip(goals.constraints, goals.margins(event.values(goals)).tolist(), strict=True)
+    told = [{f"constraints:{constraint.name}": -margin} for constraint, margin in margins]
+    return [{"op_code": TRIAL_SYSTEM, "trial_id": event.trial, "system_attr": each} for each in told]
 
 
 def _attribute(trial: Trial, key: str, value: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from raybo import methods
 from raybo.errors import JournalError, MethodError, MissingExtra, RayboError
-from raybo.events import Event, Kind, Origin, State
+from raybo.events import Data, Event, Kind, Origin, State
 from raybo.goal import Mode
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
 from raybo.integrations.tune_results import ended, is_finite, read_end
@@ -40,6 +40,7 @@ except ImportError as missing:
 
 logger = logging.getLogger(__name__)
 
+TRAINING_ITERATION = "training_iteration"  # what Tune calls a step
 FILLS = 200  # random configurations tried to complete a point that was given in part
 PENDING_CAP = "TUNE_MAX_PENDING_TRIALS_PG"
 
@@ -57,6 +58,9 @@ class RayboSearch(Searcher):
         evaluated_rewards: known values of these points, which are then not run; None for one that is to be run.
         context: what each trial meets and nobody chooses, declared like a space; trials report it beside the metric.
         seed: of every random stream; drawn where it is None.
+        steps: how many iterations a whole run has, where Tune's scheduler ends trials early: such a trial is then
+            learned from by its curve, as raybo's own pruned ones are, and not as if the value at which it was stopped
+            were its last. None to take every trial by its last value.
         options: the method's options.
     Raises:
         SpaceError: the space or a point cannot be expressed; names the path.
@@ -77,11 +81,14 @@ class RayboSearch(Searcher):
         evaluated_rewards: Sequence[float | None] | None = None,
         context: Space | Mapping[str, Any] | None = None,
         seed: int | None = None,
+        steps: int | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
         if mode not in ("max", "min", None):
             raise MethodError(f"mode must be 'max' or 'min', got {mode!r}")
         methods.make(method, **options)
+        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
+            raise MethodError(f"steps must be a whole number from 1, got {steps!r}")
         if methods.needs_context(method) and context is None:
             raise MethodError(f"{method} needs a context; give context= beside the method, or use gp-ucb")
         super().__init__(metric=metric, mode=mode)
@@ -97,6 +104,7 @@ class RayboSearch(Searcher):
             seed=seed,
             context=context if context is None or isinstance(context, Space) else Space(context),
             points=[point for point, reward in zip(points, rewards, strict=True) if reward is None],
+            steps=steps,
         )
         self._known: list[tuple[Mapping[str, Any], Any, str]] = [  # results that wait for the space
             (point, reward, "") for point, reward in zip(points, rewards, strict=True) if reward is not None
@@ -201,6 +209,7 @@ class RayboSearch(Searcher):
                 told = self._read(trial_id, result)
                 if told.kind is Kind.TOLD:
                     self._state.latest[trial_id] = told
+                    self._report(cast(int, self._pending(trial_id)), result, told)
         except Exception:  # an exception here would end the user's whole experiment
             logger.exception("raybo: the report of trial %s could not be read", trial_id)
 
@@ -218,6 +227,9 @@ class RayboSearch(Searcher):
                 self._learn_stray(trial_id, result, error)
             else:
                 end = self._read(trial_id, result, error, latest)
+                if end.kind is Kind.TOLD:
+                    self._report(number, result or {}, end)
+                    end = self._pruned_early(number, end)
                 self._apply(replace(end, trial=number))
                 self._release_unheard()
         except Exception as reason:  # an exception here would end the user's whole experiment
@@ -305,6 +317,7 @@ class RayboSearch(Searcher):
             self._state.mode,
             self._state.seed,
             context=self._state.context,
+            steps=self._state.steps,
             generation=self._state.generation,
             **self._state.options,
         )
@@ -374,6 +387,25 @@ class RayboSearch(Searcher):
         if lacking:
             self._note("context", f"trial {trial_id}: {lacking}; it counts for its value only")
         return end
+
+    def _report(self, number: int, result: Mapping[str, Any], told: Event) -> None:
+        """Record what an iteration came to, where steps are declared and it is a new one."""
+        step = result.get(TRAINING_ITERATION)
+        if self._state.steps is None or not isinstance(step, int) or not 1 <= step <= self._state.steps:
+            return
+        if step > self._ready().history.records[number].step:
+            self._apply(Event(Kind.REPORTED, number, {"step": step, "value": told.data["value"]}))
+
+    def _pruned_early(self, number: int, end: Event) -> Event:
+        """The end of a trial: pruned, where steps are declared and it did not come so far."""
+        trial = self._ready().trials[number]
+        if self._state.steps is None or not 0 < trial.step < self._state.steps:
+            return end
+        reason = f"Ray Tune ended it after iteration {trial.step} of {self._state.steps}"
+        data = {key: value for key, value in end.data.items() if key != "value"}
+        return Event(
+            Kind.PRUNED, number, cast(Data, {**data, "reason": reason, "rule": "ray tune", "step": trial.step})
+        )
 
     def _learn_stray(self, trial_id: str, result: Mapping[str, Any] | None, error: bool) -> None:
         """A result under an id that was never suggested, or that has ended without a value."""

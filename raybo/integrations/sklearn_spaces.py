@@ -1,7 +1,8 @@
 """Search spaces as users of scikit-learn write them, read as raybo's.
 
-    raybo.Float, Integer, Categorical                   as they stand
-    a list, a tuple, a one-dimensional array, a Series  a choice among its different values
+    raybo.Float, Integer, Categorical, Ordinal          as they stand
+    a list, a tuple, a one-dimensional array, a Series  a choice among its different values; with an order (Ordinal)
+                                                        where they are three numbers or more that go up or down
     range(start, stop, step)                            Integer
     scipy.stats.loguniform (reciprocal)                 Float over its support, on a logarithmic scale
     another scipy distribution with bounds              Float, or Integer where it is discrete, over its support
@@ -13,6 +14,7 @@ Of a distribution only its range is kept: where to look inside it is what the se
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from raybo.errors import SpaceError
-from raybo.space import Categorical, Float, Integer, Space, same
+from raybo.space import Categorical, Float, Integer, Ordinal, Space, same
 
 ALTERNATIVES = "the alternatives"  # the one parameter of a space that is a list of dicts
 
@@ -67,7 +69,16 @@ def _parameter(values: Any, name: str) -> Any:
             f"{name}: a parameter must be a list of choices, a range, a scipy distribution, raybo.Float, raybo.Integer "
             f"or raybo.Categorical, got {values!r}; write a single value as a list"
         )
-    return Categorical(_different(values))
+    different = _different(values)
+    return Ordinal(different) if _is_ordered(different) else Categorical(different)
+
+
+def _is_ordered(values: list[Any]) -> bool:
+    """Whether they are numbers, three or more, that go up or down."""
+    if len(values) < 3 or not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+        return False
+    steps = {later > earlier for earlier, later in itertools.pairwise(values)}
+    return len(steps) == 1 and all(math.isfinite(value) for value in values)
 
 
 def _different(values: Sequence[Any]) -> list[Any]:

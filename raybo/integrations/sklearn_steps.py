@@ -8,8 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from raybo.errors import ObjectiveError
+from raybo.errors import MissingExtra, ObjectiveError
 from raybo.reports import checkpoint, saving
+
+try:
+    from sklearn.base import is_classifier
+except ImportError:
+    raise MissingExtra("estimators in steps need scikit-learn: pip install 'raybo[sklearn]'") from None
 
 ESTIMATOR = "estimator.pkl"  # in a checkpoint
 
@@ -52,7 +57,7 @@ def fit_in_steps(
     done, kept = 0, checkpoint()
     if kept is not None:
         estimator, done = pickle.loads((kept / ESTIMATOR).read_bytes())  # noqa: S301  # what this trial saved itself
-    classes = {"classes": np.unique(y)} if getattr(estimator, "_estimator_type", None) == "classifier" else {}
+    classes = {"classes": np.unique(y)} if is_classifier(estimator) else {}
     for step in range(done + 1, steps + 1):
         if grows is not None:
             estimator.set_params(warm_start=True, **{grows: step * by}).fit(X, y)

@@ -1,11 +1,15 @@
 """A study in TensorBoard: values and times over trials as scalars, and every configuration with its value in HPARAMS.
 
+A trial that reports has its curve over steps, and those of its other metrics, in a run of its own, `trial-NUMBER`.
+
 The events are written by tensorboardX, which needs no deep-learning framework.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from raybo.errors import MissingExtra
@@ -32,16 +36,29 @@ def tensorboard_exporter(destination: str) -> Exporter:
     def export(study: Study) -> None:
         nonlocal seen, best
         for event in study.events:
-            if event.number > seen and event.kind in (Kind.TOLD, Kind.FAILED):
+            if event.number > seen and event.kind in (Kind.TOLD, Kind.FAILED, Kind.PRUNED):
                 assert event.trial is not None
                 trial = study.trials[event.trial]
                 if trial.feasible and trial.value is not None and study.goals.k == 1:
                     best = trial.value if best is None else study.goal.best_of([best, trial.value])
                 _write(writer, study, trial, event, best)
+                if trial.step:
+                    reports = [e for e in study.events if e.trial == trial.number and e.report is not None]
+                    with SummaryWriter(str(Path(destination, f"trial-{trial.number}")), purge_step=0) as curve:
+                        _write_curve(curve, study, reports)
         seen = study.events[-1].number if study.events else 0
         writer.flush()
 
     return export
+
+
+def _write_curve(writer: Any, study: Study, reports: Sequence[Event]) -> None:
+    """What one trial has reported, over its steps."""
+    for event in reports:
+        at = datetime.fromisoformat(event.at).timestamp() if event.at else None
+        for name, value in {**(event.data.get("metrics") or {}), study.description.metric: event.data["value"]}.items():
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                writer.add_scalar(name, value, event.data["step"], walltime=at)
 
 
 def _write(writer: Any, study: Study, trial: Trial, event: Event, best: float | None) -> None:

@@ -9,6 +9,8 @@
 
 So a trial that ASHA stops early counts for the value at which it was stopped, which is also what Tune's own results
 show for it: the scheduler stopped it for being worse than others were at that age, and the model learns just that.
+Where the search is told how many iterations a whole run has (`steps=`), such a trial is recorded as pruned, with its
+curve, and learned from as every method learns from pruned trials.
 """
 
 from __future__ import annotations

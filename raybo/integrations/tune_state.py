@@ -68,6 +68,7 @@ class SearchState:
         latest: the last report with a finite value of each trial that runs, by id.
         points: configurations that are still to be run first.
         attributes: what a subclass has beside that; of it, only what JSON can hold is saved.
+        steps: how many iterations a whole run has; None where a trial is learned from by its end alone.
         generation: of the rules by which methods propose; 1 where raybo 0.1 began it.
     """
 
@@ -84,6 +85,7 @@ class SearchState:
     latest: dict[str, Event] = field(default_factory=dict, metadata=LATEST)
     points: list[Any] = field(default_factory=list, metadata=POINTS)
     attributes: dict[str, Any] = field(default_factory=dict, metadata=ATTRIBUTES)
+    steps: int | None = None
     generation: int = GENERATION
 
     def write(self, path: Path) -> None:
@@ -94,6 +96,8 @@ class SearchState:
             state[known.name] = value if value is None or write is None else write(value)
         if not state["attributes"]:
             del state["attributes"]  # as raybo 0.1 knows it
+        if state["steps"] is None:
+            del state["steps"]  # likewise
         path.write_text(json.dumps(state), encoding="utf-8")
 
     @classmethod
@@ -103,8 +107,7 @@ class SearchState:
             state = json.loads(path.read_text(encoding="utf-8"))
             if state["format"] != FORMAT:
                 raise JournalError(f"{path}: it was saved by another version of raybo")
-            state.setdefault("attributes", {})
-            state.setdefault("generation", 1)  # as raybo 0.1 saved it
+            state = {"attributes": {}, "steps": None, "generation": 1, **state}  # what raybo 0.1 did not save
             found = {}
             for known in fields(cls):
                 value, read = state[known.name], known.metadata.get("read")

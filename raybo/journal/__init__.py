@@ -14,16 +14,30 @@ releases when the process dies in whatever way. Everything in it is JSON and not
     description   what is studied, and in words what another study does differently
     schema        what makes an SQLite file a journal
     reading       opening a file without harm, and reading it
+    tail          reading on, as it grows
     lock          the one writer
     writing       `Journal`, open for writing
 """
 
 from __future__ import annotations
 
-from raybo.journal.clean import clean
+from raybo.journal.clean import clean, clean_text
 from raybo.journal.description import Description
 from raybo.journal.lock import holder, in_use
-from raybo.journal.reading import exists, read, require_exists
+from raybo.journal.reading import exists, is_marked, read, require_exists
+from raybo.journal.tail import Tail
 from raybo.journal.writing import Journal
 
-__all__ = ["Description", "Journal", "clean", "exists", "holder", "in_use", "read", "require_exists"]
+__all__ = [
+    "Description",
+    "Journal",
+    "Tail",
+    "clean",
+    "clean_text",
+    "exists",
+    "holder",
+    "in_use",
+    "is_marked",
+    "read",
+    "require_exists",
+]

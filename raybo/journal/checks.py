@@ -120,7 +120,7 @@ class Checker:
             _require(key not in data or holds(data[key]), f"its {key} is none")
         for key in NEEDED[event.kind]:
             _require(key in data, f"it has no {key}")
-        if event.kind is Kind.PLANNED:
+        if event.kind in (Kind.PLANNED, Kind.ENDED):
             _require(trial is None, "it is about a trial")
             return
         if event.kind is Kind.ASKED:
@@ -233,6 +233,7 @@ def _require(holds: bool, otherwise: str) -> None:
 ANY: Mapping[str, Callable[[Any], bool]] = {  # what each key holds, in whatever event it stands
     "trials": lambda value: _is_count(value) and value > 0,
     "seen": _is_count,
+    "gain": _is_finite,
     "tags": lambda value: isinstance(value, dict),
     "suggest_processor_seconds": lambda value: value is not None and _is_duration(value),
     "suggest_seconds": lambda value: value is not None and _is_duration(value),
@@ -262,6 +263,7 @@ NEEDED: Mapping[Kind, Sequence[str]] = {
     Kind.FAILED: (),
     Kind.RETRIED: ("reason", "attempt"),
     Kind.STOPPED: (),
+    Kind.ENDED: ("reason",),
     Kind.CONTEXT_OBSERVED: ("context", "c"),
     Kind.REPORTED: ("step", "value"),
     Kind.PRUNED: ("reason", "rule"),

@@ -29,6 +29,7 @@ class Held:
         events: its history.
         beginning, checksum: the first and the last link of its chain.
         schema: that of the file.
+        rows: reads what follows them.
     """
 
     description: Description
@@ -36,6 +37,7 @@ class Held:
     beginning: str
     checksum: str
     schema: int
+    rows: Rows
 
 
 def read(path: Path | str) -> tuple[Description, list[Event]]:
@@ -54,21 +56,41 @@ def read_whole(path: Path) -> Held:
     mark = read_mark(path)  # first: what is acknowledged meanwhile is in what is read
     with _reading(path) as connection:
         (schema,) = connection.execute("PRAGMA user_version").fetchone()
-        has_chain = schema > 1
         names = [row[1] for row in connection.execute("PRAGMA table_info(event)")]
-        if names and has_chain != ("checksum" in names):
+        if names and (schema > 1) != ("checksum" in names):
             raise JournalError(f"{path}: it is damaged (its schema is not {schema}); restore it from a copy")
-        checksum, closed_at = ("checksum", "closed_at") if has_chain else ("NULL", "NULL")
-        connection.execute("BEGIN")  # both tables of one moment
-        rows = connection.execute(
-            f"SELECT number, kind, trial, at, data, {checksum} FROM event ORDER BY number"
-        ).fetchall()
-        studies = connection.execute(f"SELECT description, {closed_at} FROM study").fetchall()
-        connection.execute("COMMIT")
+        studies, rows = _tables(connection, schema, 1)
     try:
         return _checked(path, studies, rows, mark, schema)
     except Nonsense as error:
         raise JournalError(f"{path}: it is damaged ({error}); restore it from a copy") from error
+
+
+def read_from(path: Path, number: int) -> tuple[str, list[tuple[Any, ...]]]:
+    """The description of a journal, as it holds it, and the rows of its events from a number on, unchecked.
+
+    Raises:
+        JournalError: the journal cannot be read.
+    """
+    _require_journal(path)
+    with _reading(path, is_known=True) as connection:
+        (schema,) = connection.execute("PRAGMA user_version").fetchone()
+        studies, rows = _tables(connection, schema, number)
+    return (studies[0][0] if studies else ""), rows
+
+
+def _tables(
+    connection: sqlite3.Connection, schema: int, number: int
+) -> tuple[list[tuple[Any, Any]], list[tuple[Any, ...]]]:
+    """What is in both tables at one moment, of the events those from a number on."""
+    checksum, closed_at = ("checksum", "closed_at") if schema > 1 else ("NULL", "NULL")
+    connection.execute("BEGIN")
+    rows = connection.execute(
+        f"SELECT number, kind, trial, at, data, {checksum} FROM event WHERE number >= ? ORDER BY number", (number,)
+    ).fetchall()
+    studies = connection.execute(f"SELECT description, {closed_at} FROM study").fetchall()
+    connection.execute("COMMIT")
+    return studies, rows
 
 
 def _checked(
@@ -85,18 +107,11 @@ def _checked(
     for number, checksum in list(expected):
         if number == 0 and checksum == last:
             del expected[number, checksum]
-    description, space, context = description_of(text)
-    checker = Checker(space, context, description.goals)
+    rows_read = Rows(text)
     events: list[Event] = []
-    first, chained = last, False
-    for *row, checksum in rows:
-        event = checker.read(*row)
-        last = following(last, *row)
-        if (chained or checksum is not None) and checksum != last:
-            raise Nonsense(f"event {event.number} is not as it was written")
-        chained = checksum is not None
-        expected.pop((event.number, last), None)
-        events.append(event)
+    for row in rows:
+        events.append(event := rows_read.take(row))
+        expected.pop((event.number, rows_read.checksum), None)
     if expected:
         end = max(expected.values(), key=lambda end: end.number)
         if end.number <= len(events):
@@ -106,7 +121,34 @@ def _checked(
             f"{path}: {end.number - len(events)} of {end.number} committed events are missing at its end; "
             f"{go_on or 'restore it from a copy'}"
         )
-    return Held(description, events, first, last, schema)
+    return Held(rows_read.description, events, last, rows_read.checksum, schema, rows_read)
+
+
+class Rows:
+    """Makes events of a journal's rows, each checked against those before it.
+
+    Args:
+        text: the description, as the journal holds it.
+    Attributes:
+        description: the same, read.
+        checksum: the last link of the chain so far.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.description, space, context = description_of(text)
+        self.checksum = beginning(text)
+        self._checker = Checker(space, context, self.description.goals)
+        self._is_chained = False
+
+    def take(self, row: tuple[Any, ...]) -> Event:
+        """The event in the next row: number, kind, trial, at, data, checksum; Nonsense where it cannot follow."""
+        *content, checksum = row
+        event = self._checker.read(*content)
+        self.checksum = following(self.checksum, *content)
+        if (self._is_chained or checksum is not None) and checksum != self.checksum:
+            raise Nonsense(f"event {event.number} is not as it was written")
+        self._is_chained = checksum is not None
+        return event
 
 
 def exists(path: Path | str) -> bool:
@@ -124,6 +166,15 @@ def require_exists(path: Path | str) -> None:
     """JournalError where there is no such file."""
     if not exists(path) and not os.path.exists(path):
         raise JournalError(f"{path}: no such file; `raybo tune ... --storage {path}` makes one")
+
+
+def is_marked(path: Path) -> bool:
+    """Whether a file says that it is a journal, however damaged; False where it cannot be read."""
+    try:
+        with closing(_connect(path, "mode=ro&immutable=1")) as connection:
+            return bool(connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION)
+    except (sqlite3.Error, UnicodeDecodeError, OSError, ValueError):
+        return False
 
 
 def require_regular(path: Path) -> None:
@@ -181,8 +232,11 @@ def _has_log(path: Path) -> bool:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that writes nothing. Where it may, it is a full one, so that the last to leave tidies up the log."""
+def _reading(path: Path, *, is_known: bool = False) -> Iterator[sqlite3.Connection]:
+    """A connection that writes nothing. Where it may, it is a full one, so that the last to leave tidies up the log.
+
+    A file that is known has been looked through before, which takes as long as it is large.
+    """
     with errors_in_a_line(path):
         for mode in ("mode=rw", "mode=ro", "mode=ro&immutable=1"):  # the last: no place for the log's index
             connection = _connect(path, mode)
@@ -197,7 +251,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
                     raise
         with closing(connection):
             _require_marks(path, connection)
-            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            (verdict,) = ("ok",) if is_known else connection.execute("PRAGMA quick_check(1)").fetchone()
             if verdict != "ok":
                 raise JournalError(f"{path}: it is damaged ({verdict.splitlines()[-1]}); restore it from a copy")
             yield connection

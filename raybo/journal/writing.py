@@ -21,7 +21,7 @@ from raybo.journal.acknowledged import Mark, Marker
 from raybo.journal.chain import beginning, following
 from raybo.journal.clean import clean_json
 from raybo.journal.description import Description, as_text
-from raybo.journal.reading import Held, exists, read_whole, require_regular
+from raybo.journal.reading import Held, Rows, exists, read_whole, require_regular
 from raybo.journal.schema import APPLICATION, FROM_1, SCHEMA, TABLES, errors_in_a_line
 
 INSERT = "INSERT INTO event (number, kind, trial, at, data, checksum) VALUES (?, ?, ?, ?, ?, ?)"
@@ -72,9 +72,12 @@ class Journal:
         """
         description = Description(**clean_json(description.to_json()))
         if self.description is not None and (different := self.description.differences(description)):
+            here = self.description
+            is_alike = (here.metric, here.mode) == (description.metric, description.mode)
+            remedy = f"; --from {self.path.name} (known_from=) begins that with what is known here" if is_alike else ""
             raise JournalError(
                 f"{self.path}: it is the journal of another study: {'; '.join(different)}; continue it as it was, "
-                "or use another file"
+                f"or use another file{remedy}"
             )
         self.description = description
         with errors_in_a_line(self.path):
@@ -87,7 +90,7 @@ class Journal:
                     for statement in TABLES:
                         connection.execute(statement)
                     connection.execute("INSERT INTO study (description) VALUES (?)", (text,))
-                self._held = Held(description, [], beginning(text), beginning(text), SCHEMA)
+                self._held = Held(description, [], beginning(text), beginning(text), SCHEMA, Rows(text))
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=FULL")
             # a log that is soon begun anew: the disk takes less time to write over a file than to make it longer

@@ -43,12 +43,8 @@ class Failures:
         self.tags: Tags = dict(MARK) if self.are_learnt else {}
         self._success: Acquisition | None = None
         if self.are_learnt and history.count(State.FINISHED):
-            ends = _ends(history)
-            outputs = Standardised.of(ends.y)
-            fit = fitted(ends, success_model(), rng, outputs=outputs, tag="theta_success")
-            middle = float(outputs.apply(np.zeros(1))[0])
-            self._success = LogProbabilityOfImprovement(Observed(fit.gp), middle)
-            self.tags |= fit.tags
+            self._success, tags = _success_of(history, rng)
+            self.tags |= tags
 
     def times(self, acquisition: Acquisition) -> Acquisition:
         """The logarithm of an acquisition, or a bound, plus that of the probability of success."""
@@ -62,6 +58,24 @@ class Failures:
         """What a proposal of x remembers: how likely it succeeds too."""
         known: Tags = {} if self._success is None else {"success": float(self.probability(x[None, :])[0])}
         return {**known, **self.tags}
+
+
+def success_at(history: History, X: Array) -> Array:  # (m, d) -> (m,)
+    """How likely trials at the rows of X succeed, by a history in which some have failed and some have not.
+
+    Raises:
+        NumericalError: the model cannot be fitted.
+    """
+    return np.asarray(np.exp(_success_of(history, np.random.default_rng(0))[0].value(X)))
+
+
+def _success_of(history: History, rng: np.random.Generator) -> tuple[Acquisition, Tags]:
+    """The logarithm of the probability of success, and what the next fit starts from."""
+    ends = _ends(history)
+    outputs = Standardised.of(ends.y)
+    fit = fitted(ends, success_model(), rng, outputs=outputs, tag="theta_success")
+    middle = float(outputs.apply(np.zeros(1))[0])
+    return LogProbabilityOfImprovement(Observed(fit.gp), middle), fit.tags
 
 
 def _ends(history: History) -> History:

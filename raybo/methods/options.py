@@ -21,7 +21,7 @@ ELSEWHERE = {  # what other libraries call it: what raybo says instead
     **dict.fromkeys(["random_state", "rstate"], "raybo's word is seed"),
     **dict.fromkeys(["show_progress_bar", "show_progressbar", "verbose"], "raybo's word is watch; False shows nothing"),
     "direction": "raybo's word is mode, 'max' or 'min', given to the objective or the searcher",
-    "pruner": "raybo does not end trials early, but trial_seconds limits the time of each",
+    "pruner": "raybo's word is scheduler, a name such as 'asha'",
     "timeout": "raybo's word is max_minutes, in minutes",
     "time_budget_s": "raybo's word is max_minutes, in minutes",
     "study_name": "a study is called like its journal; raybo's word is storage",

@@ -8,8 +8,9 @@ maximised, with log P the logarithm of the probability that all constraints hold
     nothing is feasible yet     log P alone
 
 The front is that of the posterior means at the feasible trials, which noise does not flatter; pending trials count at
-their means too, so that no two workers look for the same gain. Volume counts above a reference a tenth of the front's
-extent below its worst values.
+their means too, so that no two workers look for the same gain. Volume counts above the worst means of feasible trials,
+or a tenth of the front's extent below the front's worst where that is lower: a reference just below the front would
+count nothing but what improves on a front that is still too short.
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ def _front(metrics: Sequence[Fitted], feasible: Array, pending: Array) -> tuple[
     if not len(front):
         return front, np.zeros(k), kept
     low, high = front.min(axis=0), front.max(axis=0)
-    reference = low - MARGIN * np.maximum(high - low, LEAST_EXTENT)
+    reference = np.minimum(low - MARGIN * np.maximum(high - low, LEAST_EXTENT), Y[: len(feasible)].min(axis=0))
     observed = kept[kept < len(feasible)]
     order = observed[np.argsort(Y[observed, 0], kind="stable")]
     spread = np.unique(np.linspace(0, len(order) - 1, NEAR).round().astype(int)) if len(order) else order

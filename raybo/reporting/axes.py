@@ -107,13 +107,24 @@ def places_of(study: Study, trials: Sequence[Trial]) -> Array:  # (n, d)
     return places
 
 
+def leader(study: Study) -> Trial | None:
+    """The trial that figures are drawn through: the best one, or the front's with the best first metric.
+
+    Where nothing is feasible, the finished one with the best value; None where none has finished.
+    """
+    if study.incumbent is not None:
+        return study.best
+    done = study.front or [trial for trial in study.trials if trial.state is State.FINISHED]
+    return done[study.goal.best_first([cast(float, trial.value) for trial in done])[0]] if done else None
+
+
 def centre(study: Study, *axes: Axis) -> Trial | None:
-    """The best finished trial in whose configuration these parameters are open; None where there is none."""
+    """The leader, or else the best finished trial, in whose configuration these parameters are open; None for none."""
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
-    if done:
-        is_open = ~np.isnan(places_of(study, [study.best])[0])
+    if (best := leader(study)) is not None:
+        is_open = ~np.isnan(places_of(study, [best])[0])
         if all(is_open[axis.index] for axis in axes):
-            return study.best
+            return best
     places = places_of(study, done)[:, [axis.index for axis in axes]]
     having = [trial for trial, at in zip(done, places, strict=True) if not np.isnan(at).any()]
     order = study.goal.best_first([cast(float, trial.value) for trial in having])

@@ -70,7 +70,7 @@ class Emulator:
         X = np.repeat(self.history.records[number].x[None, :], rows, axis=0)
         for axis, along in u.items():
             X[:, axis] = along
-        return self.history.cube.snap(X)  # what another choice opens, or closes, goes with it
+        return self.history.cube.place(X)  # what another choice opens, or closes, goes with it; rules are left out
 
     @property
     def explained(self) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from raybo.reporting.curve_figures import curves
 from raybo.reporting.emulator import Emulator
+from raybo.reporting.goal_figures import front, hypervolumes, margins, success
 from raybo.reporting.importance import importance
 from raybo.reporting.model_figures import contours, slices
 from raybo.reporting.panel import Panel
@@ -18,7 +20,8 @@ def panels(study: Study) -> list[Panel]:
     Raises:
         MissingExtra: plotly is not installed.
     """
-    made: list[Panel | None] = [best_so_far(study), *stories(study)]
+    made: list[Panel | None] = [front(study), hypervolumes(study), best_so_far(study), curves(study), margins(study)]
+    made += stories(study)
     emulator = Emulator.of(study)
     order = list(range(study.space.d))
     if emulator is not None:
@@ -28,6 +31,7 @@ def panels(study: Study) -> list[Panel]:
             importance_bars(study, emulator, found),
             slices(study, emulator, order),
             contours(study, emulator, order),
+            success(study, emulator, order),
         ]
     made += [parallel(study, order), timeline(study), suggestions(study)]
     return [panel for panel in made if panel is not None]

@@ -12,11 +12,11 @@ import numpy as np
 from raybo.errors import MissingExtra
 from raybo.events import FAILURES, State, Trial
 from raybo.files import write_file
-from raybo.reporting.axes import Axis, axes_of, centre, places_of
+from raybo.reporting.axes import Axis, axes_of, centre, leader, places_of
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.importance import Importance, importance
 from raybo.reporting.model_figures import map_of
-from raybo.reporting.run_figures import value_range
+from raybo.reporting.run_figures import best_line, value_range
 from raybo.reporting.theme import BLUE, GREY, LIGHT, ORANGE, RED, SCALE
 from raybo.study import Study
 
@@ -85,7 +85,7 @@ def _best_so_far(study: Study, plot: Axes) -> None:
         plot.set_yscale("log")
     plot.plot(numbers, values, ".", color=BLUE, alpha=0.6, label="trial")
     if done:
-        line = study.goal.best_so_far(values)
+        line = best_line(study, done)
         plot.step([*numbers, len(study.trials) - 1], [*line, line[-1]], where="post", color=ORANGE, label="best so far")
     failed = [trial.number for trial in study.trials if trial.state in FAILURES]
     ends = (10.0**low, 10.0**high) if is_log else (low, high)
@@ -148,7 +148,7 @@ def _map(study: Study, emulator: Emulator, a: Axis, b: Axis, plot: Axes) -> None
     figure.colorbar(drawn, ax=plot, label=study.description.metric)
     done = places_of(study, [trial for trial in study.trials if trial.state is State.FINISHED])
     plot.plot(done[:, a.index], done[:, b.index], ".", color="#2b3036", alpha=0.5, markersize=3)
-    best = places_of(study, [study.best])[0]
+    best = places_of(study, [cast(Trial, leader(study))])[0]
     plot.plot(best[a.index], best[b.index], "*", color=ORANGE, markeredgecolor="white", markersize=13)
     plot.set(xlabel=a.name, ylabel=b.name)
     _scale(plot, a, "x")

@@ -64,7 +64,7 @@ def sobol_design(cube: Cube, points: int, rng: np.random.Generator) -> Array:  #
     """A, B and the d mixtures AB_i, all runnable points."""
     from scipy.stats import qmc
 
-    sample = cube.snap(np.vstack(np.split(qmc.Sobol(2 * cube.d, rng=rng).random(points), 2, axis=1)))
+    sample = cube.place(np.vstack(np.split(qmc.Sobol(2 * cube.d, rng=rng).random(points), 2, axis=1)))
     A, B = sample[:points], sample[points:]
     mixed = np.repeat(A[None, :, :], cube.d, axis=0)
     axes = np.arange(cube.d)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from raybo.events import FAILURES, State, Trial
-from raybo.reporting.axes import Axis, axes_of, centre, places_of
+from raybo.reporting.axes import Axis, axes_of, centre, leader, places_of
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.panel import Panel
 from raybo.reporting.run_figures import hover, value_range
@@ -108,7 +108,7 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     failed = [trial for trial in study.trials if trial.state in FAILURES]
     places, lost = places_of(study, done), places_of(study, failed)
-    best = next(i for i, trial in enumerate(done) if trial.number == study.best.number)
+    best = next(i for i, trial in enumerate(done) if trial.number == cast(Trial, leader(study)).number)
     maps = [map_of(study, emulator, a, b, MAP) for a, b in pairs]
     low = min(float(np.nanmin(z)) for _, _, z in maps)
     high = max(float(np.nanmax(z)) for _, _, z in maps)
@@ -219,7 +219,7 @@ def map_of(
 
 def _elsewhere(study: Study) -> str:
     """What is said where the best trial has not every parameter."""
-    if len(study.space.open_values(study.best.config)) == study.space.d:
+    if len(study.space.open_values(cast(Trial, leader(study)).config)) == study.space.d:
         return ""
     return " A parameter that the best trial does not have is shown through the best of those that have it."
 

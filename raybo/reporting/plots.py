@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from raybo.errors import TrialError
-from raybo.reporting import model_figures, parameter_figures, run_figures
+from raybo.reporting import curve_figures, model_figures, parameter_figures, run_figures
 from raybo.reporting.emulator import LEAST_TRIALS, Emulator
 from raybo.reporting.importance import Importance, importance
 from raybo.reporting.panel import Panel
@@ -42,6 +42,10 @@ class Plots:
     def best_so_far(self) -> go.Figure:
         """Every value, the best of them so far, and where trials failed."""
         return _figure(run_figures.best_so_far(self._study), "the study has no trials")
+
+    def curves(self) -> go.Figure:
+        """What each trial reported as it went, those pale that were pruned."""
+        return _figure(curve_figures.curves(self._study), "no trial has reported a step")
 
     def importance(self) -> go.Figure:
         """Main and total effects of each parameter, with their uncertainty."""

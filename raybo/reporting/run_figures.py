@@ -56,7 +56,7 @@ def best_so_far(study: Study) -> Panel | None:
                 )
             )
     if done:
-        best = study.goal.best_so_far(values)
+        best = best_line(study, done)
         fig.add_trace(
             go.Scatter(
                 x=[*(trial.number for trial in done), len(study.trials) - 1],
@@ -70,6 +70,8 @@ def best_so_far(study: Study) -> Panel | None:
     floor = low + 0.02 * (high - low)
     for states, name, symbol, colour in (
         (FAILURES, "failed", "x", RED),
+        ((State.PRUNED,), "pruned", "line-ns-open", STATE_COLOURS[State.PRUNED]),
+        ((State.PAUSED,), "paused", "pentagon-open", STATE_COLOURS[State.PAUSED]),
         ((State.STOPPED,), "stopped", "square-open", GREY),
         ((State.PENDING,), "running", "triangle-up-open", STATE_COLOURS[State.PENDING]),
     ):
@@ -95,6 +97,16 @@ def best_so_far(study: Study) -> Panel | None:
         f"are trials that failed.{left}"
     )
     return Panel("best-so-far", "Best so far", caption, fig)
+
+
+def best_line(study: Study, done: Sequence[Trial]) -> Array:  # (n,)
+    """The best value by each of the finished trials; those that break a constraint do not count, NaN before others."""
+    values = np.array([trial.value if trial.feasible else np.nan for trial in done], dtype=np.float64)
+    known = np.flatnonzero(~np.isnan(values))
+    if not len(known):
+        return values
+    filled = np.where(np.isnan(values), study.goal.worst_of(values), values)
+    return np.where(np.arange(len(values)) < known[0], np.nan, study.goal.best_so_far(filled))
 
 
 def timeline(study: Study) -> Panel | None:

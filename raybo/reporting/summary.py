@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
-from raybo.events import FAILURES, State
+from raybo.events import FAILURES, State, saved_share
 from raybo.reporting.timeline import pauses_of
 from raybo.reporting.words import shown
-from raybo.space import Categorical, Integer, Parameter
+from raybo.space import Categorical, Float, Integer, Ordinal, Parameter, has_guess
 from raybo.study import Study
 
 LEADERS = 10  # trials in the table of the best
@@ -35,9 +35,20 @@ def facts(study: Study) -> str:
         ("failed" if failed else "", "failed", str(failed)),
     ]
     if study.incumbent is not None and "expected" in study.best.details:
-        told.append(("", "its expected value over contexts", shown(study.best.details["expected"])))
+        over = "its expected value over contexts" if study.context is not None else "what a model expects there"
+        told.append(("", over, shown(study.best.details["expected"])))
+    if done and (found := study.confirmed):
+        told.append(
+            ("", f"mean of trial {found[0].trial.number}, recommended after further runs", shown(found[0].mean))
+        )
     if running := study.count(State.PENDING):
         told.append(("", "running when this was made", str(running)))
+    if pruned := study.count(State.PRUNED):
+        told.append(("", "pruned", str(pruned)))
+        if saved := saved_share(study.trials, study.steps):
+            told.append(("", "of the steps saved by that", f"{saved:.0%}"))
+    if waiting := study.count(State.PAUSED):
+        told.append(("", "paused", str(waiting)))
     if stopped := study.count(State.STOPPED):
         told.append(("", "stopped", str(stopped)))
     seconds = sum(trial.seconds or 0.0 for trial in study.trials)
@@ -53,6 +64,7 @@ def facts(study: Study) -> str:
     )
     wanted = f"{d.metric}, {better}" if study.goals.is_plain else str(study.goals)
     what = f"{wanted}; method {d.method}, {study.space.d} parameters"
+    what += f"; ended: {study.ended}" if study.ended else ""
     return f"<h1>{html.escape(d.objective)}</h1><p class=what>{html.escape(what)}</p><div class=facts>{cards}</div>"
 
 
@@ -92,21 +104,32 @@ def asked_for(study: Study) -> str:
     """What the study was asked to do: method, seed, settings, and the space."""
     d = study.description
     rows = [("method", d.method), *((f"option {key}", str(value)) for key, value in d.options.items())]
+    if d.scheduler is not None:
+        rows += [
+            ("scheduler", d.scheduler),
+            *((f"its {key}", str(value)) for key, value in d.scheduler_options.items()),
+        ]
+    rows += [("steps of a whole run", str(d.steps))] if d.steps is not None else []
     rows += [("seed", str(d.seed)), *((f"setting {key}", str(value)) for key, value in d.settings.items())]
     rows += [
         (name, range_in_words(parameter))
         for name, parameter in zip(study.space.names, study.space.parameters.values(), strict=True)
     ]
+    rows += [("rule", rule.text) for rule in study.space.rules]
     return f"<section><h2>What was asked for</h2>{_table((), [(a, b[:REASON_CHARACTERS]) for a, b in rows])}</section>"
 
 
 def range_in_words(parameter: Parameter) -> str:
     """What a parameter may be, in a few words."""
+    guess = f", guessed {shown(parameter.guess)}" if has_guess(parameter) else ""
     if isinstance(parameter, Categorical):
-        return ", ".join(shown(choice) for choice in parameter.choices)
+        order = ", in this order" if isinstance(parameter, Ordinal) else ""
+        return ", ".join(shown(choice) for choice in parameter.choices) + order + guess
     step = f", in steps of {shown(parameter.step)}" if parameter.step not in (None, 1) else ""
     whole = ", whole" if isinstance(parameter, Integer) else ""
-    return f"{shown(parameter.low)} to {shown(parameter.high)}{whole}{step}{', logarithmic' if parameter.log else ''}"
+    logit = isinstance(parameter, Float) and parameter.scale == "logit"
+    scale = ", logarithmic" if parameter.log else ", on a logit scale" if logit else ""
+    return f"{shown(parameter.low)} to {shown(parameter.high)}{whole}{step}{scale}{guess}"
 
 
 def failures(study: Study) -> str:

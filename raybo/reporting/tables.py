@@ -36,7 +36,11 @@ NARROW, WIDE, ROOMY = 56, 110, 150
 def study_view(study: Study, last: int) -> Group:
     """What `raybo show` prints: a heading, the last trials, why they were tried, and the best one."""
     parts: list[RenderableType] = [heading(study), trials_table(study, study.trials[-last:])]
-    return Group(*parts, *([best_view(study)] if study.count(State.FINISHED) else []))
+    if study.count(State.FINISHED):
+        parts += [best_view(study), *confirmations(study)]
+    if study.ended:
+        parts.append(Text(f"ended: {study.ended}", style="dim"))
+    return Group(*parts)
 
 
 def heading(study: Study) -> Text:
@@ -152,16 +156,52 @@ def best_view(study: Study, context: Mapping[str, Any] | None = None, *, one_lin
     best = study.best if context is None else study.best_for(context)
     metric = study.description.metric
     words = Text.assemble("best ", (f"{metric} {best.value:.6g}", "bold green"), f" (trial {best.number})")
-    if "expected" in best.details:
+    if study.context is not None and "expected" in best.details:
         words = Text.assemble(
             "best expected " if context is None else f"best at {context_line(context)}: ",
             (f"{metric} {best.details['expected']:.6g}", "bold green"),
             f" ± {best.details['expected_sd']:.2g} (trial {best.number}, which measured {best.value:.6g}"
             f"{'' if best.context is None else f' at {context_line(best.context)}'})",
         )
+    elif not one_line and "expected" in best.details:
+        words.append_text(_expected_beside(study, best))
     if one_line:
         return Group(words, Named(config_values(study, best), most_lines=1))
     return Group(words, named_grid(config_values(study, best)), *limits)
+
+
+def _expected_beside(study: Study, best: Trial) -> Text:
+    """What a model expects of the best observed trial, and of which it expects more."""
+    told = f"; the model expects {_expected(best)} there"
+    most = study.best_expected
+    if most.number != best.number:
+        told += f", and most of trial {most.number}: {_expected(most)}"
+    return Text(told)
+
+
+def _expected(trial: Trial) -> str:
+    return f"{trial.details['expected']:.6g} ± {trial.details['expected_sd']:.2g}"
+
+
+def confirmations(study: Study) -> list[RenderableType]:
+    """The configurations that were run again at the end, the one with the best mean first; empty where none was."""
+    found = study.confirmed
+    if not found:
+        return []
+    best, metric = found[0], study.description.metric
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("trial", f"mean {metric}", "± error", "runs", f"searched {metric}"):
+        table.add_column(name, justify="right")
+    for each in found:
+        error = "" if each.error is None else f"{each.error:.2g}"
+        runs = f"{len(each.values)} of {each.planned}" if len(each.values) < each.planned else str(each.planned)
+        table.add_row(str(each.trial.number), f"{each.mean:.6g}", error, runs, f"{each.trial.value:.6g}")
+    words = Text.assemble(
+        "recommended, by the means of further runs: ",
+        (f"trial {best.trial.number}", "bold green"),
+        f", {best.mean:.6g}",
+    )
+    return [words, named_grid(config_values(study, best.trial)), table]
 
 
 def options_table(names: Sequence[str], describe: Describe) -> Group:

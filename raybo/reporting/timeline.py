@@ -51,11 +51,11 @@ def spans(study: Study) -> list[Span]:
         if event.kind is Kind.ASKED:
             if study.trials[number].origin is not Origin.ADDED:
                 asked[number] = at
-        elif number in asked and event.kind is not Kind.CONTEXT_OBSERVED:
+        elif number in asked and event.kind not in (Kind.CONTEXT_OBSERVED, Kind.REPORTED):
             begin, end = _ran(event, asked.pop(number), at)
             state = State.LOST if event.kind is Kind.RETRIED else event.state
             found.append((begin, end, number, str(event.data.get("host", "")), state))
-        if event.kind is Kind.RETRIED:  # also of a trial that had failed
+        if event.kind in (Kind.RETRIED, Kind.RESUMED):  # also of a trial that had failed
             asked[number] = at
     found += [(at, max(at, last), number, "", State.PENDING) for number, at in asked.items()]
     return _in_lanes((begin - start, end - start, number, host, state) for begin, end, number, host, state in found)

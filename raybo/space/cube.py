@@ -65,16 +65,16 @@ class Cube:
     @cached_property
     def allowed(self) -> Allowed:
         """What the rules allow; SpaceError where that is nothing."""
-        return Allowed(self._parameters, self.conditions, self.rules, self._place, self.rest)
+        return Allowed(self._parameters, self.conditions, self.rules, self.place, self.rest)
 
     def snap(self, X: Array) -> Array:  # (m, d) -> (m, d)
         """The runnable points nearest to the rows of X, which may lie anywhere; a fixed point of itself."""
-        placed = self._place(X)
+        placed = self.place(X)
         return self.allowed.led_back(placed) if self.rules else placed
 
     def allows(self, X: Array) -> NDArray[np.bool_]:  # (m, d) -> (m,)
         """Which rows, as they would be run, break no rule."""
-        return self.allowed.allows(self._place(X)) if self.rules else np.ones(len(X), dtype=bool)
+        return self.allowed.allows(self.place(X)) if self.rules else np.ones(len(X), dtype=bool)
 
     def uniform(self, rng: np.random.Generator, n: int) -> Array:  # (n, d)
         """Independent points, uniform where no rule is broken."""
@@ -101,7 +101,8 @@ class Cube:
         guess: Array = self.snap(x[None, :])[0]
         return guess
 
-    def _place(self, X: Array) -> Array:  # (m, d) -> (m, d)
+    def place(self, X: Array) -> Array:  # (m, d) -> (m, d)
+        """The points nearest to the rows of X that could be run if there were no rules."""
         snapped = self._snap_each(X)
         opened: dict[int, NDArray[np.bool_]] = {}
         for i, condition in enumerate(self.conditions):  # a choice comes before what it opens
@@ -130,7 +131,7 @@ class Cube:
         if not self.rules or math.prod(math.inf if each is None else len(each) for each in self.levels) > LISTED_POINTS:
             return size
         grids = np.meshgrid(*[each for each in self.levels if each is not None], indexing="ij")
-        points = np.unique(self._place(np.stack([grid.ravel() for grid in grids], axis=1)), axis=0)
+        points = np.unique(self.place(np.stack([grid.ravel() for grid in grids], axis=1)), axis=0)
         return float(self.allowed.allows(points).sum())
 
     def _count(self, opened_by: tuple[int, int] | None) -> float:

@@ -108,6 +108,14 @@ class Space:
                 return f"{rule.text!r}: {told}"
         return ""
 
+    def as_guessed(self, row: Row) -> Row:
+        """The row of the point of the guesses, with the guesses as they were written and not as they are decoded."""
+        exact = [*row]
+        for i, (name, parameter) in enumerate(zip(self.names, self.parameters.values(), strict=True)):
+            if self.cube.guessed[i] and row[i] is not None and not isinstance(parameter, Categorical):
+                exact[i] = parameter.accept(parameter.guess, name)
+        return row if self._broken(exact) else exact
+
     def require_allowed(self, row: Row) -> None:
         """SpaceError where a configuration, as `pack` makes a row of it, breaks a rule."""
         if broken := self._broken(row):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import threading
@@ -58,6 +60,22 @@ def run_steps(log):
 
 def tune(job, path, **arguments):
     return raybo.tune(job, **{"method": "random", "seed": 0, "workers": 2, "trials": 4, **arguments}, storage=path)
+
+
+@contextlib.contextmanager
+def killing(path, log, after):
+    """Meanwhile the study's own process is killed, each time once so many steps have been run."""
+
+    def kill():
+        for steps in after:
+            while not log.exists() or len(log.read_text().splitlines()) < steps:
+                time.sleep(0.02)
+            os.kill(json.loads(path.with_name(f"{path.name}-lock").read_text())["process"], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    yield
+    killer.join()
 
 
 def check_whole(study):
@@ -125,22 +143,8 @@ def test_without_a_checkpoint_it_begins_anew_and_nothing_counts_twice(tmp_path, 
 def test_a_stopped_study_has_its_trials_go_on_from_their_checkpoints_where_it_died(tmp_path, log):
     """The study's own process is killed twice while trials are under way."""
     path = tmp_path / "s.db"
-    job = job_of(log, 0.1)
-
-    def kill_study():
-        import ray
-
-        for after in (3, 9):
-            while not log.exists() or len(log.read_text().splitlines()) < after:
-                time.sleep(0.05)
-            actors = ray.util.state.list_actors(filters=[("class_name", "=", "StudyActor"), ("state", "=", "ALIVE")])
-            for actor in actors:
-                os.kill(actor.pid, signal.SIGKILL)
-
-    killer = threading.Thread(target=kill_study)
-    killer.start()
-    study = tune(job, path, trials=3)
-    killer.join()
+    with killing(path, log, (3, 9)):
+        study = tune(job_of(log, 0.1), path, trials=3)
     check_whole(study)
     interrupted = [trial for trial in study.trials if trial.attempt > 1]
     assert interrupted
@@ -174,3 +178,81 @@ def test_artifacts_are_where_they_are_wanted(tmp_path, log):
     kept = tmp_path / "elsewhere" / "s.trials" / "0" / "checkpoints"
     assert len(list(kept.iterdir())) == STEPS
     assert study.trials[0].checkpoint == f"1-{STEPS}"
+
+
+ASHA = {"method": "sobol", "scheduler": "asha", "scheduler_options": {"eta": 2, "variant": "promote"}}
+
+
+def check_promoted(study):
+    """Some waited, some of those went on from their checkpoints, and the others were ended with the study."""
+    judged = check_whole(study)
+    assert {"pause", "resume"} <= {again.recorded for again in judged}
+    waited = {event.trial for event in study.events if event.kind is Kind.PAUSED}
+    went_on = {event.trial for event in study.events if event.kind is Kind.RESUMED}
+    assert went_on < waited
+    for number in waited - went_on:
+        assert (study.trials[number].state, study.trials[number].details["rule"]) == (State.PRUNED, "study")
+    assert any(trial.state is State.FINISHED for trial in study.trials)
+
+
+def test_paused_trials_go_on_from_their_checkpoints_when_they_are_promoted(tmp_path, log):
+    study = tune(job_of(log), tmp_path / "s.db", trials=8, **ASHA)
+    check_promoted(study)
+    assert sum(len(steps) for steps in run_steps(log).values()) == sum(trial.step for trial in study.trials)
+
+
+def test_a_study_that_is_killed_while_trials_wait_goes_on_and_judges_as_it_would_have(tmp_path, log):
+    path = tmp_path / "s.db"
+    with killing(path, log, (5, 10)):
+        study = tune(job_of(log, 0.05), path, trials=8, **ASHA)
+    check_promoted(study)
+    repeated = [steps for steps in run_steps(log).values() if len(set(steps)) < len(steps)]
+    assert repeated == []
+
+
+def test_eight_boosters_are_killed_and_go_on_with_their_trees(tmp_path):
+    """A real XGBoost job, killed once in each of its trials: its boosters are those of a run that nobody disturbed."""
+    pytest.importorskip("xgboost")
+    rounds = 12
+
+    def boosted(config, dies):
+        import numpy as np
+        import xgboost
+
+        from raybo.integrations.xgboost import Report, going_on
+
+        class Killed(xgboost.callback.TrainingCallback):
+            def after_iteration(self, model, epoch, evals_log):
+                trial = raybo.current_trial()
+                if dies and trial.attempt == 1 and model.num_boosted_rounds() == 3 + trial.number:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return False
+
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(300, 5))
+        y = (X[:, 0] * X[:, 1] + 0.5 * X[:, 2] + 0.3 * rng.normal(size=300) > 0).astype(int)
+        train, test = xgboost.DMatrix(X[:200], y[:200]), xgboost.DMatrix(X[200:], y[200:])
+        evals_log = {}
+        xgboost.train(
+            {"eta": config["eta"], "max_depth": 3, "objective": "binary:logistic", "nthread": 1, "seed": 0},
+            train,
+            evals=[(test, "test")],
+            evals_result=evals_log,
+            verbose_eval=False,
+            callbacks=[Report("test", "logloss"), Killed()],
+            **going_on(rounds),
+        )
+        return evals_log["test"]["logloss"][-1]
+
+    @raybo.objective(space={"eta": raybo.Float(0.01, 1.0, log=True)}, metric="logloss", mode="min", steps=rounds)
+    def job(config):
+        boosted(config, dies=True)
+
+    study = tune(job, tmp_path / "s.db", trials=8)
+    check_whole(study)
+    for trial in study.trials:
+        assert (trial.state, trial.attempt) == (State.FINISHED, 2)
+        assert [step for step, _ in trial.reports] == list(range(1, rounds + 1))
+        begun = [event.data for event in study.events if event.trial == trial.number and event.report is not None]
+        assert sum(data["attempt"] == 2 for data in begun) == rounds - (3 + trial.number)
+        assert trial.value == pytest.approx(boosted(trial.config, dies=False), rel=1e-6)

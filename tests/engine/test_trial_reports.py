@@ -11,10 +11,13 @@ from functools import partial
 import pytest
 
 import raybo
+from raybo.engine.artifacts import Mirror, kept_directory
 from raybo.engine.checkpoints import Checkpoints
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.task import run_trial
 from raybo.engine.trial_reports import BATCH_SECONDS, Answer, Course, TrialReports
+from raybo.errors import RayError
+from raybo.running_trial import CurrentTrial, running
 
 
 class StudySide:
@@ -329,3 +332,45 @@ def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatc
     monkeypatch.setattr(os, "rename", lambda a, b: done.append("rename") or rename(a, b))
     run(saving(1), StudySide(), tmp_path)
     assert done == ["sync", "sync", "rename", "sync"]  # the file, its directory; the name; where the name is
+
+
+# ---- kept elsewhere
+
+
+def attempt_under(uri, journal, job, study, attempt=1, last=None, step=0, keep="last"):
+    """One attempt whose directory is kept under a URI; returns what came of it."""
+    with kept_directory(journal, 3, attempt, uri, last, keep) as (directory, checkpoints):
+        course = Course(checkpoint=last, step=step)
+        listen = partial(TrialReports, course, study, checkpoints)
+        trial = CurrentTrial(3, attempt, 0, {"x": 1}, directory)
+        with running(trial):
+            return run_trial(job, {"x": 1}, {}, "accuracy", 1, None, None, listen)
+
+
+def test_under_a_uri_a_trial_goes_on_on_another_machine_with_its_files(tmp_path):
+    """pyarrow's file system of a URI, here file://; what a worker has of its own is gone between the attempts."""
+    pytest.importorskip("pyarrow")
+    uri, kept = f"file://{tmp_path}/shared", tmp_path / "shared" / "s.trials" / "3"
+    seen, found = [], []
+
+    def job(config):
+        directory = raybo.current_trial().directory
+        found.append(sorted(path.name for path in directory.iterdir()))
+        (directory / f"log-{raybo.current_trial().attempt}").write_text("x")
+        yield from saving(5, seen=seen, die_at=4 if raybo.current_trial().attempt == 1 else None)(config)
+
+    first, second = StudySide(), StudySide()
+    assert attempt_under(uri, tmp_path / "s.db", job, first)[0] is Occurrence.RAISED
+    assert names(kept / "checkpoints") == ["1-2", "1-3"]
+    occurrence, _ = attempt_under(uri, tmp_path / "s.db", job, second, 2, "1-3", 3)
+    assert (occurrence, seen, second.steps) == (Occurrence.RETURNED, [1, 4], [4, 5])
+    assert names(kept / "checkpoints") == ["2-2"]
+    assert found == [[], ["log-1"]]
+    assert names(kept / "files") == ["log-1", "log-2"]
+    assert not (tmp_path / "s.trials").exists()
+
+
+def test_a_uri_that_nobody_knows_is_refused_in_a_line():
+    pytest.importorskip("pyarrow")
+    with pytest.raises(RayError, match="--artifacts nowhere://x: it cannot be used: ArrowInvalid"):
+        Mirror("nowhere://x")

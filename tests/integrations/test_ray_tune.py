@@ -605,3 +605,34 @@ def test_restored_trials_that_never_come_back_hold_nothing_up(tmp_path):
         assert trials_of(blank.searcher)[0].state is State.PENDING  # it may come back late
         blank.on_trial_complete(f"t{i}", {"loss": 1.0})
     assert trials_of(blank.searcher)[0].state is State.STOPPED
+
+
+# ---- what Tune's schedulers end early
+
+
+def test_a_trial_that_tune_ends_early_is_pruned_with_its_curve_where_steps_are_declared(tmp_path):
+    asked = search(steps=4)
+    for i, last in enumerate((4, 2)):
+        asked.suggest(f"t{i}")
+        for step in range(1, last + 1):
+            asked.on_trial_result(f"t{i}", {"loss": 1.0 / step, "training_iteration": step})
+        asked.on_trial_complete(f"t{i}", {"loss": 1.0 / last, "training_iteration": last})
+    whole, ended = asked._asker.trials
+    assert (whole.state, whole.value, whole.step) == (State.FINISHED, 0.25, 4)
+    assert (ended.state, ended.value, ended.reports) == (State.PRUNED, None, [(1, 1.0), (2, 0.5)])
+    assert ended.reason == "Ray Tune ended it after iteration 2 of 4"
+    asked.save(str(tmp_path / "state"))
+    again = search(steps=4)
+    again.restore(str(tmp_path / "state"))
+    assert again._asker.trials == asked._asker.trials
+
+
+def test_without_steps_it_counts_for_the_value_at_which_it_was_stopped():
+    asked = search()
+    asked.suggest("t")
+    asked.on_trial_result("t", {"loss": 0.5, "training_iteration": 1})
+    asked.on_trial_complete("t", {"loss": 0.5, "training_iteration": 1})
+    assert (asked._asker.trials[0].state, asked._asker.trials[0].value) == (State.FINISHED, 0.5)
+    assert asked._asker.trials[0].reports == []
+    with pytest.raises(MethodError, match="steps must be a whole number from 1, got 0"):
+        search(steps=0)

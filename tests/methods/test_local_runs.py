@@ -40,12 +40,25 @@ def test_the_first_centre_is_the_best_point_of_a_design(method):
 
 @EVERY
 def test_a_design_is_a_quarter_of_a_short_study_and_25_points_of_a_long_one(method):
-    sizes = {None: 25, 12: 3, 400: 25}
-    for planned, size in sizes.items():
+    for planned, size in {None: 25, 12: 3, 400: 25, 9: 4}.items():  # 9 are fewer than 5 per axis
         searcher = Searcher(floats(2), method, "max", 0, planned, **METHODS[method])
         for _ in range(size + 1):
             searcher.tell(searcher.ask(), 0.0)
         assert parts(searcher) == "1" * size + "."
+
+
+@EVERY
+def test_a_run_that_nothing_better_comes_of_ends_after_a_quarter_of_the_trials(method):
+    """A slope that the noise of a generator hides, and no value above the design's best, which is found first."""
+    options = {**METHODS[method], "initial": 2}
+    values = iter([9.0, *np.random.default_rng(0).random(79)])
+    found = run(method, 2, 80, lambda x: next(values), planned=True, **options)
+    begun = next(i for i, trial in enumerate(found.trials) if trial.tags.get("design") == 2)
+    assert 2 + 80 // 4 <= begun <= 2 + 80 // 4 + 8
+    values = iter([9.0, *np.random.default_rng(0).random(79)])
+    assert "2" not in parts(run(method, 2, 80, lambda x: next(values), planned=True, restart=False, **options))
+    rising = iter(range(80))
+    assert "2" not in parts(run(method, 2, 80, lambda x: float(next(rising)), planned=True, **options))
 
 
 @EVERY

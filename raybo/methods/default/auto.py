@@ -1,8 +1,9 @@
 """auto: the default method, raybo's own.
 
 What it does, and why:
-- First a point in the middle of the space, where its owner expects something, then Sobol points: seven in all, or one
-  more than there are axes, and at most a quarter of a short study. Models help sooner than a longer design would end.
+- First a point in the middle of the space, where its owner expects something (or where he guesses the best to lie, see
+  `guesses`), then Sobol points: seven in all, or one more than there are axes, and at most a quarter of a short study.
+  Models help sooner than a longer design would end.
 - Values are clipped four robust standard deviations below their median and then made as normal as a power can make
   them, so that a steep wall or a penalty does not set the scale on which the good values are told apart.
 - Four Gaussian processes that assume different things, and a say for each by how well it explains the results: see
@@ -17,7 +18,8 @@ What it does, and why:
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 500 points; integers and categories are searched as such, one at a time.
 - Failed trials teach how likely a configuration succeeds (`failures`); pending ones are believed at each model's mean.
-- Several metrics and constraints: the same two acquisitions of `several`, in turn.
+- Constraints: the same two acquisitions on one model, times the probability that all hold; several metrics: expected
+  hypervolume improvement alone, which bounds of scalarisations did not better (`several`).
 - Where trials that report are ended early, another model: see `curves`.
 - From 200 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
   `regional`. Studies that raybo 0.1 began go on by its rule, see `auto_0_1`.
@@ -40,6 +42,7 @@ from raybo.methods.default.curves import explain_curves, has_cut_curves, propose
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.failures import Failures
 from raybo.methods.fitting import Fitted, observed
+from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.options import Options, option
 from raybo.methods.regional import Regional, is_large, maximise, ranked
 from raybo.methods.several import Several, in_words
@@ -49,7 +52,7 @@ from raybo.surrogate import Standardised, Tamed, standard_model
 FIRST_POINTS = 7
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
 MANY = 200  # results, from which on four models cost more than they are worth
-BOUND_SHARE = 0.5  # of the proposals for several metrics or constraints
+BOUND_SHARE = 0.5  # of the proposals for one metric with constraints
 NAMES = {
     "ucb": "upper confidence bound",
     "log-ei": "expected improvement",
@@ -68,6 +71,7 @@ class Auto(Options):
 
     takes_goals: ClassVar[bool] = True
     models_reports: ClassVar[bool] = True
+    uses_guesses: ClassVar[bool] = True
 
     initial: int | None = option(
         None,
@@ -93,7 +97,7 @@ class Auto(Options):
         models = committee_of(history, failures)
 
         def maximise(acquisition: Acquisition) -> Solution:
-            worth = failures.times(acquisition)
+            worth = believing(failures.times(acquisition), history)
             return solve_apart("lbfgsb", worth, history, rng, size=500, starts=4, near=best[None, :])
 
         best = history.X[np.argmax(history.y)]
@@ -119,6 +123,8 @@ class Auto(Options):
 
 def first_point(history: History, rng: np.random.Generator) -> Proposal:
     """A point in the middle of the space; then the next ones of the study's Sobol sequence."""
+    if history.cube.guess is not None:  # which has been tried, and not the middle
+        return design_by_guess(history, sobol_proposal(history, rng))
     if any("origin" not in record.tags for record in history.records):
         return sobol_proposal(history, rng)
     return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True})
@@ -145,12 +151,12 @@ def several(history: History, rng: np.random.Generator) -> Proposal:
     """The maximiser of one of the two acquisitions for several metrics or constraints."""
     failures, conditional = Failures(history, rng), is_conditional(history)
     models = Several.of(history, standard_model(), rng, outputs=Standardised.of if conditional else Tamed.of)
-    is_bound = models.is_feasible and not conditional and rng.random() < BOUND_SHARE
+    is_bound = models.is_feasible and history.goals.k == 1 and not conditional and rng.random() < BOUND_SHARE
     if is_bound:
         name, worth = "ucb", models.bound(OPTIMISM, rng)
     else:
         name, worth = models.name, models.improvement(LogExpectedImprovement)
-    worth = failures.times(worth)
+    worth = believing(failures.times(worth), history)
     found = solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=models.near)
     told = {**models.prediction(found.x), **models.tags, **failures.tags_at(found.x)}
     return Proposal(found.x, {"acquisition": name, **told})

@@ -29,6 +29,7 @@ from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.failures import Failures
 from raybo.methods.fitting import Fitted, fitted
+from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
 from raybo.methods.options import Options, option
 from raybo.methods.regional import Regional, is_large, maximise
@@ -46,6 +47,7 @@ class Ei(Options):
     """
 
     takes_goals: ClassVar[bool] = True
+    uses_guesses: ClassVar[bool] = True
 
     solver: SolverName = option("lbfgsb", "how it is maximised")
     incumbent: Literal["value", "mean"] = option("value", "the best value seen, or the best posterior mean at a point")
@@ -70,7 +72,7 @@ class Ei(Options):
         """The initial design, then the maximiser of the expected improvement."""
         failures = Failures(history, rng)
         if is_in_design(history, 10 * history.d, self.initial):
-            design = sobol_proposal(history, rng)
+            design = design_by_guess(history, sobol_proposal(history, rng))
             return Proposal(design.x, {**design.tags, **failures.tags})
         if not history.goals.is_plain:
             return self._several(history, failures, rng)
@@ -85,6 +87,7 @@ class Ei(Options):
         fit = fitted(history, model, rng, estimate=self.hyperparameters, failed_count=is_worst)
         size = self.points if self.solver == "random-grid" else None
         worth = failures.times(fit.average(lambda gp: self._worth(gp, fit, history.X), log=True))
+        worth = believing(worth, history)
         found = solve_apart(self.solver, worth, history, rng, size=size, near=fit.best[None, :])
         return self._proposal(fit, found, failures.tags_at(found.x))
 
@@ -103,6 +106,7 @@ class Ei(Options):
         """The maximiser of the expected improvement, of the value or of the hypervolume, where constraints hold."""
         several = Several.of(history, standard_model(self.kernel), rng, estimate=self.hyperparameters)
         worth = failures.times(several.improvement(lambda gp, best: LogExpectedImprovement(gp, best, self.nu)))
+        worth = believing(worth, history)
         size = self.points if self.solver == "random-grid" else None
         found = solve_apart(self.solver, worth, history, rng, size=size, near=several.near)
         told = {**several.prediction(found.x), **several.tags, **failures.tags_at(found.x)}

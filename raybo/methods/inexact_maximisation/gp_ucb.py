@@ -31,6 +31,7 @@ from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, sobol_proposal
 from raybo.methods.failures import Failures
 from raybo.methods.fitting import Fitted, fitted
+from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions
 from raybo.methods.options import option
 from raybo.methods.regional import GRID, Regional, is_large, maximise
@@ -49,6 +50,7 @@ class GpUcb(RandomGridOptions):
     """
 
     takes_goals: ClassVar[bool] = True
+    uses_guesses: ClassVar[bool] = True
 
     solver: SolverName = option("random-grid", "how the bound is maximised")
     kappa: Kappa = option(
@@ -72,7 +74,7 @@ class GpUcb(RandomGridOptions):
         failures = Failures(history, rng) if self.preset == "standard" else None
         learnt = failures is not None and failures.are_learnt
         if self.is_in_design(history):
-            design = sobol_proposal(history, rng)
+            design = design_by_guess(history, sobol_proposal(history, rng))
             return Proposal(design.x, {**design.tags, **(failures.tags if failures else {})})
         t = 1 + history.count_tag("t")
         if failures is not None and not history.goals.is_plain:
@@ -85,6 +87,7 @@ class GpUcb(RandomGridOptions):
         bound = fit.average(lambda gp: UpperConfidence(gp, kappa))
         if failures is not None:
             bound = failures.times(bound)
+        bound = believing(bound, history)
         size = self.size(t) if on_grid else None
         settings: dict[str, Any] = {"near": fit.best[None, :]}
         if self.preset == "paper":
@@ -135,7 +138,7 @@ class GpUcb(RandomGridOptions):
         )
         on_grid = self.solver == "random-grid"
         kappa = self.exploration(self.kappa, t, several.metrics[0].gp, "random-grid-ucb" if on_grid else "ucb")
-        bound = failures.times(several.bound(kappa, rng))
+        bound = believing(failures.times(several.bound(kappa, rng)), history)
         size = self.size(t) if on_grid else None
         found = solve_apart(self.solver, bound, history, rng, size=size, near=several.near)
         told = {**several.prediction(found.x), **several.tags, **failures.tags_at(found.x)}

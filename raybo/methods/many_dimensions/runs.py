@@ -31,6 +31,7 @@ from raybo.space import Array
 Start = Literal["best", "sobol", "centre"]
 DESIGN = 25  # points of a design, at most
 SHARE = 4  # of the planned trials, the part that a design takes at most: a fourth
+FEW = 5  # trials per axis: with fewer a local search makes hardly a step, and where it starts matters more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,8 @@ class RunOptions(Options):
     )
     initial: int | None = option(
         None,
-        "Sobol points before the first centre; none: 25, at most a quarter of the trials, and 0 unless start=best",
+        "Sobol points before the first centre; none: 25, at most a quarter of the trials (50 and half of them where "
+        "they are fewer than 5 per axis), and 0 unless start=best",
         at_least=0,
     )
     restart: bool = option(
@@ -57,7 +59,11 @@ class RunOptions(Options):
             return self.initial
         if self.start != "best":
             return 0
-        return DESIGN if history.planned is None else min(DESIGN, history.planned // SHARE)
+        if history.planned is None:
+            return DESIGN
+        if history.planned < FEW * history.d:
+            return min(2 * DESIGN, history.planned // 2)
+        return min(DESIGN, history.planned // SHARE)
 
     def begin(self, history: History, rng: np.random.Generator) -> Proposal:
         """The next point of a run's design, or its first centre; what is known counts for the design of run 1."""

@@ -1,0 +1,64 @@
+"""What a model expects of the trials of a study: with noise the luckiest is not the best.
+
+The model is a Gaussian process as `auto` has it (Matern-5/2, the most likely hyperparameters, values made normal by a
+power, none clipped), whatever method ran the study. Failed and pending trials have no part in it, and a context is
+noise to it; where one is declared, `raybo.context` says what to expect over it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.errors import NumericalError
+from raybo.surrogate import GP, Observations, Outputs, Tamed, fit_map, standard_model
+from raybo.surrogate.kernels import Array
+
+LEAST_TRIALS = 5  # finished ones, below which nothing is expected
+CONDITIONED = 500  # trials at most, the best fifth of them and an even choice of the rest
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)  # of the expectation under a normal law
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """A model of a study's maximised values.
+
+    Attributes:
+        gp: conditioned on finished trials, in the units of `outputs`.
+        outputs: from values to those units.
+    """
+
+    gp: GP
+    outputs: Outputs
+
+    @classmethod
+    def of(cls, X: Array, y: Array, categorical: tuple[bool, ...]) -> Expectation | None:
+        """Of points (n, d) with maximised values (n,); None where these are few or equal, or cannot be factorised."""
+        if len(y) < LEAST_TRIALS or float(np.ptp(0.5 * y)) == 0.0:
+            return None
+        outputs = Tamed.of(y, clip=None)
+        observations = Observations.of(X, outputs.apply(y), categorical).thinned(CONDITIONED)
+        model = standard_model()
+        try:
+            return cls(GP.of(observations, model, fit_map(observations, model)), outputs)
+        except NumericalError:
+            return None
+
+    def at(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m,)
+        """Mean and standard deviation of f, without noise, at the rows of X, in the values' units."""
+        values = self._values(X)
+        mean = values @ _weights()
+        return mean, np.sqrt(np.maximum(np.square(values - mean[:, None]) @ _weights(), 0.0))
+
+    def gain(self, X: Array, best: float) -> Array:  # (m, d) -> (m,)
+        """By how much f is expected to be above a value, in the values' units, never below 0."""
+        return np.asarray(np.maximum(self._values(X) - best, 0.0) @ _weights())
+
+    def _values(self, X: Array) -> Array:  # (m, 15)
+        mean, var = self.gp.posterior(X)
+        return np.asarray(self.outputs.invert(mean[:, None] + np.sqrt(var)[:, None] * NODES))
+
+
+def _weights() -> Array:
+    return np.asarray(WEIGHTS / WEIGHTS.sum())

@@ -1,0 +1,93 @@
+"""The figure of what trials have reported: every curve, those pale that were pruned, and the rungs of the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from raybo.events import State, Trial, saved_share
+from raybo.reporting.panel import Panel
+from raybo.reporting.run_figures import value_range
+from raybo.reporting.theme import BLUE, GREY, LIGHT, ORANGE, STATE_COLOURS, escaped, figure, plotly
+from raybo.space import Array
+from raybo.study import Study
+
+DRAWN = 200_000  # points of all curves, above which steps between are left out
+
+
+def curves(study: Study) -> Panel | None:
+    """Every curve over its steps; None where no trial has reported anything."""
+    told = [trial for trial in study.trials if trial.step]
+    if not told:
+        return None
+    go = plotly()
+    stride = 1 + sum(len(trial._reports) for trial in told) // DRAWN
+    best = study.best.number if study.count(State.FINISHED) else None
+    fig = figure(height=420)
+    for name, chosen, line in (
+        ("pruned", [t for t in told if t.state is State.PRUNED], {"color": LIGHT, "width": 1.0}),
+        (
+            "finished",
+            [t for t in told if t.state is State.FINISHED and t.number != best],
+            {"color": BLUE, "width": 1.2},
+        ),
+        ("failed or stopped", [t for t in told if t.state not in _SHOWN], {"color": GREY, "width": 1.0, "dash": "dot"}),
+        (
+            "running or paused",
+            [t for t in told if t.state in _RUN],
+            {"color": STATE_COLOURS[State.PENDING], "width": 1.5},
+        ),
+        ("best", [t for t in told if t.number == best], {"color": ORANGE, "width": 3.0}),
+    ):
+        if chosen:
+            x, y, text = _joined(chosen, stride)
+            lone = all(len(trial._reports) == 1 for trial in chosen)  # a line of one point is not seen
+            fig.add_trace(
+                go.Scatter(
+                    x=x, y=y, text=text, name=name, line=line, mode="markers" if lone else "lines", hoverinfo="text+x+y"
+                )
+            )
+    for rung in rungs(study):
+        fig.add_vline(x=rung, line={"color": GREY, "width": 1, "dash": "dash"})
+    low, high, is_log, outside = value_range(study, _values(told))
+    fig.update_xaxes(title="step")
+    fig.update_yaxes(title=escaped(study.description.metric), range=[low, high], type="log" if is_log else "linear")
+    pruned = study.count(State.PRUNED)
+    saved = saved_share(study.trials, study.steps)
+    caption = "Each line is a trial, as it reported."
+    if pruned:
+        by = f" by {study.description.scheduler}" if study.description.scheduler else ""
+        share = f", which saved {saved:.0%} of the steps of the trials that ended" if saved else ""
+        caption += f" The {pruned} pale ones were pruned{by}{share}."
+    caption += " Dashed lines are rungs, at which trials are compared." if rungs(study) else ""
+    caption += f" {outside} values that are far worse lie outside the frame." if outside else ""
+    return Panel("curves", "What trials reported", caption, fig)
+
+
+def rungs(study: Study) -> list[int]:
+    """The steps at which the scheduler compared trials rung by rung, as the journal tells them."""
+    told = (event.data.get("numbers", {}).get("rung") for event in study.events)
+    return sorted({rung for rung in told if isinstance(rung, int)})
+
+
+def _joined(trials: Sequence[Trial], stride: int) -> tuple[list[int | None], list[float | None], list[str]]:
+    """Many curves as one line with gaps, which a browser draws quickly."""
+    x: list[int | None] = []
+    y: list[float | None] = []
+    text: list[str] = []
+    for trial in trials:
+        reports = trial.reports
+        chosen = reports[::-1][::stride][::-1]  # the last one among them
+        x += [*(step for step, _ in chosen), None]
+        y += [*(value for _, value in chosen), None]
+        text += [f"trial {trial.number}"] * (len(chosen) + 1)
+    return x, y, text
+
+
+def _values(trials: Sequence[Trial]) -> Array:
+    return np.array([value for trial in trials for _, value in trial._reports], dtype=np.float64)
+
+
+_RUN = (State.PENDING, State.PAUSED)
+_SHOWN = (State.PRUNED, State.FINISHED, *_RUN)

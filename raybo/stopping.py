@@ -1,0 +1,109 @@
+"""When a study has found enough, by what has happened in it: a target, patience, proposals that promise little.
+
+    target             a trial has finished that is at least as good
+    patience           so many trials have finished since the best one
+    stop_below_gain    three proposals in a row, after the initial design, were expected to gain less than this over the
+                       best value, in the metric's units
+
+A pure function of the study's events: a command that continues a study finds what its own limits say of all that has
+happened, and goes on where they are wider than the last one's. Results from elsewhere may reach the target; they are no
+trials that patience waits for.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.error_text import shown
+from raybo.errors import MethodError
+from raybo.events import Event, Kind, Origin, origin_of
+from raybo.goal import Goals
+
+IN_A_ROW = 3  # proposals that promise too little
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends a study before all its trials have been run; None for what does not.
+
+    Raises:
+        MethodError: a limit is not one; names it.
+    """
+
+    target: float | None = None
+    patience: int | None = None
+    stop_below_gain: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("target", -math.inf), ("stop_below_gain", 0.0)):
+            value = getattr(self, name)
+            is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+            if value is not None and not (is_number and math.isfinite(value) and value > least):
+                above = " above 0" if least == 0.0 else ""
+                raise MethodError(f"{name} must be a finite number{above}, got {shown(value)}")
+        if self.patience is not None and (
+            isinstance(self.patience, bool) or not isinstance(self.patience, (int, np.integer)) or self.patience < 1
+        ):
+            raise MethodError(f"patience must be a whole number from 1, got {shown(self.patience)}")
+
+
+NO_LIMITS = Limits()
+
+
+class Stopping:
+    """Hears the events of a study, in their order, and says when it has found enough.
+
+    Args:
+        limits: what ends it.
+        goals: what is wanted: one metric; a trial that breaks a constraint is not better than another.
+    Attributes:
+        reason: why it ends, in words; empty as long as it goes on.
+    """
+
+    def __init__(self, limits: Limits, goals: Goals) -> None:
+        self.limits = limits
+        self.goals = goals
+        self.goal = goals.first
+        self.metric = goals.names[0]
+        self.reason = ""
+        self._origins: dict[int, Origin | None] = {}
+        self._best: float | None = None
+        self._since = 0
+        self._small: list[float] = []
+
+    def hear(self, event: Event) -> None:
+        """Take in an event."""
+        if event.kind is Kind.ASKED and event.trial is not None:
+            self._origins[event.trial] = origin_of(event.data["tags"])
+            self._hear_gain(event)
+        elif event.kind is Kind.TOLD and event.trial is not None and event.value is not None:
+            is_feasible = self.goals.is_plain or not self.goals.violations(event.values(self.goals))
+            self._hear_value(event.trial, event.value, is_feasible)
+
+    def _hear_value(self, trial: int, value: float, is_feasible: bool) -> None:
+        origin = self._origins.get(trial)
+        if origin is Origin.CONFIRMED:  # the search was over
+            return
+        target = self.limits.target
+        if is_feasible and target is not None and not self.goal.is_better(target, value) and not self.reason:
+            self.reason = f"trial {trial} has reached the target: {self.metric} {value:.6g}"
+        if is_feasible and (self._best is None or self.goal.is_better(value, self._best)):
+            self._best, self._since = value, 0
+        elif origin is not Origin.ADDED:
+            self._since += 1
+            if self.limits.patience is not None and self._since >= self.limits.patience and not self.reason:
+                self.reason = f"no trial was better in the last {self._since} that finished"
+
+    def _hear_gain(self, event: Event) -> None:
+        least = self.limits.stop_below_gain
+        if least is None or "gain" not in event.data:
+            return
+        gain = event.data["gain"]
+        self._small = [*self._small, gain] if gain < least else []
+        if len(self._small) >= IN_A_ROW and not self.reason:
+            self.reason = (
+                f"the last {IN_A_ROW} proposals were expected to gain {max(self._small):.2g} {self.metric} at most"
+            )

@@ -1,0 +1,277 @@
+"""What the page is told of a study, as JSON.
+
+Everything that a user may have named goes out as text in which nothing commands a terminal or turns the direction of
+writing, and no text is longer than a page can bear.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from raybo.error_text import first_line
+from raybo.errors import RayboError
+from raybo.events import FAILURES, State, Trial
+from raybo.journal import clean_text
+from raybo.reporting.summary import range_in_words
+from raybo.reporting.words import shown
+from raybo.space import Categorical, Integer, Space, choice_names
+from raybo.study import Study
+from raybo.terminal_text import visible
+from raybo.view.followed import Followed
+
+Json: TypeAlias = dict[str, Any]
+
+TEXT = 300  # characters of a text in a table
+ROWS = 5_000  # trials in one answer
+REASONS = 8  # why trials failed, the most frequent
+CHOICES = 200  # of a parameter, in a form
+LARGEST = 2**53  # whole numbers beyond are not the same in JavaScript
+
+
+def overview(name: str, followed: Followed) -> Json:
+    """One study in the list of all: what it is, how far it is, its best value; or why it cannot be read."""
+    about: Json = {"id": name, "file": text(followed.path.name), "path": text(str(followed.path))}
+    try:
+        is_running = followed.is_running()
+        with followed.now() as study:
+            return {**about, **_progress(study, followed), "running": is_running}
+    except RayboError as error:
+        return {**about, "error": text(str(error))}
+
+
+def details(name: str, followed: Followed) -> Json:
+    """Everything about one study but its trials and figures.
+
+    Raises:
+        JournalError: it cannot be read.
+    """
+    is_running = followed.is_running()
+    with followed.now() as study:
+        about = study.description
+        return {
+            "id": name,
+            "file": text(followed.path.name),
+            "path": text(str(followed.path)),
+            **_progress(study, followed),
+            "running": is_running,
+            "seed": about.seed,
+            "options": _pairs(about.options),
+            "settings": _pairs(about.settings),
+            "space": [_parameter(n, p) for n, p in _named(study.space)],
+            "context": [] if study.context is None else [_parameter(n, p) for n, p in _named(study.context)],
+            "workers": [_worker(study, followed, number) for number in sorted(followed.since)],
+            "failures": _failures(study),
+        }
+
+
+def rows(followed: Followed, since: int, times: int) -> Json:
+    """The trials about which something has happened after an event, at most so many; `last` is where the next begin."""
+    with followed.now() as study:
+        if times != followed.times:
+            since = 0
+        chosen: list[int] = []
+        last = max(0, min(since, len(study.events)))
+        for event in study.events[last:]:
+            last = event.number
+            if event.trial is not None and followed.touched[event.trial] == event.number:
+                chosen.append(event.trial)
+                if len(chosen) == ROWS:
+                    break
+        return {
+            "times": followed.times,
+            "last": last,
+            "complete": last == len(study.events),
+            "parameters": [text(name) for name in study.space.names],
+            "contexts": [] if study.context is None else [text(name) for name in study.context.names],
+            "metric": text(study.description.metric),
+            "rows": [_row(study, study.trials[number]) for number in chosen],
+        }
+
+
+def curve(name: str, followed: Followed) -> Json:
+    """Where the best value so far became better: after which trial, and after how many seconds."""
+    with followed.now() as study:
+        began = {e.number: _seconds(e.at) for e in study.events[:1] if e.at}
+        start = next(iter(began.values()), None)
+        best: float | None = None
+        steps: list[list[float | int | None]] = []
+        ended, last_at = 0, start
+        for event in study.events:
+            if event.at and start is not None and event.is_end:
+                last_at = _seconds(event.at)
+            if event.is_end and event.state in (State.FINISHED, *FAILURES):
+                ended += 1
+            value = event.value
+            if value is None or event.trial is None or not study.trials[event.trial].feasible:
+                continue
+            if best is None or study.goal.is_better(value, best):
+                best = value
+                at = _seconds(event.at) - start if event.at and start is not None else None
+                steps.append([ended, at, value])
+        if steps and best is not None:
+            steps.append([ended, None if last_at is None or start is None else last_at - start, best])
+        about = study.description
+        return {
+            "id": name,
+            "name": text(followed.path.stem),
+            "metric": text(about.metric),
+            "mode": about.mode,
+            "steps": steps,
+        }
+
+
+# ---- pieces
+
+
+def text(value: object, most: int = TEXT) -> str:
+    """Any value as a text that a page can show."""
+    told = visible(clean_text(value if isinstance(value, str) else shown(value)))
+    return told if len(told) <= most else f"{told[: most - 1]}…"
+
+
+def plain(value: Any) -> Any:
+    """A value as it stands in a table: numbers as numbers, all else as text."""
+    if value is None or isinstance(value, bool):
+        return value if value is None else str(value)
+    if isinstance(value, int):
+        return value if abs(value) <= LARGEST else str(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return text(value)
+
+
+def why(study: Study, trial: Trial) -> str:
+    """Why it was tried, or how it ended badly."""
+    if trial.reason and trial.state is not State.FINISHED:
+        return text(trial.reason)
+    try:
+        return text(study.explain(trial))
+    except RayboError as error:  # of a method that this version does not have, say
+        return text(first_line(error))
+
+
+def values_of(space: Space, config: Mapping[str, Any]) -> list[Any]:
+    """Each parameter's value; None for those that are not open."""
+    told = zip(space.pack(config), space.values(config), strict=True)
+    return [None if packed is None else chosen(value) for packed, value in told]
+
+
+def chosen(value: Any) -> Any:
+    """A parameter's value as it stands in a table: None, which may be a choice, as a word."""
+    return plain(value if isinstance(value, (int, float, str)) else shown(value))
+
+
+def config_of(space: Space, config: Mapping[str, Any]) -> list[list[Any]]:
+    """Name and value of each parameter that is open."""
+    return [[text(name), chosen(value)] for name, value in space.open_values(config)]
+
+
+def _row(study: Study, trial: Trial) -> list[Any]:
+    metrics = trial.details.get("metrics") or {}
+    return [
+        trial.number,
+        str(trial.state),
+        trial.value,
+        trial.seconds,
+        trial.attempt,
+        why(study, trial),
+        values_of(study.space, trial.config),
+        None if trial.context is None or study.context is None else values_of(study.context, trial.context),
+        {text(name): plain(value) for name, value in metrics.items()} or None,
+    ]
+
+
+def _progress(study: Study, followed: Followed) -> Json:
+    about = study.description
+    counts = Counter({str(state): study.count(state) for state in State})
+    best = None if study.context is not None else study.incumbent  # over contexts it takes a model: see figures
+    events = study.events
+    return {
+        "times": followed.times,
+        "last": len(events),
+        "objective": text(about.objective),
+        "metric": text(about.metric),
+        "mode": about.mode,
+        "metrics": [[text(n), mode] for n, mode in zip(study.goals.names, study.goals.modes, strict=True)],
+        "constraints": [text(str(constraint)) for constraint in study.goals.constraints],
+        "method": text(about.method),
+        "planned": study.planned,
+        "trials": len(study.trials),
+        "counts": {state: count for state, count in counts.items() if count},
+        "failed": study.count(*FAILURES),
+        "best": None if best is None else best_trial(study, best),
+        "began": next((event.at for event in events if event.at), None),
+        "latest": next((event.at for event in reversed(events) if event.at), None),
+    }
+
+
+def best_trial(study: Study, best: Trial) -> Json:
+    """The best trial: its number, its value, its configuration, what is expected of it over contexts."""
+    return {
+        "number": best.number,
+        "value": best.value,
+        "expected": best.details.get("expected"),
+        "config": config_of(study.space, best.config),
+    }
+
+
+def front_of(study: Study) -> list[Json]:
+    """The front of a study with several metrics, in the order of the first; empty where there is one."""
+    if study.goals.k == 1:
+        return []
+    return [
+        {"number": trial.number, "values": [[text(name), value] for name, value in trial.values.items()]}
+        for trial in study.front
+    ]
+
+
+def _worker(study: Study, followed: Followed, number: int) -> Json:
+    trial = study.trials[number]
+    return {
+        "trial": number,
+        "state": str(trial.state),
+        "attempt": trial.attempt,
+        "since": followed.since[number],
+        "config": config_of(study.space, trial.config),
+    }
+
+
+def _failures(study: Study) -> list[Json]:
+    failed = [trial for trial in study.trials if trial.state in FAILURES]
+    counted = Counter(trial.reason[:TEXT] for trial in failed)
+    first = {trial.reason[:TEXT]: trial.number for trial in reversed(failed)}
+    return [
+        {"reason": text(reason), "count": count, "first": first[reason]}
+        for reason, count in counted.most_common(REASONS)
+    ]
+
+
+def _named(space: Space) -> list[tuple[str, Any]]:
+    return list(zip(space.names, space.parameters.values(), strict=True))
+
+
+def _parameter(name: str, parameter: Any) -> Json:
+    told: Json = {"name": name, "shown": text(name), "range": text(range_in_words(parameter))}
+    if isinstance(parameter, Categorical):
+        names: Sequence[Any] = choice_names(parameter.choices)[:CHOICES]
+        return {**told, "kind": "choice", "choices": [text(shown(choice)) for choice in names]}
+    return {
+        **told,
+        "kind": "integer" if isinstance(parameter, Integer) else "number",
+        "low": plain(parameter.low),
+        "high": plain(parameter.high),
+        "step": plain(parameter.step),
+        "log": parameter.log,
+    }
+
+
+def _pairs(values: Mapping[str, Any]) -> list[list[str]]:
+    return [[text(key), text(value)] for key, value in values.items()]
+
+
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()

@@ -1,0 +1,105 @@
+"""The report's figures of a study that runs: made beside the server, kept until something has happened, never hurried.
+
+Figures of a long study take seconds of a processor. So they are made in a thread, one study at a time, and again only
+after a pause many times as long as they took.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from raybo.events import Event
+from raybo.reporting.figures import panels
+from raybo.study import Study
+from raybo.view.facts import Json, best_trial, front_of, text
+from raybo.view.followed import Followed
+
+PAUSE_SECONDS = 2.0  # between two drawings at least
+PAUSE_FACTOR = 5.0  # and so many times as long as the last one took
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The figures of one moment.
+
+    Attributes:
+        times, last: of which reading of the journal, and up to which event.
+        panels: key, title and caption of each.
+        figures: plotly's JSON of each, by key.
+        best: the best trial, where that takes a model.
+        front: of a study with several metrics.
+        error: why there are none; empty where there are.
+    """
+
+    times: int
+    last: int
+    panels: list[Json]
+    figures: dict[str, bytes]
+    best: Json | None = None
+    front: Sequence[Json] = ()
+    error: str = ""
+
+
+_one_at_a_time = threading.Lock()
+
+
+class Figures:
+    """The newest figures of one study.
+
+    Args:
+        followed: the study.
+    """
+
+    def __init__(self, followed: Followed) -> None:
+        self.followed = followed
+        self.drawn: Drawn | None = None
+        self._rests_until = 0.0
+        self._thread: threading.Thread | None = None
+
+    def latest(self) -> Drawn | None:
+        """What there is; None before the first. Begins to draw anew where something has happened since."""
+        with self.followed.now() as study:
+            now = (self.followed.times, len(study.events))
+            drawn = self.drawn
+            is_stale = drawn is None or (drawn.times, drawn.last) != now
+            is_resting = time.monotonic() < self._rests_until and drawn is not None and drawn.times == now[0]
+            if is_stale and not is_resting and (self._thread is None or not self._thread.is_alive()):
+                # a study of its own: this one goes on while that is drawn
+                events = list(study.events)
+                self._thread = threading.Thread(
+                    target=self._draw, args=(study, events, now), name="raybo-figures", daemon=True
+                )
+                self._thread.start()
+        return drawn
+
+    def is_drawing(self) -> bool:
+        """Whether newer ones are being made."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def _draw(self, study: Study, events: list[Event], now: tuple[int, int]) -> None:
+        with _one_at_a_time:
+            begun = time.monotonic()
+            try:
+                frozen = Study(study.description, events, study.path, study.space, study.context)
+                best = None if study.context is None or frozen.incumbent is None else frozen.best
+                made = panels(frozen)
+                self.drawn = Drawn(
+                    *now,
+                    panels=[{"key": p.key, "title": text(p.title), "caption": text(p.caption, 2_000)} for p in made],
+                    figures={p.key: p.figure.to_json().encode() for p in made},
+                    front=front_of(frozen),
+                    best=None if best is None else best_trial(frozen, best),
+                )
+            except Exception as error:  # noqa: BLE001  # whatever drawing raises must not end what is served
+                self.drawn = Drawn(*now, [], {}, error=text(f"the figures cannot be drawn: {error}"))
+            took = time.monotonic() - begun
+            self._rests_until = time.monotonic() + max(PAUSE_SECONDS, PAUSE_FACTOR * took)
+
+
+def as_bytes(value: Json) -> bytes:
+    """JSON as it is sent."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()

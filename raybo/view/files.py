@@ -1,0 +1,114 @@
+"""What a trial has left in its directory, read without leaving it: no link is followed, nothing but files is opened."""
+
+from __future__ import annotations
+
+import base64
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+MOST = 1_000  # files that are listed
+DEEPEST = 8  # directories below the trial's own
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class Left:
+    """A file of a trial.
+
+    Attributes:
+        parts: its path below the trial's directory.
+        size: in bytes.
+        changed: when, in seconds since 1970.
+    """
+
+    parts: tuple[bytes, ...]
+    size: int
+    changed: float
+
+    @property
+    def key(self) -> str:
+        """Its path as an address can hold it, whatever bytes are in it."""
+        return base64.urlsafe_b64encode(b"/".join(self.parts)).decode()
+
+
+def listed(directory: Path) -> list[Left]:
+    """The files of a trial by their paths; at most so many, and no links."""
+    found: list[Left] = []
+    try:
+        with _opened(directory, ()) as top:
+            found.extend(_files(top, ()))
+    except OSError:  # there is none, or it is a link
+        return []
+    return sorted(found, key=lambda left: left.parts)
+
+
+@contextmanager
+def opened(directory: Path, key: str) -> Iterator[tuple[BinaryIO, str]]:
+    """A file of a trial, open for reading, and its name.
+
+    Args:
+        directory: the trial's.
+        key: of the file, see `Left.key`.
+    Raises:
+        FileNotFoundError: there is no such file in that directory.
+    """
+    try:
+        parts = tuple(base64.urlsafe_b64decode(key.encode("ascii")).split(b"/"))
+    except ValueError:
+        raise FileNotFoundError(key) from None
+    if any(part in (b"", b".", b"..") or b"\0" in part for part in parts) or len(parts) > DEEPEST + 1:
+        raise FileNotFoundError(key)
+    try:
+        with _opened(directory, parts[:-1]) as inside:
+            handle = os.open(parts[-1], _FILE, dir_fd=inside)
+    except OSError as error:
+        raise FileNotFoundError(key) from error
+    with open(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise FileNotFoundError(key)
+        yield file, os.fsdecode(parts[-1])
+
+
+@contextmanager
+def _opened(directory: Path, parts: tuple[bytes, ...]) -> Iterator[int]:
+    """A descriptor of a directory below the trial's, reached step by step."""
+    handle = os.open(directory, _DIRECTORY)
+    try:
+        for part in parts:
+            inner = os.open(part, _DIRECTORY, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _files(directory: int, above: tuple[bytes, ...]) -> Iterator[Left]:
+    left = MOST
+    with os.scandir(directory) as entries:
+        for entry in entries:
+            part = os.fsencode(entry.name)
+            try:
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode):
+                    found = [Left((*above, part), status.st_size, status.st_mtime)]
+                elif stat.S_ISDIR(status.st_mode) and len(above) < DEEPEST:
+                    inner = os.open(part, _DIRECTORY, dir_fd=directory)
+                    try:
+                        found = list(_files(inner, (*above, part)))
+                    finally:
+                        os.close(inner)
+                else:
+                    continue
+            except OSError:  # it has gone, or may not be read
+                continue
+            yield from found[:left]
+            left -= len(found)
+            if left <= 0:
+                return

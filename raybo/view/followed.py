@@ -1,0 +1,72 @@
+"""A journal that is read as it grows, and the study that it holds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from raybo import journal
+from raybo.events import Event, Kind, State
+from raybo.study import Study
+
+STARTS = (Kind.ASKED, Kind.RETRIED, Kind.RESUMED)  # after which an attempt at a trial begins
+
+
+class Followed:
+    """One study, as far as its journal says.
+
+    Args:
+        path: the journal.
+    Attributes:
+        touched: number of the last event about each trial.
+        since: when the attempt at each trial that is running now was asked for, UTC in ISO 8601.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.touched: list[int] = []
+        self.since: dict[int, str] = {}
+        self._tail = journal.Tail(path)
+        self._study: Study | None = None
+        self._times = 0
+        self._lock = threading.Lock()
+
+    @property
+    def times(self) -> int:
+        """How often the journal was read from its beginning: what was told of an earlier time is void."""
+        return self._times
+
+    @contextmanager
+    def now(self) -> Iterator[Study]:
+        """The study with everything that has happened until now; nobody else sees it meanwhile.
+
+        Raises:
+            JournalError: there is no such journal, or it cannot be read.
+        """
+        with self._lock:
+            events = self._tail.read()
+            if self._study is None or self._times != self._tail.times:
+                self._times = self._tail.times
+                self.touched, self.since = [], {}
+                self._study = Study(self._tail.description, [], self.path)
+            self._study.extend(events)
+            for event in events:
+                self._note(event)
+            yield self._study
+
+    def is_running(self) -> bool:
+        """Whether a process is writing the journal."""
+        return journal.in_use(self.path)
+
+    def _note(self, event: Event) -> None:
+        if event.trial is None:
+            return
+        if event.kind is Kind.ASKED:
+            self.touched.append(0)
+        self.touched[event.trial] = event.number
+        if event.kind in STARTS:
+            self.since[event.trial] = event.at
+        elif event.state is not State.PENDING:
+            self.since.pop(event.trial, None)

