@@ -10,7 +10,6 @@ LCBench by the surrogate of YAHPO Gym: Zimmer, Lindauer, Hutter (2021); Pfistere
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import tempfile
 import warnings
@@ -25,9 +24,6 @@ from benchmarks.default.functions import point_of
 from benchmarks.default.problem import Task
 from benchmarks.searches import Array, unit_space
 from raybo.space import Config
-
-LCBENCH = Path(__file__).parents[1] / "data" / "lcbench"
-EPOCHS = 52
 
 
 def bbob(function: int, d: int, instance: int, noise: float = 0.0) -> Task:
@@ -124,35 +120,10 @@ def _table(made: Any) -> dict[str, Any]:
     return kept
 
 
-@lru_cache(maxsize=1)
-def _lcbench() -> tuple[Any, dict[str, int]]:
-    import onnxruntime
-
-    onnxruntime.set_default_logger_severity(3)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(LCBENCH / "model.onnx"), options, providers=["CPUExecutionProvider"])
-    return session, json.loads((LCBENCH / "encoding.json").read_text())["OpenML_task_id"]
-
-
 def lcbench(task: int) -> Task:
     """A network's validation error in per cent after 52 epochs on an OpenML task, by seven hyperparameters."""
-    session, codes = _lcbench()
-    space = raybo.Space(
-        {
-            "batch_size": raybo.Integer(16, 512, log=True),
-            "learning_rate": raybo.Float(1e-4, 1e-1, log=True),
-            "momentum": raybo.Float(0.1, 0.99),
-            "weight_decay": raybo.Float(1e-5, 1e-1),
-            "num_layers": raybo.Integer(1, 5),
-            "max_units": raybo.Integer(64, 1024, log=True),
-            "max_dropout": raybo.Float(0.0, 1.0),
-        }
-    )
-    cat = np.array([[codes[str(task)]]], dtype=np.int32)
+    from benchmarks import lcbench as surrogate
 
-    def value(config: Config) -> float:
-        row = np.array([[EPOCHS, *point_of(config)]], dtype=np.float32)
-        return 100.0 - float(session.run(None, {"x_cat": cat, "x_cont": row})[0][0, 1])
-
-    return Task(space, value)
+    known = surrogate.REFERENCES.get(str(task))
+    optimum = None if known is None else 100.0 - known[0]
+    return Task(surrogate.space, lambda config: 100.0 - float(surrogate.finals(str(task), [config])[0]), optimum)

@@ -10,7 +10,13 @@ from benchmarks.searches import parse_method
 from raybo.methods import METHODS
 from raybo.space import Config
 
-NAMED = {"auto-0.1": "benchmarks.default.baseline.Auto01"}
+ABLATIONS = {  # `auto` with fewer models
+    "auto-plain": "benchmarks.default.ablations.Plain",
+    "auto-without-warped": "benchmarks.default.ablations.WithoutWarped",
+    "auto-without-ranked": "benchmarks.default.ablations.WithoutRanked",
+    "auto-without-summed": "benchmarks.default.ablations.WithoutSummed",
+}
+FIRST = "auto-0.1"  # the rules of generation 1, which every change must beat
 
 
 class Asked(Protocol):
@@ -43,15 +49,17 @@ def searcher(variant: str, space: raybo.Space, seed: int, trials: int) -> Asks:
 
     Args:
         variant: METHOD[:option=value ...] of raybo, MODULE.CLASS[:option=value ...] of a method that is not
-            registered, one of NAMED, or a peer's name.
+            registered, one of ABLATIONS, FIRST, or a peer's name.
     Raises:
         ImportError: the peer's package is not installed.
     """
     from benchmarks.default.peers import PEERS
 
-    name, options = parse_method(NAMED.get(variant, variant))
+    name, options = parse_method(ABLATIONS.get(variant, variant))
     if name in PEERS:
         return cast(Asks, PEERS[name](space, seed))
+    if name == FIRST:
+        return raybo.Searcher(space, "auto", "min", seed, trials, generation=1)
     if "." in name:
         module, _, cls = name.rpartition(".")
         importlib.import_module(module)

@@ -43,8 +43,7 @@ OUTPUTSCALE = Part(LogNormal(0.0, 1.5), math.log(1e-2), math.log(1e2), 0.0)
 SUM = Part(LogNormal(0.0, 1.5), math.log(1e-3), math.log(1e2), 0.0)
 TREND = Part(LogNormal(-2.3, 1.5), math.log(1e-4), math.log(1e2), -2.3)
 WARP = Part(LogNormal(0.0, 0.7), -WARPS, WARPS, 0.0)
-SOME_NOISE = Part(LogNormal(-9.0, 2.0), math.log(1e-6), 0.0, math.log(1e-3))
-LITTLE_NOISE = Part(LogNormal(-11.0, 1.0), math.log(1e-7), math.log(1e-4), -11.0)
+NOISE = Part(LogNormal(-9.0, 2.0), math.log(1e-6), 0.0, math.log(1e-3))
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,6 @@ class Structure:
         categorical: per axis, whether only equality counts.
         is_warped, is_sum, has_trend: the parts.
         has_mean: a constant mean by generalised least squares; 0 without.
-        noise: what is assumed of it.
     """
 
     categorical: tuple[bool, ...]
@@ -66,7 +64,6 @@ class Structure:
     is_sum: bool = False
     has_trend: bool = False
     has_mean: bool = False
-    noise: Part = SOME_NOISE
 
     @classmethod
     def of(
@@ -77,12 +74,11 @@ class Structure:
         is_sum: bool = False,
         has_trend: bool = False,
         has_mean: bool = False,
-        noise: Part = SOME_NOISE,
     ) -> Structure:
         """The parts that matter on such axes: categories have neither slopes nor ends, and one axis has no sum."""
         has_order = not all(categorical)
         parts = is_warped and has_order, is_sum and len(categorical) > 1, has_trend and has_order
-        return cls(tuple(categorical), *parts, has_mean, noise)
+        return cls(tuple(categorical), *parts, has_mean)
 
     @property
     def d(self) -> int:
@@ -104,7 +100,7 @@ class Structure:
         """What is assumed of each entry of theta."""
         scales = [OUTPUTSCALE] + [SUM] * self.is_sum + [TREND] * self.has_trend
         warps = [WARP] * (2 * len(self.ordered) * self.is_warped)
-        return (*[LENGTHSCALE] * self.d, *scales, *warps, self.noise)
+        return (*[LENGTHSCALE] * self.d, *scales, *warps, NOISE)
 
     @property
     def scales(self) -> slice:

@@ -13,7 +13,7 @@ from raybo.methods.default import auto
 from raybo.methods.default.auto_0_1 import propose_as_0_1
 from raybo.methods.default.committee import NO_SAY, STRUCTURES, convene
 from raybo.searcher import Searcher
-from raybo.surrogate import Tamed
+from raybo.surrogate import Observations, Structure, StructuredLikelihood, Tamed
 
 CONDITIONAL = {"model": Categorical([{"a": Float(0, 1)}, {"b": Float(0, 1), "c": Float(0, 1)}])}
 PLAIN = {"a": Float(0, 1), "b": Float(0, 1), "c": Categorical(["x", "y"])}
@@ -59,14 +59,22 @@ def test_it_begins_in_the_middle_and_goes_on_with_six_sobol_points():
 # ---- the models and their weights
 
 
-def test_a_sum_is_seen_by_the_model_of_sums_and_logarithms_by_the_warped_one():
-    """What each sees better than the plain one gives it its full say; what it sees worse takes that away."""
-    found, _, _ = committee(lambda X: -np.sin(14 * X).sum(axis=1))
-    assert weights(found)["summed"] == 1.0
-    found, _, _ = committee(lambda X: -np.square(np.log10(X + 1e-4) + 2).sum(axis=1))
-    assert weights(found)["warped"] == 1.0
-    found, _, _ = committee(lambda X: -np.square(X - 0.3).sum(axis=1), n=60, noise=0.03)
-    assert weights(found)["warped"] < 0.1  # it knows no noise
+@pytest.mark.parametrize(
+    "function", [lambda X: -np.sin(14 * X).sum(axis=1), lambda X: X[:, 0] * X[:, 1], lambda X: np.log(X[:, 0])]
+)
+def test_weights_are_those_of_the_rule(function):
+    """min(1, exp((L - L_plain) / 4)), computed from the hyperparameters in the tags; 1 for the ranked one."""
+    found, X, y = committee(function, n=20, noise=0.2)
+    values = Tamed.of(y).apply(y)
+
+    def log_posterior(name):
+        structure = Structure.of((False, False), **STRUCTURES[name])
+        likelihood = StructuredLikelihood(Observations.of(X, values), structure)
+        return likelihood.log_posterior(np.array(found.tags["models"][name]))[0]
+
+    plain = log_posterior("plain")
+    expected = {name: min(1.0, np.exp((log_posterior(name) - plain) / 4)) for name in STRUCTURES} | {"ranked": 1.0}
+    assert weights(found) == pytest.approx(expected, abs=0.01)
 
 
 def test_models_without_a_say_are_not_asked_and_the_plain_one_always_is():
@@ -135,7 +143,7 @@ def test_spaces_of_choices_alone_and_of_one_axis_are_modelled(space):
     assert "fallback" not in searcher.trials[-1].tags
 
 
-def test_beyond_two_hundred_results_one_model_is_left(monkeypatch):
+def test_where_results_are_many_one_model_is_left(monkeypatch):
     monkeypatch.setattr(auto, "MANY", 20)
     tags = [trial.tags for trial in studied(PLAIN, 23).trials]
     assert "models" in tags[19]

@@ -21,12 +21,13 @@ What it does, and why:
 - Constraints: the same two acquisitions on one model, times the probability that all hold; several metrics: expected
   hypervolume improvement alone, which bounds of scalarisations did not better (`several`).
 - Where trials that report are ended early, another model: see `curves`.
-- From 200 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
+- From 150 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
   `regional`. Studies that raybo 0.1 began go on by its rule, see `auto_0_1`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -37,7 +38,7 @@ from raybo.events import Tags
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
-from raybo.methods.default.committee import Committee, convene
+from raybo.methods.default.committee import STRUCTURES, Committee, convene
 from raybo.methods.default.curves import explain_curves, has_cut_curves, propose_for_last_step
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.failures import Failures
@@ -51,7 +52,7 @@ from raybo.surrogate import Standardised, Tamed, standard_model
 
 FIRST_POINTS = 7
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
-MANY = 200  # results, from which on four models cost more than they are worth
+MANY = 150  # results, from which on four models cost more than they are worth
 BOUND_SHARE = 0.5  # of the proposals for one metric with constraints
 NAMES = {
     "ucb": "upper confidence bound",
@@ -72,6 +73,7 @@ class Auto(Options):
     takes_goals: ClassVar[bool] = True
     models_reports: ClassVar[bool] = True
     uses_guesses: ClassVar[bool] = True
+    members: ClassVar[Sequence[str]] = tuple(STRUCTURES)
 
     initial: int | None = option(
         None,
@@ -93,8 +95,8 @@ class Auto(Options):
             return of_many(history, rng)
         failures = Failures(history, rng)
         if len(history.y) >= MANY:
-            return mixture(history, rng, failures)
-        models = committee_of(history, failures)
+            return mixture(history, rng, failures, is_plain=is_conditional(history))
+        models = committee_of(history, failures, self.members)
 
         def maximise(acquisition: Acquisition) -> Solution:
             worth = believing(failures.times(acquisition), history)
@@ -130,7 +132,7 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal:
     return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True})
 
 
-def committee_of(history: History, failures: Failures) -> Committee:
+def committee_of(history: History, failures: Failures, members: Sequence[str] = tuple(STRUCTURES)) -> Committee:
     """The models of a history with a finished trial, fitted anew if a trial has ended since the last were."""
     X, y = (history.X, history.y) if failures.are_learnt else observed(history)
     outputs = Standardised.of(history.y) if is_conditional(history) else Tamed.of(history.y)
@@ -143,6 +145,7 @@ def committee_of(history: History, failures: Failures) -> Committee:
         history.X_pending,
         last.get("models", {}),
         len(history),
+        members=members,
         is_kept=last.get("ended") == history.ended,
     )
 

@@ -15,7 +15,7 @@ from raybo.methods.design import is_in_design, sobol_proposal
 from raybo.methods.failures import Failures
 from raybo.methods.fitting import fitted
 from raybo.solvers import Solution
-from raybo.surrogate import Tamed, standard_model
+from raybo.surrogate import Standardised, Tamed, standard_model
 
 OPTIMISM, FAR_OPTIMISM = 1.5, 4.0  # standard deviations
 SETTLED = 1e-3  # of the values' standard deviation: what is known better than this needs no further look
@@ -28,16 +28,23 @@ def propose_as_0_1(history: History, rng: np.random.Generator, initial: int | No
     return mixture(history, rng)
 
 
-def mixture(history: History, rng: np.random.Generator, failures: Failures | None = None) -> Proposal:
-    """The maximiser of one of the two acquisitions; where failures teach nothing they count as the worst value."""
+def mixture(
+    history: History, rng: np.random.Generator, failures: Failures | None = None, *, is_plain: bool = False
+) -> Proposal:
+    """The maximiser of one of the two acquisitions; where failures teach nothing they count as the worst value.
+
+    Args:
+        is_plain: whether values are only standardised, and expected improvement alone decides.
+    """
     failures = failures or Failures(history, rng)
-    fit = fitted(history, standard_model(), rng, outputs=Tamed.of(history.y), failed_count=not failures.are_learnt)
+    outputs = Standardised.of(history.y) if is_plain else Tamed.of(history.y)
+    fit = fitted(history, standard_model(), rng, outputs=outputs, failed_count=not failures.are_learnt)
 
     def maximise(acquisition: Acquisition) -> Solution:
         worth = failures.times(acquisition)
         return solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=fit.best[None, :])
 
-    if rng.random() < 0.5:
+    if not is_plain and rng.random() < 0.5:
         name, found = "ucb", maximise(UpperConfidence(fit.gp, OPTIMISM))
     else:
         name, found = "log-ei", maximise(LogExpectedImprovement(fit.gp, fit.incumbent))

@@ -3,15 +3,14 @@
 Models that assume different things of a function fail in different places, and what most of them expect is more often
 true than what the likeliest of them expects alone:
 
-plain     Matern-5/2 on tamed values, with any noise
-warped    the same where axes may be bent, as for rates that should have been logarithms; hardly any noise
+plain     Matern-5/2 on tamed values
+warped    the same where axes may be bent, as for rates that should have been logarithms, around a constant mean
 ranked    the same as plain on the ranks of the values, whatever their scale
-summed    a sum of functions of one axis each, a linear and a quadratic trend, and the rest; hardly any noise
+summed    a sum of functions of one axis each, a linear and a quadratic trend, and the rest, around a constant mean
 
 Each has its most likely hyperparameters. A model's weight is min(1, exp((L - L_plain) / 4)), L the log posterior there:
 one that explains the results badly has no say, and none has more than the plain one, as the likeliest of a few is too
-often so by chance. The ranked one's likelihood is of other values, and its weight is 1. Those that are believed to have
-hardly any noise keep ruggedness from being taken for it; where there is noise, they lose their weight.
+often so by chance. The ranked one's likelihood is of other values, and its weight is 1.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -30,18 +28,17 @@ from raybo.events import Tags
 from raybo.methods.refits import AFRESH
 from raybo.space import Array
 from raybo.surrogate import Observations, Outputs, Structure, StructuredGP, StructuredLikelihood, fit_structured
-from raybo.surrogate.structured import LITTLE_NOISE
 
 PLAIN, RANKED = "plain", "ranked"
-STRUCTURES: Mapping[str, Mapping[str, Any]] = {  # what each member assumes beside Matern-5/2
+STRUCTURES: Mapping[str, Mapping[str, bool]] = {  # what each member assumes beside Matern-5/2
     PLAIN: {},
-    "warped": {"is_warped": True, "has_mean": True, "noise": LITTLE_NOISE},
+    "warped": {"is_warped": True, "has_mean": True},
     RANKED: {},
-    "summed": {"is_sum": True, "has_trend": True, "has_mean": True, "noise": LITTLE_NOISE},
+    "summed": {"is_sum": True, "has_trend": True, "has_mean": True},
 }
 NATS = 4.0  # by which a model must explain the results worse than the plain one to have its weight divided by e
 NO_SAY = 0.03  # a weight below it is none
-IN_TURN = ((100, 4), (30, 2))  # from so many results on, each member's fit is kept for so many trials
+IN_TURN = ((60, 4), (30, 2))  # from so many results on, each member's fit is kept for so many trials
 DIGITS = 4  # of a logged hyperparameter: a hundredth of a per cent
 
 
@@ -83,6 +80,7 @@ def convene(
     last: Mapping[str, Sequence[float]],
     turn: int,
     *,
+    members: Sequence[str] = tuple(STRUCTURES),
     is_kept: bool = False,
 ) -> Committee:
     """Fit the models and weigh them.
@@ -95,14 +93,15 @@ def convene(
         last: the hyperparameters found last, by model, as `tags["models"]` has them; empty for none.
         turn: the trial's number, by which members are fitted in turn where there are many results, and every tenth
             time from nothing too.
+        members: the models' names, the plain one first.
         is_kept: whether the last ones are kept, as nothing has been learnt since.
     Raises:
         NumericalError: no factorisation succeeds.
     """
     thetas, models, logs, best = {}, [], [], []
-    for place, (name, assumed) in enumerate(STRUCTURES.items()):
+    for place, name in enumerate(members):
         values = _scores(y) if name == RANKED else outputs.apply(y)
-        structure = Structure.of(categorical, **assumed)
+        structure = Structure.of(categorical, **STRUCTURES[name])
         observations = Observations.of(X, values, categorical)
         theta, log = _estimated(observations, structure, last.get(name), turn + place, is_kept)
         thetas[name] = theta.tolist()
