@@ -137,7 +137,7 @@ class _Trials:
         self.loop, self.course, self.function, self.seconds = loop, course, function, seconds
         self.runs: list[tuple[float, float]] = []
 
-    def submit(self, flight: Any, config: dict[str, Any]) -> None:
+    def submit(self, flight: Any, config: dict[str, Any], *_: Any) -> None:
         """Start the flight's next attempt; a worker is free, or this would not be called."""
         self.loop.spend(RAY_SECONDS)
         number, began = flight.life.trial, self.loop.time()

@@ -1,8 +1,8 @@
 """What a model expects of the trials of a study: with noise the luckiest is not the best.
 
-The model is a Gaussian process as `auto` has it (Matern-5/2, the most likely hyperparameters, values made normal by a
-power, none clipped), whatever method ran the study. Failed and pending trials have no part in it, and a context is
-noise to it; where one is declared, `raybo.context` says what to expect over it.
+The model is a Gaussian process (Matern-5/2, the most likely hyperparameters, values made normal by a power, none
+clipped) that takes values to be as noisy as they look, whatever method ran the study. Failed and pending trials have no
+part in it, and a context is noise to it; where one is declared, `raybo.context` says what to expect over it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.errors import NumericalError
-from raybo.surrogate import GP, Observations, Outputs, Tamed, fit_map, standard_model
+from raybo.surrogate import GP, Observations, Outputs, Tamed, fit_map, noisy_model
 from raybo.surrogate.kernels import Array
 
 LEAST_TRIALS = 5  # finished ones, below which nothing is expected
 CONDITIONED = 500  # trials at most, the best fifth of them and an even choice of the rest
+MUCH_NOISE = 0.5  # of the values' variance, from which the fit starts too
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)  # of the expectation under a normal law
 
 
@@ -39,9 +40,11 @@ class Expectation:
             return None
         outputs = Tamed.of(y, clip=None)
         observations = Observations.of(X, outputs.apply(y), categorical).thinned(CONDITIONED)
-        model = standard_model()
+        model = noisy_model()
+        starts = [model.start(X.shape[1]), model.start(X.shape[1])]
+        starts[1][-1] = np.log(MUCH_NOISE)
         try:
-            return cls(GP.of(observations, model, fit_map(observations, model)), outputs)
+            return cls(GP.of(observations, model, fit_map(observations, model, starts)), outputs)
         except NumericalError:
             return None
 

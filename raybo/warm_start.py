@@ -18,7 +18,7 @@ from raybo.errors import JournalError, SpaceError, TrialError
 from raybo.events import Event, Kind, Origin, State, told_context
 from raybo.goal import Goals
 from raybo.history import ONE
-from raybo.journal import Journal, require_exists
+from raybo.journal import Journal, fits, require_exists
 from raybo.searcher import Searcher, told
 from raybo.space import Categorical, Config, Parameter, Row, Space, choice_names
 from raybo.study import Study, load, searcher_of
@@ -176,6 +176,23 @@ def enter(journal: Journal, searcher: Searcher, known: Sequence[Known]) -> list[
             events.append(searcher.apply(Event(Kind.TOLD, asked.trial, data)))
     journal.append(events)
     return events
+
+
+def wanted(searcher: Searcher, row: Any) -> Event | None:
+    """The event of asking for a configuration that is to be run next; None where it has been enqueued before.
+
+    Args:
+        searcher: the study's, with everything that has happened.
+        row: the configuration, as `Space.pack` makes it.
+    Raises:
+        SpaceError: it does not fit the space.
+    """
+    space = searcher.space
+    if not fits(row, space):
+        raise SpaceError(f"enqueue: {shown(row)} is no configuration of the space; name every parameter that is open")
+    asked = searcher.known(space.accept(space.unpack(row)), Origin.ENQUEUED)
+    there = (_identity(space, t.config, t.tags) for t in searcher.trials if t.origin is Origin.ENQUEUED)
+    return None if _identity(space, space.unpack(row), asked.data["tags"]) in there else asked
 
 
 def enqueue(path: Path | str, config: Mapping[str, Any], value: float | Mapping[str, Any] | None = None) -> None:

@@ -41,6 +41,7 @@ LEFT_OUT = re.compile(r"<!-- not run: .+ -->")
 SHOWN_ONLY = {"text", "mermaid", "yaml", "toml", "json"}
 NOT_RUN = {".", "git", "pytest", "ruff", "mypy", "lint-imports", "ray", "ssh", "export", "docker", "kubectl"}
 ON_A_CLUSTER = {"attach", "stop", "submit", "jobs", "fetch"}
+SERVES = {"view"}  # until Ctrl-C
 TRIALS, REPEATS = "6", "2"
 
 
@@ -148,7 +149,7 @@ def raybo_command(arguments, where, folder, monkeypatch):
     command = cli.get_command(click.Context(cli), name)
     assert command is not None, f"{where}: there is no command {name}"
     given = command.make_context(name, list(rest)).params  # raises where an option is unknown or its value wrong
-    if name in ON_A_CLUSTER or given.get("address") or given.get("detach"):
+    if name in ON_A_CLUSTER or name in SERVES or given.get("address") or given.get("detach"):
         return
     if name == "reproduce" and given["names"]:
         known = {**find_experiments(ROOT)[1], **find_experiments(folder)[1]}

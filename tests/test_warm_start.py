@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -11,11 +12,13 @@ import raybo
 from raybo import warm_start
 from raybo.errors import JournalError, SpaceError, TrialError
 from raybo.events import Event, Kind, State
+from raybo.goal import Goals
 from raybo.journal import Description, Journal
 from raybo.searcher import Searcher
-from raybo.space import Space
+from raybo.space import Categorical, Float, Space
 from raybo.study import Study, load, searcher_of
 
+GOALS = Goals.of(metric="score")
 SPACE = Space({"x": raybo.Float(0, 1), "m": {"n": raybo.Integer(1, 9), "c": raybo.Categorical(["a", None])}})
 
 
@@ -78,10 +81,10 @@ def test_results_and_configurations_enter_once(path):
 
 def test_the_finished_trials_of_another_study_enter_with_their_origin(path):
     other = other_study(configs=[config(0.1), config(0.2)])
-    known = warm_start.known_from(other, "score", "max", SPACE)
+    known = warm_start.known_from(other, GOALS, SPACE)
     assert enter(path, describe(), known) == 2
     grown = other_study(configs=[config(0.1), config(0.2), config(0.3)])
-    assert enter(path, describe(), warm_start.known_from(grown, "score", "max", SPACE)) == 1
+    assert enter(path, describe(), warm_start.known_from(grown, GOALS, SPACE)) == 1
     study = load(path)
     assert [trial.value for trial in study.trials] == [0.0, 1.0, 2.0]
     assert [trial.tags["trial"] for trial in study.trials] == [0, 1, 2]
@@ -108,20 +111,20 @@ def test_an_overlapping_space_takes_what_fits():
         {**config(0.5, 3, "b"), "more": 0.4},
         {**config(0.25, 4, None), "more": 0.5},
     ]
-    known = warm_start.known_from(other_study(wider, configs), "score", "max", SPACE)
+    known = warm_start.known_from(other_study(wider, configs), GOALS, SPACE)
     assert [(entry.config, entry.value) for entry in known] == [(config(0.5), 0.0), (config(0.25, 4, None), 4.0)]
 
 
 def test_what_cannot_be_taken_is_refused_with_the_reason(tmp_path):
     with pytest.raises(JournalError, match="it wants max score, and this study min score"):
-        warm_start.known_from(other_study(configs=[config()]), "score", "min", SPACE)
+        warm_start.known_from(other_study(configs=[config()]), replace(GOALS, modes=("min",)), SPACE)
     with pytest.raises(JournalError, match="it has no results yet"):
-        warm_start.known_from(other_study(), "score", "max", SPACE)
+        warm_start.known_from(other_study(), GOALS, SPACE)
     elsewhere = Space({"y": raybo.Float(0, 1)})
     with pytest.raises(JournalError, match="none of its 1 results fits the space: x: missing"):
-        warm_start.known_from(other_study(elsewhere, [{"y": 0.5}]), "score", "max", SPACE)
+        warm_start.known_from(other_study(elsewhere, [{"y": 0.5}]), GOALS, SPACE)
     with pytest.raises(JournalError, match="no such file"):
-        warm_start.known_from(tmp_path / "none.db", "score", "max", SPACE)
+        warm_start.known_from(tmp_path / "none.db", GOALS, SPACE)
     with pytest.raises(SpaceError, match="enqueue: entry 1 is no configuration, got 3"):
         warm_start.known_of([config(), 3], SPACE)
     with pytest.raises(SpaceError, match=r"x: 2\.0 lies outside"):
@@ -137,7 +140,7 @@ def test_contexts_come_along_where_they_are_declared(tmp_path):
     known = [warm_start.Known(config(), 1.0, {"load": 0.25}), warm_start.Known(config(0.7), 2.0)]
     enter(path, description, known)
     assert [trial.context for trial in load(path).trials] == [{"load": 0.25}, None]
-    assert [entry.context for entry in warm_start.known_from(path, "score", "max", SPACE)] == [{"load": 0.25}, None]
+    assert [entry.context for entry in warm_start.known_from(path, GOALS, SPACE)] == [{"load": 0.25}, None]
     plain = tmp_path / "p.db"
     enter(plain, describe(), known)
     assert [trial.context for trial in load(plain).trials] == [None, None]
@@ -209,3 +212,68 @@ def test_a_configuration_in_text_names_what_its_choices_open():
         warm_start.read_config(space, {"model": "knn", "model.knn.k": "3", "model.svm.C": "0.5"})
     with pytest.raises(SpaceError, match="model: 'tree' is not one of svm, knn"):
         warm_start.read_config(space, {"model": "tree"})
+
+
+# ---- a space that has grown
+
+
+def study_of(space, configs, path=None):
+    searcher = Searcher(space, "random", seed=0)
+    events = []
+    apply = searcher.apply
+    searcher.apply = lambda event: events.append(apply(event)) or events[-1]
+    for i, config in enumerate(configs):
+        searcher.add(config, float(i))
+    description = Description("job", "value", "max", searcher.space.to_json(), "random", 0)
+    return Study(description, events)
+
+
+def test_results_of_a_narrower_space_are_known_in_a_wider_one_with_what_the_new_parameters_were():
+    old = study_of({"lr": Float(0, 1)}, [{"lr": 0.2}, {"lr": 0.7}])
+    wide = Space({"lr": Float(-1, 2), "model": {"dropout": Float(0, 1)}, "act": Categorical(["relu", "tanh"])})
+    for defaults in ({"model.dropout": 0.0, "act": "tanh"}, {"model.dropout": "0", "act": "tanh"}):
+        found = warm_start.known_from(old, Goals(), wide, defaults)
+        assert [known.config for known in found] == [
+            {"lr": lr, "model": {"dropout": 0.0}, "act": "tanh"} for lr in (0.2, 0.7)
+        ]
+        assert [known.value for known in found] == [0.0, 1.0]
+
+
+def test_without_a_default_the_refusal_says_so():
+    old = study_of({"lr": Float(0, 1)}, [{"lr": 0.2}])
+    wide = Space({"lr": Float(0, 1), "dropout": Float(0, 1)})
+    with pytest.raises(
+        JournalError, match=r"dropout: missing .*; --default dropout=... \(defaults=\) says what it was"
+    ):
+        warm_start.known_from(old, Goals(), wide)
+
+
+@pytest.mark.parametrize(
+    ("defaults", "told"),
+    [
+        ({"dropuot": 0.0}, "default dropuot: not a parameter of the space; did you mean 'dropout'?"),
+        ({"dropout": 2.0}, "dropout: 2.0 lies outside"),
+        ({"dropout": "much"}, "dropout: a number is needed, got 'much'"),
+        ({"m.l2.w": 0.5}, "default m.l2.w: it is open in some configurations only"),
+    ],
+)
+def test_a_default_is_a_value_of_a_parameter(defaults, told):
+    old = study_of({"lr": Float(0, 1)}, [{"lr": 0.2}])
+    branch = Categorical(["off", {"kind": "l2", "w": Float(0, 1)}])
+    wide = Space({"lr": Float(0, 1), "dropout": Float(0, 1), "m": branch})
+    with pytest.raises(SpaceError) as refused:
+        warm_start.known_from(old, Goals(), wide, defaults)
+    assert str(refused.value).startswith(told)
+
+
+def test_results_that_break_a_rule_are_left_out_and_where_all_do_the_rule_is_named():
+    old = study_of({"a": Float(0, 1), "b": Float(0, 1)}, [{"a": 0.2, "b": 0.5}, {"a": 0.7, "b": 0.1}])
+    ruled = Space({"a": Float(0, 1), "b": Float(0, 1)}, where="a < b")
+    assert [known.config["a"] for known in warm_start.known_from(old, Goals(), ruled)] == [0.2]
+    with pytest.raises(JournalError, match=r"breaks the rule 'a > 2 \* b': a=0.2, b=0.5"):
+        warm_start.known_from(study_of({"a": Float(0, 1), "b": Float(0, 1)}, [{"a": 0.2, "b": 0.5}]), Goals(),
+                   Space({"a": Float(0, 1), "b": Float(0, 1)}, where="a > 2 * b"))  # fmt: skip
+    with pytest.raises(SpaceError, match=r"breaks the rule 'a < b': a=0.7, b=0.1"):
+        warm_start.known_of([{"a": 0.7, "b": 0.1}], ruled)
+    with pytest.raises(SpaceError, match=r"breaks the rule 'a < b'"):
+        Searcher(ruled, "random").add({"a": 0.7, "b": 0.1}, 1.0)

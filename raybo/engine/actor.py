@@ -10,7 +10,7 @@ import asyncio
 
 import ray
 
-from raybo.engine.loop import StudyLoop
+from raybo.engine.loop import STOP_REASON, StudyLoop
 from raybo.engine.plan import Plan, Status
 from raybo.engine.task import Parcel
 from raybo.engine.trial_reports import Answer
@@ -18,7 +18,6 @@ from raybo.events import Data
 from raybo.objectives import Objective
 
 FAREWELL_SECONDS = 10.0  # a detached study answers so long after its end
-STOP_REASON = "stopped by the user"
 
 
 class StudyActor:

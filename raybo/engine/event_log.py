@@ -89,7 +89,8 @@ class EventLog:
         numbered = self.searcher.apply(clean(event))
         now = ledger.incumbent
         if event.kind is Kind.ASKED:
-            self.pace.suggestions.append(event.data["suggest_seconds"])
+            if event.origin is None:
+                self.pace.suggestions.append(event.data["suggest_seconds"])
         elif (now is None and ledger.front is not front) or (
             now is not None and (best is None or now.value != best.value)
         ):

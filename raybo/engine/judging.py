@@ -67,6 +67,11 @@ class Judging:
             if verdict.action != "go" and flight.life.phase is Phase.RUNNING:
                 occurrence = Occurrence.PRUNED if verdict.prune else Occurrence.PAUSED
                 flight.answer = Answer(verdict.action, verdict.why)
+                if verdict.pause and self.log.searcher.history.records[number].checkpoint is None:
+                    self._warn(
+                        f"trial {number} is to wait and has saved no checkpoint, so it would begin anew; save some "
+                        "with raybo.saving(), or choose a scheduler that ends trials"
+                    )
                 event = event_of(verdict, self.rule.name, number, data["step"], added.number)
                 self._meet(flight, occurrence, {**event.data, "seconds": data["seconds"]})
         newest = self.log.newest
@@ -107,11 +112,16 @@ class Judging:
             return
         if (trial_directory(plan.path, number, plan.artifacts) / CHECKPOINTS / checkpoint).exists():
             return
-        self._has_warned = True
-        self.log.note(
+        self._warn(
             f"trial {number}: its checkpoints stay on its node, and are lost with it; name with --artifacts "
             "(artifacts=...) a directory that all nodes share"
         )
+
+    def _warn(self, text: str) -> None:
+        """Note something once."""
+        if not self._has_warned:
+            self.log.note(text)
+        self._has_warned = True
 
     async def _judge(self, number: int) -> Verdict:
         rule, history = self.rule, self.log.searcher.history

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import ray
 
+from raybo import warm_start
 from raybo.confirming import still_to_run
 from raybo.engine.connection import logs_directory
 from raybo.engine.event_log import EventLog
@@ -34,10 +35,13 @@ from raybo.engine.studies import studies_here
 from raybo.engine.task import Parcel
 from raybo.engine.trial_reports import Answer
 from raybo.engine.workers import Ahead, Situation, Turn, ahead, in_flight, turn
-from raybo.errors import RayError, TrialError
+from raybo.errors import JournalError, RayError, SpaceError, TrialError
 from raybo.events import LOST, Data, Event, Kind, Origin, State
+from raybo.journal import requests
 from raybo.objectives import Objective
 
+STOP_REASON = "stopped by the user"
+REQUEST_SECONDS = 1.0  # between looks at what the user asks from elsewhere
 SHARE_SECONDS = 0.002  # a result waits this long for the proposal that follows it, to be committed with it
 
 
@@ -95,6 +99,7 @@ class StudyLoop:
         self._take_up()
         self._end_if_enough()
         watch = asyncio.ensure_future(self._watch_nodes()) if self.on_cluster else None
+        hear = asyncio.ensure_future(self._hear_requests()) if self.plan.is_kept else None
         deadline = None
         if self.plan.max_seconds is not None:
             left = self.plan.begun + self.plan.max_seconds - time.monotonic()
@@ -123,11 +128,13 @@ class StudyLoop:
                     "with --keep-going (keep_going=True)"
                 )
         finally:
-            for running in [*self.slots.values(), watch, deadline]:
+            for running in [*self.slots.values(), watch, hear, deadline]:
                 if running is not None:
                     running.cancel()
             self.proposals.close()
             self.judging.close()
+            if hear is not None:
+                requests.hear_no_more(self.plan.path)
             self.log.close()
 
     def stop(self, reason: str) -> None:
@@ -140,7 +147,7 @@ class StudyLoop:
     def status(self, after: int, heard: int = 0) -> Status:
         """The study now, with what happened to trials after an event, and what they printed after so many lines."""
         running = sum(flight.life.phase is Phase.RUNNING for flight in self.flights.values())
-        status = self.log.status(min(running, self.room), self.reason, after)
+        status = self.log.status(min(running, self.room), self.reason or self.enough, after)
         lines, left_out, count = self.printed.since(heard)
         return replace(status, printed=lines, unprinted=left_out, lines=count)
 
@@ -178,6 +185,42 @@ class StudyLoop:
         self.log.commit()
         if self.plan.retry_failed:
             self.wanted.extend(number for number, event in self.log.failures.items() if event <= self.plan.known)
+
+    # ---- what the user asks from elsewhere
+
+    async def _hear_requests(self) -> None:
+        path, begun = self.plan.path, time.time() - (time.monotonic() - self.plan.begun)
+        requests.forget_stops(path, begun)
+        if not requests.hear(path):  # its directory cannot be written: nobody can ask
+            return
+        while True:
+            for request in requests.waiting(path):
+                if request.values is None:
+                    request.done()
+                    self.stop(STOP_REASON)
+                elif not self.reason:
+                    await self._enqueue(request)
+            await asyncio.sleep(REQUEST_SECONDS)
+
+    async def _enqueue(self, request: requests.Request) -> None:
+        """Have a configuration run next, committed before it is taken off the list."""
+        async with self.asking:  # no proposal is on its way
+            try:
+                asked = warm_start.wanted(self.log.searcher, request.values)
+            except SpaceError as error:
+                self.log.note(f"a configuration was asked for that does not fit: {error}")
+                asked = None
+            if asked is not None:
+                self.proposals.forget()
+                number = cast(int, self.log.add(asked).trial)
+                self.flights[number] = Flight(Life(number))
+                self.interrupted.append(number)
+                try:
+                    self.log.commit()
+                except JournalError:  # the next commit raises it where it is heard
+                    return
+        request.done()
+        self._open_slots()
 
     # ---- room for trials
 

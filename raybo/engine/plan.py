@@ -123,9 +123,10 @@ class Status:
 
     @property
     def apart(self) -> str:
-        """What is told of trials that were pruned or are paused, with a comma before it; empty where none is."""
+        """What is told of trials that were pruned, are paused or run again, with a comma before it, where any is."""
         pruned = f", {self.pruned} pruned ({self.saved:.0%} of the steps saved)" if self.pruned else ""
-        return pruned + (f", {self.paused} paused" if self.paused else "")
+        confirming = f", {self.confirming} to confirm" if self.confirming else ""
+        return pruned + (f", {self.paused} paused" if self.paused else "") + confirming
 
     @property
     def best_is(self) -> str:
@@ -135,7 +136,7 @@ class Status:
     @property
     def facts(self) -> tuple[object, ...]:
         """What is news when it changes: not the time, nor how many trials run."""
-        return self.front or self.best, self.planned, self.finished, self.failed, self.pruned
+        return self.front or self.best, self.planned, self.finished, self.failed, self.pruned, self.reason
 
     @property
     def so_far(self) -> tuple[str, str]:
@@ -150,5 +151,5 @@ class Status:
         left = "" if self.left is None else f", {self.left:.0f} s left"
         return (
             f"{self.ended}/{self.planned} trials, {name} {reached}, {self.running} running, "
-            f"{self.failed} failed{self.apart}{suggestion}{left}"
+            f"{self.failed} failed{self.apart}{suggestion}{left}{f'; it ends: {self.reason}' if self.reason else ''}"
         )

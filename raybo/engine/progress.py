@@ -164,7 +164,8 @@ def _panel(status: Status) -> Group:
         Text(f"{status.failed} failed", style="red" if status.failed else "dim"),
         Text(suggestion, style="dim"),
     )
-    return Group(bar, facts, *_curves(status))
+    why = [Text(f"it ends: {status.reason}", style="dim")] if status.reason else []
+    return Group(bar, facts, *_curves(status), *why)
 
 
 def _curves(status: Status) -> list[Text]:

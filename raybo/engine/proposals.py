@@ -45,6 +45,10 @@ class Proposals:
         if self.prepared is None:
             self.prepared = self._think()
 
+    def forget(self) -> None:
+        """Use no proposal that was prepared: the next trial has another number."""
+        self.prepared = None
+
     def close(self) -> None:
         """Make no more; one that is being made is not waited for."""
         self.thread.shutdown(wait=False)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from raybo import methods
-from raybo.errors import JournalError, MethodError, MissingExtra, RayboError
+from raybo.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError
 from raybo.events import Data, Event, Kind, Origin, State
-from raybo.goal import Mode
+from raybo.goal import Goals, Mode
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
 from raybo.integrations.tune_results import ended, is_finite, read_end
 from raybo.integrations.tune_state import SearchState
@@ -58,9 +58,13 @@ class RayboSearch(Searcher):
         evaluated_rewards: known values of these points, which are then not run; None for one that is to be run.
         context: what each trial meets and nobody chooses, declared like a space; trials report it beside the metric.
         seed: of every random stream; drawn where it is None.
+        where: rules that every configuration must satisfy, as in `raybo.Space`, for a space that is Ray Tune's.
         steps: how many iterations a whole run has, where Tune's scheduler ends trials early: such a trial is then
             learned from by its curve, as raybo's own pruned ones are, and not as if the value at which it was stopped
             were its last. None to take every trial by its last value.
+        metrics: in place of `metric` and `mode`, two to four metrics by name, each "max" or "min"; trials report all of
+            them, and what TuneConfig has as metric and mode must be one of them.
+        constraints: bounds that reported numbers have to keep, by name: `{"memory": "<= 2e9"}`.
         options: the method's options.
     Raises:
         SpaceError: the space or a point cannot be expressed; names the path.
@@ -81,14 +85,26 @@ class RayboSearch(Searcher):
         evaluated_rewards: Sequence[float | None] | None = None,
         context: Space | Mapping[str, Any] | None = None,
         seed: int | None = None,
+        where: Sequence[str] | str | None = None,
         steps: int | None = None,
+        metrics: Mapping[str, str] | None = None,
+        constraints: Mapping[str, str] | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
         if mode not in ("max", "min", None):
             raise MethodError(f"mode must be 'max' or 'min', got {mode!r}")
-        methods.make(method, **options)
+        if metrics is not None and (metric, mode) != (None, None):
+            raise MethodError("give metric and mode for one metric, or metrics for several, not both")
+        made = methods.make(method, **options)
         if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
             raise MethodError(f"steps must be a whole number from 1, got {steps!r}")
+        try:
+            goals = Goals.of(metrics, constraints)
+        except ValueError as error:
+            raise MethodError(str(error)) from None
+        methods.require_goals(method, made, goals, has_context=context is not None)
+        if metrics is not None:
+            metric, mode = goals.names[0], goals.modes[0]
         if methods.needs_context(method) and context is None:
             raise MethodError(f"{method} needs a context; give context= beside the method, or use gp-ucb")
         super().__init__(metric=metric, mode=mode)
@@ -105,18 +121,21 @@ class RayboSearch(Searcher):
             context=context if context is None or isinstance(context, Space) else Space(context),
             points=[point for point, reward in zip(points, rewards, strict=True) if reward is None],
             steps=steps,
+            metrics=goals.metrics,
+            constraints=goals.rules,
         )
         self._known: list[tuple[Mapping[str, Any], Any, str]] = [  # results that wait for the space
             (point, reward, "") for point, reward in zip(points, rewards, strict=True) if reward is not None
         ]
         self._space_is_read_back = False  # from a state file, where objects are known by their text only
+        self._where = where
         self._asker: Asker | None = None
         self._unheard: set[str] = set()  # pending when the state was saved, and not heard of since
         self._ended_since = 0
         self._limit: int | None = None
         self._noted: set[str] = set()
         if space is not None:
-            self._state.space = _space_of(space)
+            self._state.space = _space_of(space, where)
             self._begin()
 
     @property
@@ -138,17 +157,24 @@ class RayboSearch(Searcher):
             SpaceError: the space or a point cannot be expressed.
             JournalError: a restored state belongs to another space.
         """
-        given = _space_of(config) if config and (self._state.space is None or self._space_is_read_back) else None
+        given = (
+            _space_of(config, self._where)
+            if config and (self._state.space is None or self._space_is_read_back)
+            else None
+        )
         if self._state.space is None and given is None:
-            _space_of(config)  # raises: there is nothing to search
+            _space_of(config, self._where)  # raises: there is nothing to search
         if self._state.space is not None and given is None and holds_domain(config):
             return False
-        if self._asker is not None and mode is not None and self._state.events and mode != self._asker.mode:
+        is_one = self._state.metrics is None
+        if is_one and self._asker is not None and mode is not None and self._state.events and mode != self._asker.mode:
             raise JournalError(
                 f"the search so far wanted {self._asker.mode} of {self._state.metric}, and now {mode} is asked"
             )
-        self._state.metric = metric or self._state.metric
-        self._state.mode = cast(Mode | None, mode) or self._state.mode
+        self._require_one_of_the_metrics(metric, mode)
+        if self._state.metrics is None:
+            self._state.metric = metric or self._state.metric
+            self._state.mode = cast(Mode | None, mode) or self._state.mode
         samples = spec.get("num_samples")
         if isinstance(samples, int) and samples > 0:
             self._state.samples = samples
@@ -318,6 +344,9 @@ class RayboSearch(Searcher):
             self._state.seed,
             context=self._state.context,
             steps=self._state.steps,
+            metrics=self._state.metrics,
+            constraints=self._state.constraints,
+            metric=self._state.metric,
             generation=self._state.generation,
             **self._state.options,
         )
@@ -331,6 +360,14 @@ class RayboSearch(Searcher):
             except RayboError as error:
                 raise type(error)(f"points_to_evaluate, point {i}: {error}") from None
         self._add_known()
+
+    def _require_one_of_the_metrics(self, metric: str | None, mode: str | None) -> None:
+        """MethodError where Tune wants something else than the metrics that the search was given."""
+        wanted = self._state.metrics
+        if wanted is None or metric is None or (metric in wanted and mode in (None, wanted[metric])):
+            return
+        told = ", ".join(f"{direction} {name}" for name, direction in wanted.items())
+        raise MethodError(f"Ray Tune wants {mode} {metric}, which is none of the search's metrics: {told}")
 
     def _ready(self) -> Asker:
         if self._asker is None:
@@ -373,7 +410,7 @@ class RayboSearch(Searcher):
         while self._known:
             point, value, failure = self._known.pop(0)
             config = whole(asker.space, parameters_of(asker.space, nested(asker.space, point)))
-            self._add(config, ended(value, failure))
+            self._add(config, ended(value, failure, asker.goals))
 
     def _add(self, config: Config, end: Event) -> None:
         asked = self._apply(self._ready().known(config))
@@ -383,7 +420,7 @@ class RayboSearch(Searcher):
         self, trial_id: str, result: Mapping[str, Any] | None, error: bool = False, latest: Event | None = None
     ) -> Event:
         """How a trial ended, or would have; the first whose context is lacking is warned of."""
-        end, lacking = read_end(result, error, latest, cast(str, self._state.metric), self._ready().context)
+        end, lacking = read_end(result, error, latest, self._ready().goals, self._ready().context)
         if lacking:
             self._note("context", f"trial {trial_id}: {lacking}; it counts for its value only")
         return end
@@ -435,5 +472,9 @@ class RayboSearch(Searcher):
             logger.warning("raybo: %s", text)
 
 
-def _space_of(given: Space | Mapping[str, Any]) -> Space:
-    return given if isinstance(given, Space) else Space.from_tune(given)
+def _space_of(given: Space | Mapping[str, Any], where: Sequence[str] | str | None) -> Space:
+    if isinstance(given, Space):
+        if where:
+            raise SpaceError("where: a raybo.Space has rules of its own; give them to it")
+        return given
+    return Space.from_tune(given, where)

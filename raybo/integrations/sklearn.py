@@ -51,6 +51,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         n_iter: how many configurations are tried, at most as many as there are; each takes a fit per fold.
         method: how they are chosen, see `raybo methods`.
         options: the method's options.
+        where: rules that every configuration must satisfy, as in `raybo.Space`: `["svc__C * svc__gamma < 10"]`.
         n_points: configurations that are chosen and run together. More keep more processors busy, and each is chosen
             knowing less.
         random_state: seed of the search; the same one gives the same candidates.
@@ -74,6 +75,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         n_iter: int = 50,
         method: str = "auto",
         options: MethodOptions | None = None,
+        where: Sequence[str] | str | None = None,
         n_points: int = 1,
         random_state: Any = None,
         scoring: Any = None,
@@ -99,6 +101,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         self.n_iter = n_iter
         self.method = method
         self.options = options
+        self.where = where
         self.n_points = n_points
         self.random_state = random_state
 
@@ -120,7 +123,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
             if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        space, trials = space_of(self.param_space), int(self.n_iter)
+        space, trials = space_of(self.param_space, self.where), int(self.n_iter)
         if space.cube.size < trials:
             trials = int(space.cube.size)
             warnings.warn(

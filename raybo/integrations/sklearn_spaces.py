@@ -27,20 +27,22 @@ from raybo.space import Categorical, Float, Integer, Ordinal, Space, same
 ALTERNATIVES = "the alternatives"  # the one parameter of a space that is a list of dicts
 
 
-def space_of(param_space: Any) -> Space:
-    """The space that a user of scikit-learn means.
+def space_of(param_space: Any, where: Sequence[str] | str | None = None) -> Space:
+    """The space that a user of scikit-learn means, under rules as `raybo.Space` has them.
 
     Raises:
         SpaceError: it is not a space, or a distribution has no bounds; names the parameter.
     """
     if isinstance(param_space, Space):
+        if where:
+            raise SpaceError("where: a raybo.Space has rules of its own; give them to it")
         return param_space
     if isinstance(param_space, (list, tuple)) and all(isinstance(each, Mapping) for each in param_space):
         grids = [_parameters(each) for each in param_space]
-        return Space(grids[0] if len(grids) == 1 else {ALTERNATIVES: Categorical(_different(grids))})
+        return Space(grids[0] if len(grids) == 1 else {ALTERNATIVES: Categorical(_different(grids))}, where)
     if not isinstance(param_space, Mapping):
         raise SpaceError(f"a search space is a dict from parameters to what they may be, got {param_space!r}")
-    return Space(_parameters(param_space))
+    return Space(_parameters(param_space), where)
 
 
 def candidate_of(config: Mapping[str, Any]) -> dict[str, Any]:

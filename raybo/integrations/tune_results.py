@@ -22,7 +22,9 @@ from typing import Any
 
 from raybo.errors import TrialError
 from raybo.events import Event, Kind, context_data
-from raybo.searcher import finite
+from raybo.goal import Goals
+from raybo.history import ONE
+from raybo.searcher import finite, told
 from raybo.space import Space, read_context
 
 
@@ -34,17 +36,26 @@ def is_finite(value: object) -> bool:
         return False
 
 
-def ended(value: object, failure: str = "") -> Event:
-    """How a trial ended that has this value, or the failure where one is told."""
+def ended(value: object, failure: str = "", goals: Goals = ONE) -> Event:
+    """How a trial ended that has this value, or with several goals these, or the failure where one is told."""
     if failure:
         return Event(Kind.FAILED, None, {"reason": failure})
+    if not goals.is_plain:
+        reported = value if isinstance(value, Mapping) else {}
+        for name in goals.needed:
+            if not is_finite(reported.get(name)):
+                what = (
+                    f"{reported[name]!r} for {name}, which is not a finite number" if name in reported else f"no {name}"
+                )
+                return Event(Kind.FAILED, None, {"reason": f"it reported {what}"})
+        return Event(Kind.TOLD, None, told({name: reported[name] for name in goals.needed}, 0, goals))
     if not is_finite(value):
         return Event(Kind.FAILED, None, {"reason": f"it reported {value!r}, which is not a finite number"})
     return Event(Kind.TOLD, None, {"value": finite(value, 0)})
 
 
 def read_end(
-    result: Mapping[str, Any] | None, error: bool, latest: Event | None, metric: str, context: Space | None
+    result: Mapping[str, Any] | None, error: bool, latest: Event | None, goals: Goals, context: Space | None
 ) -> tuple[Event, str]:
     """How a trial ended, by the table above.
 
@@ -52,7 +63,7 @@ def read_end(
         result: its last report; None where Tune gives none.
         error: whether Tune says that it failed.
         latest: its last report with a finite value.
-        metric: what counts.
+        goals: what counts.
         context: the space of the contexts; None where none is declared.
     Returns:
         the event, and where it has a value and no context, why it has none.
@@ -61,12 +72,15 @@ def read_end(
         return Event(Kind.FAILED, None, {"reason": "Ray Tune reported an error"}), ""
     if not result:
         return latest or Event(Kind.STOPPED, None, {"reason": "it was stopped before it reported a value"}), ""
-    if result.get(metric) is None and latest is not None:
+    if latest is not None and any(result.get(name) is None for name in goals.needed):
         return latest, ""
-    return _read_report(result, metric, context)
+    return _read_report(result, goals, context)
 
 
-def _read_report(result: Mapping[str, Any], metric: str, context: Space | None) -> tuple[Event, str]:
+def _read_report(result: Mapping[str, Any], goals: Goals, context: Space | None) -> tuple[Event, str]:
+    if not goals.is_plain:  # which goes without a context
+        return ended(result, "", goals), ""
+    metric = goals.names[0]
     end = ended(result.get(metric), "" if metric in result else f"it reported no {metric}")
     if context is None:
         return end, ""

@@ -11,7 +11,7 @@ from typing import Any
 
 from raybo.errors import JournalError
 from raybo.events import Event, Kind
-from raybo.goal import Mode
+from raybo.goal import Goals, Mode
 from raybo.history import GENERATION
 from raybo.space import Opaque, Space, object_from_json, object_to_json
 
@@ -60,6 +60,7 @@ class SearchState:
     """A search as it is at one moment.
 
     Attributes:
+        metrics, constraints: two to four metrics, and bounds of numbers, by name; None where there is one, or are none.
         metric, mode, method, options, seed: what it was given, or took from Tune; None where that is not known yet.
         space, context: what it searches, and the space of the contexts; None where there is none.
         samples: how many trials Tune means to run; None where it did not say.
@@ -86,6 +87,8 @@ class SearchState:
     points: list[Any] = field(default_factory=list, metadata=POINTS)
     attributes: dict[str, Any] = field(default_factory=dict, metadata=ATTRIBUTES)
     steps: int | None = None
+    metrics: dict[str, str] | None = None
+    constraints: dict[str, str] | None = None
     generation: int = GENERATION
 
     def write(self, path: Path) -> None:
@@ -96,9 +99,15 @@ class SearchState:
             state[known.name] = value if value is None or write is None else write(value)
         if not state["attributes"]:
             del state["attributes"]  # as raybo 0.1 knows it
-        if state["steps"] is None:
-            del state["steps"]  # likewise
+        for name in ("steps", "metrics", "constraints"):
+            if state[name] is None:
+                del state[name]  # likewise
         path.write_text(json.dumps(state), encoding="utf-8")
+
+    @property
+    def goals(self) -> Goals:
+        """What is wanted of what trials report; ValueError where it is nonsense."""
+        return Goals.of(self.metrics, self.constraints, metric=self.metric or "value", mode=self.mode or "max")
 
     @classmethod
     def read(cls, path: Path) -> SearchState:
@@ -107,7 +116,14 @@ class SearchState:
             state = json.loads(path.read_text(encoding="utf-8"))
             if state["format"] != FORMAT:
                 raise JournalError(f"{path}: it was saved by another version of raybo")
-            state = {"attributes": {}, "steps": None, "generation": 1, **state}  # what raybo 0.1 did not save
+            unsaved: dict[str, Any] = {
+                "attributes": {},
+                "steps": None,
+                "metrics": None,
+                "constraints": None,
+                "generation": 1,
+            }
+            state = {**unsaved, **state}  # what raybo 0.1 did not save
             found = {}
             for known in fields(cls):
                 value, read = state[known.name], known.metadata.get("read")

@@ -16,11 +16,14 @@ releases when the process dies in whatever way. Everything in it is JSON and not
     reading       opening a file without harm, and reading it
     tail          reading on, as it grows
     lock          the one writer
+    notes         what a user notes of a study, beside it
+    requests      what a user asks of the process that runs it
     writing       `Journal`, open for writing
 """
 
 from __future__ import annotations
 
+from raybo.journal.checks import fits
 from raybo.journal.clean import clean, clean_text
 from raybo.journal.description import Description
 from raybo.journal.lock import holder, in_use
@@ -35,6 +38,7 @@ __all__ = [
     "clean",
     "clean_text",
     "exists",
+    "fits",
     "holder",
     "in_use",
     "is_marked",

@@ -1,4 +1,4 @@
-"""What lies beside a journal: the directories of its trials."""
+"""What lies beside a journal: the directories of its trials, notes, requests."""
 
 from __future__ import annotations
 
@@ -7,6 +7,12 @@ from pathlib import Path
 
 CHECKPOINTS = "checkpoints"  # in a trial's directory: each in one of its own
 OUTPUT = "output.txt"  # in a trial's directory: the last of what it printed
+
+
+def beside(journal: Path | str, ending: str) -> Path:
+    """`FILE.ENDING` beside `FILE.db`, by whatever link that is named."""
+    path = Path(os.path.realpath(journal))
+    return path.with_name(f"{path.name.removesuffix('.db')}.{ending}")
 
 
 def trial_directory(journal: Path | str, number: int, artifacts: str | None = None) -> Path:

@@ -76,4 +76,6 @@ def is_in_design(history: History, published: int, given: int | None) -> bool:
 
 def explain_design(tags: Tags) -> str:
     """Why a Sobol point was proposed; empty where these are not the tags of one."""
+    if "by_guess" in tags:
+        return "initial design (Sobol, drawn to where the best is guessed to lie)"
     return "initial design (Sobol)" if "sobol" in tags else ""

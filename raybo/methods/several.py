@@ -8,9 +8,10 @@ maximised, with log P the logarithm of the probability that all constraints hold
     nothing is feasible yet     log P alone
 
 The front is that of the posterior means at the feasible trials, which noise does not flatter; pending trials count at
-their means too, so that no two workers look for the same gain. Volume counts above the worst means of feasible trials,
-or a tenth of the front's extent below the front's worst where that is lower: a reference just below the front would
-count nothing but what improves on a front that is still too short.
+their means too, so that no two workers look for the same gain. Volume counts above a tenth of the front's extent below
+its worst values, and where that is lower, in turn above the worst and the lower quartile of what feasible trials are
+expected to have: the first reaches for the ends of the front, the second fills it, and a reference just below the front
+would count nothing but what improves on a front that is still too short.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from raybo.space import Array
 from raybo.surrogate import GP, Model, Outputs, SignedLog, Tamed
 
 MARGIN = 0.1  # of the front's extent: how far the reference lies below its worst values
+LEVELS = 0.0, 0.25  # of the feasible trials' values, in turn
 LEAST_EXTENT = 0.1  # standard deviations; of a front that is a point, or flat
 NEAR = 10  # points of the front that the search begins around
 
@@ -194,7 +196,9 @@ def _front(metrics: Sequence[Fitted], feasible: Array, pending: Array) -> tuple[
     if not len(front):
         return front, np.zeros(k), kept
     low, high = front.min(axis=0), front.max(axis=0)
-    reference = np.minimum(low - MARGIN * np.maximum(high - low, LEAST_EXTENT), Y[: len(feasible)].min(axis=0))
+    level = LEVELS[len(feasible) % len(LEVELS)]
+    at_level = np.quantile(Y[: len(feasible)], level, axis=0)
+    reference = np.minimum(low - MARGIN * np.maximum(high - low, LEAST_EXTENT), at_level)
     observed = kept[kept < len(feasible)]
     order = observed[np.argsort(Y[observed, 0], kind="stable")]
     spread = np.unique(np.linspace(0, len(order) - 1, NEAR).round().astype(int)) if len(order) else order

@@ -5,6 +5,7 @@ On a terminal
     fitted            tables in windows of any width
     tables            trials, the best of them, methods; how values are written everywhere
     trial_view        everything about one trial
+    notes_view        what the user has noted
 Figures
     run_figures       how it went: the best so far, the workers' time, the time of suggestions
     timeline          what the workers did when

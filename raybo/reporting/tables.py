@@ -16,6 +16,7 @@ from raybo.events import FAILURES, State, Trial
 from raybo.reporting.curves_in_text import reports_anything, steps_of
 from raybo.reporting.fitted import Named, add_column, named_grid
 from raybo.reporting.front_view import constraints_line, front_view
+from raybo.reporting.notes_view import notes_view
 from raybo.reporting.words import named, shown
 from raybo.study import Study
 
@@ -40,7 +41,7 @@ def study_view(study: Study, last: int) -> Group:
         parts += [best_view(study), *confirmations(study)]
     if study.ended:
         parts.append(Text(f"ended: {study.ended}", style="dim"))
-    return Group(*parts)
+    return Group(*parts, *notes_view(study))
 
 
 def heading(study: Study) -> Text:

@@ -14,6 +14,7 @@ from raybo.events import FAILURES, Event, Kind, Trial
 from raybo.journal.beside import OUTPUT
 from raybo.reporting.curves_in_text import spark_line, verdict_in_words
 from raybo.reporting.fitted import named_grid
+from raybo.reporting.notes_view import notes_view
 from raybo.reporting.tables import STYLES
 from raybo.reporting.words import shown
 from raybo.study import Study
@@ -44,6 +45,7 @@ def trial_view(study: Study, number: int) -> Group:
     parts += _section("what happened", [_told(event) for event in happened])
     if trace := trial.details.get("traceback"):
         parts += [Text("\ntraceback", style="bold"), Text(str(trace).rstrip())]
+    parts += notes_view(study, number)
     if directory := study.directory(trial):
         parts += _output(directory / OUTPUT, next(e.at for e in study.events if e.trial == number))
         parts += [Text("\nits directory", style="bold"), Text(f"  {directory}")]

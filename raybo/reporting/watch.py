@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.segment import Segment
 
 from raybo import journal
-from raybo.events import State
+from raybo.events import OPEN, State
 from raybo.reporting.tables import best_view, heading, study_view, trials_table
 from raybo.study import Study, load
 
@@ -49,7 +49,7 @@ def watch_study(path: Path, console: Console, last: int) -> None:
 
         def tell(study: Study) -> None:
             nonlocal seen
-            ended = len(study.trials) - study.count(State.PENDING)
+            ended = len(study.trials) - study.count(*OPEN)
             if ended != seen:
                 seen = ended
                 console.print(repr(study), soft_wrap=True)

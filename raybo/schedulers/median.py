@@ -9,7 +9,7 @@ Ours: no trial is pruned within its grace, or before enough trials have finished
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,11 +41,11 @@ class Median(Options):
 
     def decide(self, history: History, trial: int, step: int) -> Verdict:
         """To go on, or to prune it."""
-        if not self.decides(history, trial, step):
+        finished = [number for number, record in enumerate(history.records) if record.state is State.FINISHED]
+        if step <= self.grace or step == history.steps or len(finished) < self.startup:
             return GO
         averages = folded(history, "averages", Averages)
-        finished = (number for number, record in enumerate(history.records) if record.state is State.FINISHED)
-        others = [average for number in finished if (average := averages.until(number, step)) is not None]
+        others = averages.until(finished, step)
         if not others:
             return GO
         best, cutoff = averages.best[trial], float(np.median(others))
@@ -61,20 +61,26 @@ class Median(Options):
 
 @dataclass
 class Averages:
-    """Running averages of every trial, and its best report."""
+    """Running averages of every trial after each of its reports, and its best report."""
 
-    steps: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
-    sums: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    averages: dict[int, list[float]] = field(default_factory=dict)
+    steps: dict[int, list[int]] = field(default_factory=dict)
+    skipping: set[int] = field(default_factory=set)  # trials whose n-th report is not of step n
     best: dict[int, float] = field(default_factory=dict)
 
     def take(self, trial: int, step: int, y: float) -> None:
         """The report that follows."""
-        sums = self.sums[trial]
-        sums.append(y + (sums[-1] if sums else 0.0))
-        self.steps[trial].append(step)
+        averages, steps = self.averages.setdefault(trial, []), self.steps.setdefault(trial, [])
+        n = len(averages)
+        averages.append((averages[-1] * n + y) / (n + 1) if n else y)
+        steps.append(step)
+        if step != n + 1:
+            self.skipping.add(trial)
         self.best[trial] = max(y, self.best.get(trial, y))
 
-    def until(self, trial: int, step: int) -> float | None:
-        """The mean of what a trial had reported by a step; None where it had reported nothing."""
-        count = bisect_right(self.steps[trial], step)
-        return self.sums[trial][count - 1] / count if count else None
+    def until(self, trials: Sequence[int], step: int) -> list[float]:
+        """The means of what trials had reported by a step, of those that had reported something."""
+        known, skipping = self.averages, self.skipping
+        found = [a[step - 1] if step <= len(a) else a[-1] for n in trials if n not in skipping and (a := known.get(n))]
+        counts = ((n, bisect_right(self.steps[n], step)) for n in trials if n in skipping) if skipping else ()
+        return found + [known[n][count - 1] for n, count in counts if count]

@@ -12,6 +12,7 @@ from raybo.surrogate.outputs import Clipped, Outputs, SignedLog, Standardised, T
 from raybo.surrogate.paths import FunctionDraw, draw_function, joint_draws
 from raybo.surrogate.presets import (
     gibo_model,
+    noisy_model,
     random_grid_model,
     standard_model,
     success_model,
@@ -58,6 +59,7 @@ __all__ = [
     "fit_structured",
     "gibo_model",
     "joint_draws",
+    "noisy_model",
     "pseudo_data",
     "random_grid_model",
     "sample_hmc",

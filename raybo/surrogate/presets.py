@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from raybo.surrogate.kernels import KernelName
 from raybo.surrogate.model import Hyperparameter, Model
 from raybo.surrogate.priors import Flat, Gamma, LogNormal, Normal
@@ -18,6 +20,15 @@ def standard_model(kernel: KernelName = "matern52") -> Model:
         outputscale=Hyperparameter(LogNormal(0.0, 1.5), low=1e-2, high=1e2, start=1.0),
         noise_variance=Hyperparameter(LogNormal(-9.0, 2.0), low=1e-6, high=1.0, start=1e-3),
     )
+
+
+def noisy_model() -> Model:
+    """The standard model but that values may be as noisy as they look: for the question which of them to believe.
+
+    The standard one takes noise for short length-scales, which costs a search little and a recommendation much.
+    """
+    noise = Hyperparameter(Gamma(1.1, 0.5), low=1e-6, high=1.0, start=1e-3)
+    return replace(standard_model(), noise_variance=noise)
 
 
 def success_model() -> Model:

@@ -18,7 +18,7 @@ from raybo.events import FAILURES, State, Trial
 from raybo.journal import clean_text
 from raybo.reporting.summary import range_in_words
 from raybo.reporting.words import shown
-from raybo.space import Categorical, Integer, Space, choice_names
+from raybo.space import Categorical, Integer, Parameter, Space, choice_names
 from raybo.study import Study
 from raybo.terminal_text import visible
 from raybo.view.followed import Followed
@@ -61,8 +61,12 @@ def details(name: str, followed: Followed) -> Json:
             "seed": about.seed,
             "options": _pairs(about.options),
             "settings": _pairs(about.settings),
-            "space": [_parameter(n, p) for n, p in _named(study.space)],
-            "context": [] if study.context is None else [_parameter(n, p) for n, p in _named(study.context)],
+            "space": [
+                {**_parameter(name, parameter), "opened": condition}
+                for (name, parameter), condition in zip(named(study.space), study.space.cube.conditions, strict=True)
+            ],
+            "rules": [text(str(rule)) for rule in study.space.rules],
+            "context": [] if study.context is None else [_parameter(n, p) for n, p in named(study.context)],
             "workers": [_worker(study, followed, number) for number in sorted(followed.since)],
             "failures": _failures(study),
         }
@@ -125,6 +129,11 @@ def curve(name: str, followed: Followed) -> Json:
 
 
 # ---- pieces
+
+
+def named(space: Space) -> list[tuple[str, Parameter]]:
+    """Each parameter with the name that tables show."""
+    return list(zip(space.names, space.parameters.values(), strict=True))
 
 
 def text(value: object, most: int = TEXT) -> str:
@@ -250,12 +259,8 @@ def _failures(study: Study) -> list[Json]:
     ]
 
 
-def _named(space: Space) -> list[tuple[str, Any]]:
-    return list(zip(space.names, space.parameters.values(), strict=True))
-
-
-def _parameter(name: str, parameter: Any) -> Json:
-    told: Json = {"name": name, "shown": text(name), "range": text(range_in_words(parameter))}
+def _parameter(name: str, parameter: Parameter) -> Json:
+    told: Json = {"name": text(name), "range": text(range_in_words(parameter))}
     if isinstance(parameter, Categorical):
         names: Sequence[Any] = choice_names(parameter.choices)[:CHOICES]
         return {**told, "kind": "choice", "choices": [text(shown(choice)) for choice in names]}

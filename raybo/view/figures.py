@@ -17,6 +17,7 @@ from raybo.reporting.figures import panels
 from raybo.study import Study
 from raybo.view.facts import Json, best_trial, front_of, text
 from raybo.view.followed import Followed
+from raybo.view.parallel import plain_lines
 
 PAUSE_SECONDS = 2.0  # between two drawings at least
 PAUSE_FACTOR = 5.0  # and so many times as long as the last one took
@@ -86,7 +87,7 @@ class Figures:
             try:
                 frozen = Study(study.description, events, study.path, study.space, study.context)
                 best = None if study.context is None or frozen.incumbent is None else frozen.best
-                made = panels(frozen)
+                made = [plain_lines(panel) for panel in panels(frozen)]
                 self.drawn = Drawn(
                     *now,
                     panels=[{"key": p.key, "title": text(p.title), "caption": text(p.caption, 2_000)} for p in made],

@@ -69,9 +69,10 @@ def opened(directory: Path, key: str) -> Iterator[tuple[BinaryIO, str]]:
             handle = os.open(parts[-1], _FILE, dir_fd=inside)
     except OSError as error:
         raise FileNotFoundError(key) from error
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise FileNotFoundError(key)
     with open(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise FileNotFoundError(key)
         yield file, os.fsdecode(parts[-1])
 
 

@@ -9,11 +9,15 @@ GET  /api/studies/ID/rows?since=N&times=T     its trials about which something h
 GET  /api/studies/ID/curve                    where the best so far became better
 GET  /api/studies/ID/figures                  which figures there are, and of when; /KEY is one of them
 GET  /api/studies/ID/trials/N                 everything about a trial; /file?key=KEY is a file that it left
+POST /api/studies/ID/stop                     stop it
+POST /api/studies/ID/enqueue  {"values": []}  run a configuration next
+POST /api/studies/ID/notes    {"text": ""}    take a note; with "trial" about one trial
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import mimetypes
 from collections.abc import Callable
 from functools import cache
@@ -23,6 +27,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 
 from raybo.errors import RayboError
+from raybo.view import actions
 from raybo.view.facts import Json, curve, details, overview, rows, text
 from raybo.view.figures import Figures, as_bytes
 from raybo.view.files import opened
@@ -33,7 +38,18 @@ from raybo.view.trial import trial_page
 
 T = TypeVar("T")
 
-PAGE = ("app.js", "api.js", "charts.js", "dom.js", "overview.js", "study.js", "style.css", "table.js", "trial.js")
+PAGE = (
+    "app.js",
+    "api.js",
+    "charts.js",
+    "dom.js",
+    "forms.js",
+    "overview.js",
+    "study.js",
+    "style.css",
+    "table.js",
+    "trial.js",
+)
 CHUNK = 256 * 1024  # bytes of a file that are read at a time
 
 
@@ -66,6 +82,9 @@ class Server:
                 web.get(study + "/figures/{key}", self.figure),
                 web.get(study + r"/trials/{trial:\d{1,10}}", self.trial),
                 web.get(study + r"/trials/{trial:\d{1,10}}/file", self.file),
+                web.post(f"{study}/stop", self.stop),
+                web.post(f"{study}/enqueue", self.enqueue),
+                web.post(f"{study}/notes", self.note),
             ]
         )
         return app
@@ -77,7 +96,13 @@ class Server:
     async def study(self, request: web.Request) -> web.Response:
         """One study."""
         name, followed = await self._find(request)
-        return _json(await _beside(lambda: details(name, followed)))
+
+        def told() -> Json:
+            found = details(name, followed)
+            able = actions.possible(followed.path, is_running=bool(found["running"]))
+            return {**found, "can": able, "notes": actions.notes(followed.path)}
+
+        return _json(await _beside(told))
 
     async def rows(self, request: web.Request) -> web.Response:
         """Its trials, those about which something has happened."""
@@ -112,9 +137,11 @@ class Server:
     async def trial(self, request: web.Request) -> web.Response:
         """Everything about a trial."""
         _, followed = await self._find(request)
-        found = await _beside(lambda: trial_page(followed, int(request.match_info["trial"])))
+        number = int(request.match_info["trial"])
+        found = await _beside(lambda: trial_page(followed, number))
         if found is None:
             raise web.HTTPNotFound(text="there is no such trial\n")
+        found["notes"] = await _beside(lambda: actions.notes(followed.path, number))
         return _json(found)
 
     async def file(self, request: web.Request) -> web.StreamResponse:
@@ -142,6 +169,25 @@ class Server:
                 return response
         except FileNotFoundError:
             raise web.HTTPNotFound(text="there is no such file\n") from None
+
+    async def stop(self, request: web.Request) -> web.Response:
+        """Stop a study that runs."""
+        _, followed = await self._find(request)
+        return _json({"told": await _beside(lambda: actions.stop(followed))})
+
+    async def enqueue(self, request: web.Request) -> web.Response:
+        """Have a configuration run next."""
+        _, followed = await self._find(request)
+        values = (await _body(request)).get("values")
+        if not isinstance(values, list):
+            raise web.HTTPBadRequest(text="a list of values is needed\n")
+        return _json({"told": await _beside(lambda: actions.enqueue(followed, values))})
+
+    async def note(self, request: web.Request) -> web.Response:
+        """Take a note."""
+        _, followed = await self._find(request)
+        said = await _body(request)
+        return _json(await _beside(lambda: actions.note(followed, said.get("text"), said.get("trial"))))
 
     async def _find(self, request: web.Request) -> tuple[str, Followed]:
         name = request.match_info["study"]
@@ -198,6 +244,16 @@ def _program() -> bytes:
 
 def _json(value: Json) -> web.Response:
     return web.Response(body=as_bytes(value), content_type="application/json")
+
+
+async def _body(request: web.Request) -> Json:
+    try:
+        said = json.loads(await request.text())
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        raise web.HTTPBadRequest(text="a JSON object is needed\n")
+    return said
 
 
 def _number(request: web.Request, name: str) -> int:

@@ -19,7 +19,7 @@ class Met(History):
     """A history to which whole trials are added, their contexts by coordinates."""
 
     def __init__(self, cube, context_cube):
-        super().__init__(cube, 1.0, context_cube)
+        super().__init__(cube, context_cube=context_cube)
 
     def trial(self, x, c=None, y=None, *, failed=False, tags=None):
         """One more trial: pending (its context known first), failed, or with its value."""

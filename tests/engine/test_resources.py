@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import raybo
-from raybo.engine.resources import resources_of, workers_available
+from raybo.engine.resources import resources_of, waiting_for_room, workers_available
 from raybo.errors import RayError
 
 
@@ -50,3 +50,8 @@ def test_resources_that_only_several_nodes_have_together_are_refused_too():
     cluster = nodes((True, {"CPU": 4.0}), (True, {"GPU": 1.0}))
     with pytest.raises(RayError, match="a trial needs CPU=1, GPU=1, and no node of the cluster has all of it"):
         workers_available(cluster, asking(num_gpus=1))
+
+
+@pytest.mark.parametrize(("room", "waiting"), [(1, 1), (4, 1), (8, 2), (1_000, 250)])
+def test_a_fourth_more_than_there_is_room_for_waits_where_a_cluster_is_to_grow(room, waiting):
+    assert waiting_for_room(room) == waiting

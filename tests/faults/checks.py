@@ -11,8 +11,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from raybo.events import Event, Kind, State
-from raybo.replay import replay
+from raybo.events import COUNTED, OPEN, Event, Kind, State
+from raybo.replay import replay, replay_verdicts
 from raybo.study import Study
 
 CLOCK_SECONDS = 0.01  # the journal's times are cut to milliseconds
@@ -59,16 +59,16 @@ def of_the_journal(study: Study, trials: int) -> Iterator[Complaint]:
         yield Complaint(Wrong.GAPS, "of the events")
     if [trial.number for trial in study.trials] != list(range(len(study.trials))):
         yield Complaint(Wrong.GAPS, "of the trials")
-    ended, pending = study.count(State.FINISHED, State.FAILED, State.LOST), study.count(State.PENDING)
+    ended, pending = study.count(*COUNTED), study.count(*OPEN)
     if ended != trials or pending:
         yield Complaint(Wrong.UNFINISHED, f"{ended} of {trials} trials have ended, {pending} are pending")
-    ends = Counter(event.trial for event in study.events if event.kind in (Kind.TOLD, Kind.FAILED, Kind.STOPPED))
+    ends = Counter(event.trial for event in study.events if event.is_end)
     for number, times in ends.items():
         if times != 1:
             yield Complaint(Wrong.DOUBLED, f"trial {number} ended {times} times")
     retried: dict[int | None, list[int]] = defaultdict(list)
     for event in study.events:
-        if event.kind is Kind.RETRIED:
+        if event.kind in (Kind.RETRIED, Kind.RESUMED):
             retried[event.trial].append(event.data["attempt"])
     for trial in study.trials:
         begun = retried[trial.number]
@@ -117,7 +117,7 @@ def of_what_ran(study: Study, lines: Sequence[dict[str, Any]]) -> Iterator[Compl
                 yield Complaint(Wrong.LOST, f"what ran at {line['at']} is not in the journal")
                 continue
             begun[config].append(line["at"])
-    told = {event.trial: _seconds(event) for event in study.events if event.kind is Kind.TOLD}
+    told = {event.trial: _seconds(event) for event in study.events if event.kind in (Kind.TOLD, Kind.PRUNED)}
     for config, numbers in trials.items():
         times, attempts = begun[config], sum(study.trials[number].attempt for number in numbers)
         if len(times) > attempts:
@@ -134,6 +134,20 @@ def of_replay(study: Study) -> Iterator[Complaint]:
     for again in replay(study):
         if again.differs:
             yield Complaint(Wrong.REPLAY, f"trial {again.trial}: its {' and '.join(again.differs)} differ")
+
+
+def of_reports(study: Study) -> Iterator[Complaint]:
+    """Steps that count twice or are missing, and verdicts that are given otherwise, from what there was."""
+    for trial in study.trials:
+        steps = [step for step, _ in trial.reports]
+        if steps != list(range(1, len(steps) + 1)):
+            yield Complaint(Wrong.DOUBLED, f"trial {trial.number}: it has reported the steps {steps}")
+        if study.steps is not None and trial.state is State.FINISHED and trial.step != study.steps:
+            yield Complaint(Wrong.LOST, f"trial {trial.number} finished at step {trial.step}")
+    for again in replay_verdicts(study):
+        if again.verdict != again.recorded:
+            text = f"trial {again.trial}, step {again.step}: it was {again.recorded} and is {again.verdict}"
+            yield Complaint(Wrong.REPLAY, text)
 
 
 def read_announced(path: Path) -> list[dict[str, Any]]:

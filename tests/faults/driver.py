@@ -16,14 +16,18 @@ from raybo import journal, methods
 from raybo.engine.follow import attach
 from raybo.engine.plan import Status
 from raybo.errors import RayboError, RayError
-from tests.faults.job import job, job_in_context
+from raybo.events import COUNTED
+from tests.faults.job import job, job_in_context, job_that_reports
 
 STUCK_SECONDS = 60.0
 
 
 def main(settings: dict[str, Any]) -> None:
     faulthandler.dump_traceback_later(STUCK_SECONDS, repeat=True)  # should it hang, this tells where
-    objective = job_in_context if methods.needs_context(settings["method"]) else job
+    objective = job_that_reports if settings["scheduler"] else job
+    if methods.needs_context(settings["method"]):
+        objective = job_in_context
+        settings |= {"scheduler": None, "scheduler_options": {}}  # it reports nothing
     with open(settings.pop("announced"), "a", encoding="utf-8") as announced:
         announced.write("\n")  # the command before may have been killed as it wrote a line
         watch = partial(_told, announced)
@@ -49,7 +53,7 @@ def _detached(objective: raybo.Objective, settings: dict[str, Any], watch: Calla
                 raise
         if journal.exists(path):
             study = raybo.load(path)
-            if study.count(raybo.State.FINISHED, raybo.State.FAILED, raybo.State.LOST) >= settings["trials"]:
+            if study.count(*COUNTED) >= settings["trials"]:
                 return study
         raybo.tune(objective, detach=True, **settings)
 

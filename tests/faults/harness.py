@@ -166,6 +166,7 @@ def _checked(running: Running) -> list[Complaint]:
         *checks.of_what_was_announced(study, checks.read_announced(running.announced)),
         *checks.of_what_ran(study, running.lines),
         *checks.of_replay(study),
+        *checks.of_reports(study),
     ]
 
 

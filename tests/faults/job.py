@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import raybo
 
+STEPS = 8
 SPACE = raybo.Space({"x": raybo.Float(-5, 10), "y": raybo.Float(0, 15), "n": raybo.Integer(1, 9)})
 
 
@@ -31,6 +32,20 @@ def job_in_context(config: Mapping[str, Any], *, log: str, seconds: float) -> fl
     time.sleep(seconds)
     note(log, "end", config)
     return float((config["x"] - 2 - load) ** 2 + (config["y"] - 7) ** 2 + config["n"])
+
+
+@raybo.objective(space=SPACE, mode="min", steps=STEPS)
+def job_that_reports(config: Mapping[str, Any], *, log: str, seconds: float) -> Iterator[float]:
+    """The bowl, to which each step comes nearer; it goes on from its checkpoints."""
+    note(log, "begin", config)
+    bowl = float((config["x"] - 2) ** 2 + (config["y"] - 7) ** 2 + config["n"])
+    kept = raybo.checkpoint()
+    for step in range(1 if kept is None else int((kept / "step").read_text()) + 1, STEPS + 1):
+        time.sleep(seconds / STEPS)
+        with raybo.saving() as directory:
+            (directory / "step").write_text(str(step))
+        yield bowl + config["n"] * (STEPS - step)
+    note(log, "end", config)
 
 
 def note(log: str, what: str, config: Mapping[str, Any]) -> None:

@@ -22,6 +22,13 @@ METHODS = (
     "min-ucb",
     "map",
 )
+SCHEDULERS: tuple[tuple[str, dict[str, int | str]] | None, ...] = (  # as many as have no divisor with the methods
+    None,
+    ("asha", {"eta": 2, "variant": "promote"}),
+    ("median", {"startup": 3}),
+    ("asha", {"eta": 2}),
+    ("hyperband", {"eta": 2}),
+)
 KILLS_A_STUDY = 16
 TRIALS = 30  # without any kill
 TRIALS_A_KILL = 4  # more for each
@@ -111,6 +118,7 @@ class PlannedStudy:
         number: its place in the plan, from 0.
         workers: None for as many as the cluster has room for.
         trial_seconds: how long a trial takes.
+        scheduler: what ends its trials early, which then report, and its options; None where they do not.
     """
 
     number: int
@@ -121,6 +129,7 @@ class PlannedStudy:
     trials: int
     trial_seconds: float
     kills: tuple[Kill, ...]
+    scheduler: tuple[str, dict[str, int | str]] | None = None
 
 
 def kinds_at(place: Place, *, disk: bool) -> dict[Kind, float]:
@@ -156,6 +165,7 @@ def studies(
             trials=TRIALS + TRIALS_A_KILL * kills,
             trial_seconds=rng.choice([0.2, 0.4, 0.6]),
             kills=tuple(_kill(rng, often) for _ in range(kills)),
+            scheduler=SCHEDULERS[(seed + number) % len(SCHEDULERS)],
         )
 
 

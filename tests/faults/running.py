@@ -92,6 +92,8 @@ class Running:
         settings: dict[str, Any] = {
             "storage": str(self.journal), "announced": str(announced), "trials": planned.trials,
             "method": planned.method, "seed": planned.seed, "workers": planned.workers, "retries": RETRIES,
+            "scheduler": planned.scheduler and planned.scheduler[0],
+            "scheduler_options": planned.scheduler[1] if planned.scheduler else {},
             "detach": planned.place is Place.DETACHED,
             "settings": {"log": str(self.log), "seconds": planned.trial_seconds},
         }  # fmt: skip

@@ -14,6 +14,7 @@ import pytest
 import raybo
 from raybo.events import Event, Kind
 from raybo.journal import Description
+from raybo.schedulers.rule import event_of
 from raybo.study import Study
 from tests.faults import checks
 from tests.faults.checks import Wrong
@@ -46,6 +47,7 @@ class Left:
             *checks.of_what_was_announced(study, self.announced),
             *checks.of_what_ran(study, self.lines),
             *checks.of_replay(study),
+            *checks.of_reports(study),
         ]
         return {complaint.wrong for complaint in found}
 
@@ -214,3 +216,41 @@ def test_what_is_stopped_is_stopped_for_longer_than_ray_waits() -> None:
     stopped = {Kill.STOPPED_WORKER, Kill.STOPPED_ACTOR, Kill.STOPPED_DRIVER, Kill.STOPPED_RAYLET}
     kills = [kill for study in islice(studies(1, hosts=True, disk=True), 24) for kill in study.kills]
     assert all(kill.seconds > RAY_SECONDS for kill in kills if kill.kind in stopped)
+
+
+def test_steps_that_count_twice_and_verdicts_that_are_others_are_complained_of() -> None:
+    searcher = raybo.Searcher(
+        SPACE, "random", "min", seed=3, steps=4, scheduler="median", scheduler_options={"startup": 1}
+    )
+    events: list[Event] = []
+
+    def record(event: Event) -> None:
+        events.append(searcher.apply(event))
+
+    for number in range(2):
+        record(searcher.propose(searcher.history))
+        for step in range(1, 5):
+            record(Event(Kind.REPORTED, number, {"step": step, "value": 1.0 + number}))
+            if number == 1 and searcher.rule is not None and searcher.rule.judge(searcher.history, 1).prune:
+                verdict = searcher.rule.judge(searcher.history, 1)
+                record(event_of(verdict, "median", 1, step, searcher.ledger.last_event))
+                break
+        else:
+            record(Event(Kind.TOLD, number, {"value": 1.0}))
+    told = Description(
+        "job",
+        "value",
+        "min",
+        SPACE.to_json(),
+        "random",
+        3,
+        steps=4,
+        scheduler="median",
+        scheduler_options={"startup": 1},
+    )
+    assert events[-1].kind is Kind.PRUNED
+    assert list(checks.of_reports(Study(told, events))) == []
+    unseen = replace(events[-1], data={**events[-1].data, "seen": 1})
+    assert {each.wrong for each in checks.of_reports(Study(told, [*events[:-1], unseen]))} == {Wrong.REPLAY}
+    skipped = [replace(e, data={**e.data, "step": e.data["step"] + 1}) if e.report else e for e in events]
+    assert Wrong.DOUBLED in {each.wrong for each in checks.of_reports(Study(told, skipped))}

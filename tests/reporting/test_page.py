@@ -22,7 +22,7 @@ from raybo.reporting.summary import range_in_words
 from raybo.study import Study
 from tests.reporting.studies import run
 
-ALWAYS = ["best-so-far", "importance", "slices", "contours", "parallel", "timeline", "suggestions"]
+ALWAYS = ["best-so-far", "importance", "slices", "contours", "success", "parallel", "timeline", "suggestions"]
 
 
 def keys(study):

@@ -18,7 +18,10 @@ function crumbs(...parts) {
   document.title = [...parts.map(([name]) => name).reverse(), "raybo"].join(" – ");
 }
 
+let turn = 0;
+
 async function show() {
+  const mine = ++turn;
   leave();
   leave = () => {};
   const [kind, id, what, number] = location.hash.replace(/^#\/?/, "").split("/");
@@ -34,9 +37,10 @@ async function show() {
       const { studies } = await ask("/api/studies");
       alone = studies.length === 1 && !studies[0].error ? studies[0].id : false;
     } catch (error) {
-      fill(main, el("p", { class: "error" }, error.message));
+      if (mine === turn) fill(main, el("p", { class: "error" }, error.message));
       return;
     }
+    if (mine !== turn) return; // somewhere else was opened meanwhile
     if (alone) {
       location.replace(`#/study/${alone}`);
       return;

@@ -16,7 +16,7 @@ export function overviewPage(main) {
   fill(main, el("h1", {}, "Studies"), table, el("div", { class: "bar" }, el("h2", {}, "Best so far"), by), charts);
 
   async function redraw() {
-    const shownCurves = order.filter((id) => chosen.get(id) && curves.has(id)).map((id) => curves.get(id).curve);
+    const shownCurves = order.filter((id) => chosen.get(id) && curves.get(id)?.curve.steps.length).map((id) => curves.get(id).curve);
     const groups = new Map();
     for (const curve of shownCurves) {
       const key = `${curve.mode} ${curve.metric}`;
@@ -89,7 +89,8 @@ function list(studies, chosen, changed) {
       el("td", {}, moment(study.latest)));
   });
   const names = ["", "journal", "", "objective", "method", "best", "metric", "finished", "failed", "took", "latest event"];
-  return el("table", {}, el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col" }, name)))), el("tbody", {}, rows));
+  const numbers = new Set(["best", "finished", "failed", "took"]);
+  return el("table", {}, el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col", class: numbers.has(name) ? "number" : null }, name)))), el("tbody", {}, rows));
 }
 
 function compared(group, by, order) {

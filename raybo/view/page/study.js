@@ -2,6 +2,7 @@
 
 import { ask, repeat } from "./api.js";
 import { draw, forget } from "./charts.js";
+import { Notes, enqueueForm, stopButton } from "./forms.js";
 import { duration, el, elapsed, fill, moment, pairs, plural, shown } from "./dom.js";
 import { TrialsTable } from "./table.js";
 
@@ -19,7 +20,12 @@ export function studyPage(main, id, crumbs) {
   let at = { last: 0, times: 0 };
   let running = true;
   let best = null;
-  fill(main, head, facts, workers, about, figures, table.node);
+  const stop = el("div", { hidden: true }, stopButton(id));
+  const asking = el("p", { class: "quiet", role: "status" });
+  const enqueue = el("details", { class: "enqueue", hidden: true }, el("summary", {}, "Enqueue a configuration"));
+  const notes = new Notes(id);
+  fill(main, head, facts, el("div", { class: "actions" }, stop, asking), workers, about, figures, table.node,
+    el("div", { class: "columns" }, el("section", { class: "asked" }, enqueue), notes.node));
 
   const look = repeat(async () => {
     const study = await ask(`/api/studies/${id}`);
@@ -31,7 +37,12 @@ export function studyPage(main, id, crumbs) {
     crumbs([study.objective || study.file]);
     best = study.best || drawings.best;
     fill(head, heading(study));
-    fill(facts, cards(study, best));
+    fill(facts, cards(study, best, drawings.front));
+    stop.hidden = !study.can.stop || study.can.stopping;
+    asking.textContent = waiting(study);
+    enqueue.parentNode.hidden = enqueue.hidden = !study.can.enqueue;
+    if (enqueue.childElementCount === 1) enqueue.append(...enqueueForm(id, { ...study, best }).filter(Boolean));
+    notes.show(study.notes);
     showWorkers(workers, study, id);
     while (at.last < study.last) {
       const news = await ask(`/api/studies/${id}/rows?since=${at.last}&times=${at.times}`);
@@ -40,7 +51,7 @@ export function studyPage(main, id, crumbs) {
       at.last = news.last;
       if (!news.rows.length && news.complete) break;
     }
-    fill(about, aboutStudy(study, best, id));
+    fill(about, aboutStudy(study, best, id, drawings.front));
     await drawings.look();
   }, LOOK);
   const ticking = setInterval(() => tick(workers), 1000);
@@ -54,11 +65,21 @@ export function studyPage(main, id, crumbs) {
   };
 }
 
+function waiting(study) {
+  if (study.can.stopping && study.running) return "The study has been asked to stop.";
+  if (!study.can.waiting) return "";
+  const what = plural(study.can.waiting, "configuration");
+  return study.running ? `${what} asked for, to be taken up by the study.` : `${what} waiting for the study's next run.`;
+}
+
 function heading(study) {
-  const better = study.mode === "max" ? "the larger the better" : "the smaller the better";
+  const larger = (mode) => (mode === "max" ? "the larger the better" : "the smaller the better");
+  const better = study.metrics.length > 1
+    ? study.metrics.map(([name, mode]) => `${name} (${larger(mode)})`).join(", ") : `${study.metric}, ${larger(study.mode)}`;
+  const bounds = study.constraints.length ? `; ${study.constraints.join(", ")}` : "";
   return [
     el("h1", {}, study.objective, " ", el("span", { class: study.running ? "badge on" : "badge" }, study.running ? "running" : "not running")),
-    el("p", { class: "quiet" }, `${study.metric}, ${better}; method ${study.method}; kept in ${study.file}`),
+    el("p", { class: "quiet" }, `${better}${bounds}; method ${study.method}; kept in ${study.file}`),
   ];
 }
 
@@ -66,10 +87,10 @@ function card(value, name, kind = "") {
   return el("div", { class: `fact ${kind}` }, el("b", {}, value), el("span", {}, name));
 }
 
-function cards(study, best) {
+function cards(study, best, front) {
   const counts = study.counts;
   const ended = study.trials - (counts.pending || 0) - (counts.paused || 0);
-  const made = [card(best ? shown(best.expected ?? best.value) : "none yet",
+  const made = study.metrics.length > 1 ? [card(String(front.length), "on the front", "best")] : [card(best ? shown(best.expected ?? best.value) : "none yet",
     best && best.expected !== null && best.expected !== undefined ? `best expected ${study.metric}` : `best ${study.metric}`, "best")];
   made.push(card(String(counts.finished || 0), study.planned ? `finished of ${study.planned} planned` : "finished"));
   if (counts.pending) made.push(card(String(counts.pending), study.running ? "running" : "were running at its end"));
@@ -104,15 +125,19 @@ function tick(section) {
   for (const node of section.querySelectorAll("[data-since]")) node.textContent = duration(elapsed(node.dataset.since));
 }
 
-function aboutStudy(study, best, id) {
+function aboutStudy(study, best, id, front) {
   const made = [];
+  if (front.length) {
+    made.push(el("section", {}, el("h2", {}, "The front"), el("div", { class: "wide" }, el("table", {}, el("tbody", {}, front.slice(0, 50).map((one) => el("tr", {},
+      el("td", {}, el("a", { href: `#/study/${id}/trial/${one.number}` }, `trial ${one.number}`)), one.values.map(([name, value]) => el("td", {}, `${name} ${shown(value)}`)))))))));
+  }
   if (best) {
     made.push(el("section", {}, el("h2", {}, "Best trial: ", el("a", { href: `#/study/${id}/trial/${best.number}` }, `number ${best.number}`)), pairs(best.config)));
   }
   made.push(el("section", {}, el("h2", {}, "What was asked for"), pairs([
     ["method", study.method], ...study.options.map(([key, value]) => [`option ${key}`, value]),
     ["seed", study.seed], ...study.settings.map(([key, value]) => [`setting ${key}`, value]),
-    ...study.space.map((one) => [one.shown, one.range]), ...study.context.map((one) => [`context ${one.shown}`, one.range]),
+    ...study.space.map((one) => [one.name, one.range]), ...study.context.map((one) => [`context ${one.name}`, one.range]),
     ["began", moment(study.began)], ["latest event", moment(study.latest)],
   ])));
   if (study.failures.length) {
@@ -128,6 +153,7 @@ class Drawings {
     this.id = id;
     this.node = node;
     this.best = null;
+    this.front = [];
     this.places = new Map();
     this.version = "";
     this.seen = new IntersectionObserver((entries) => {
@@ -146,6 +172,7 @@ class Drawings {
   async look() {
     const told = await ask(`/api/studies/${this.id}/figures`);
     if (told.best) this.best = told.best;
+    this.front = told.front || [];
     if (told.error) {
       fill(this.node, el("p", { class: "error" }, told.error));
       this.places.clear();

@@ -2,15 +2,19 @@
 
 import { ask, repeat } from "./api.js";
 import { draw, escaped, forget } from "./charts.js";
+import { Notes } from "./forms.js";
 import { duration, el, elapsed, fill, moment, pairs, shown, size, state } from "./dom.js";
 
 export function trialPage(main, id, number, crumbs) {
   const body = el("div");
   const curve = el("div", { class: "drawn" });
   let last = "";
-  fill(main, body);
+  const notes = new Notes(id, number);
+  fill(main, body, notes.node);
   const look = repeat(async () => {
     const trial = await ask(`/api/studies/${id}/trials/${number}`);
+    notes.show(trial.notes);
+    delete trial.notes;
     const version = JSON.stringify(trial);
     if (version === last) return;
     last = version;

@@ -1,0 +1,133 @@
+"""What a guess is worth where it is right, and what it costs where it is wrong: `python -m benchmarks.guesses`.
+
+Each problem is searched without a guess, with one within a tenth of the cube's side of the optimum on every axis, and
+with one as far from it as the cube lets it be; the three are paired by their seeds. Reported: the median regret, after
+so many trials, as a share of the spread of a thousand uniform points' values; and the delay, how many trials later (or,
+where negative, earlier) the study with a guess has reached what the one without had after so many: the median over
+seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import raybo
+
+Array = NDArray[np.float64]
+Problem = tuple[int, Callable[[Array], float], Array]  # axes, what is maximised on the unit cube, where it is highest
+
+
+def branin(u: Array) -> float:
+    """Three equal valleys."""
+    x, y = 15.0 * u[0] - 5.0, 15.0 * u[1]
+    b, c, t = 5.1 / (4 * math.pi**2), 5 / math.pi, 1 / (8 * math.pi)
+    return -float((y - b * x**2 + c * x - 6) ** 2 + 10 * (1 - t) * math.cos(x) + 10)
+
+
+def hartmann6(u: Array) -> float:
+    """Six axes, six bumps."""
+    A = np.array(
+        [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
+    )
+    P = 1e-4 * np.array(
+        [
+            [1312, 1696, 5569, 124, 8283, 5886],
+            [2329, 4135, 8307, 3736, 1004, 9991],
+            [2348, 1451, 3522, 2883, 3047, 6650],
+            [4047, 8828, 8732, 5743, 1091, 381],
+        ]
+    )
+    return float(np.array([1.0, 1.2, 3.0, 3.2]) @ np.exp(-(A * (u - P) ** 2).sum(axis=1)))
+
+
+def training(u: Array) -> float:
+    """A loss of four hyperparameters: one matters much, two hang together, one hardly matters."""
+    z = u - np.array([0.62, 0.3, 0.45, 0.5])
+    return -float(
+        8 * z[0] ** 2 + 2 * (z[1] + z[2]) ** 2 + (z[1] - z[2]) ** 2 + 0.02 * z[3] ** 2 + 2 * max(0.0, u[0] - 0.85)
+    )
+
+
+def ackley(u: Array) -> float:
+    """Many small hills on a large one, three axes."""
+    x = 20.0 * u - np.array([13.0, 8.0, 11.0])
+    return float(
+        20 * math.exp(-0.2 * math.sqrt((x**2).mean())) + math.exp(np.cos(2 * math.pi * x).mean()) - 20 - math.e
+    )
+
+
+PROBLEMS: dict[str, Problem] = {
+    "branin": (2, branin, np.array([(math.pi + 5) / 15, 2.275 / 15])),
+    "training": (4, training, np.array([0.62, 0.3, 0.45, 0.5])),
+    "ackley": (3, ackley, np.array([13.0, 8.0, 11.0]) / 20),
+    "hartmann6": (6, hartmann6, np.array([0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573])),
+}
+KINDS = ("none", "right", "wrong")
+
+
+def study(problem: Problem, method: str, kind: str, seed: int, trials: int) -> Array:  # (trials,)
+    """The regret of the best after each trial."""
+    d, f, optimum = problem
+    rng = np.random.default_rng(seed)
+    right = np.clip(optimum + rng.uniform(-0.1, 0.1, d), 0.0, 1.0)
+    guess = {"none": [None] * d, "right": right.tolist(), "wrong": np.round(1.0 - optimum).tolist()}[kind]
+    space = raybo.Space({f"x{i}": raybo.Float(0, 1, guess=at) for i, at in enumerate(guess)})
+    searcher = raybo.Searcher(space, method, "max", seed, trials)
+    best = []
+    for _ in range(trials):
+        trial = searcher.ask()
+        searcher.tell(trial, f(np.array(list(trial.config.values()))))
+        best.append(searcher.ledger.incumbent.value if searcher.ledger.incumbent else None)
+    return f(optimum) - np.array(best, dtype=np.float64)
+
+
+def delay(none: Array, other: Array, after: int) -> int:
+    """How many trials later the other reached what the first had after so many; its whole length where it did not."""
+    reached = np.flatnonzero(other <= none[after - 1])
+    first = int(np.flatnonzero(none <= none[after - 1])[0])
+    return (int(reached[0]) if len(reached) else len(other)) - first
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--trials", type=int, default=40)
+    parser.add_argument("--method", default="auto")
+    parser.add_argument("--problems", default=",".join(PROBLEMS))
+    parser.add_argument("-o", "--output", type=Path, help="further copy of the table")
+    given = parser.parse_args(arguments)
+    lines = [
+        f"| {given.method}, {given.seeds} seeds | guess | 10 trials | 20 trials | {given.trials} trials "
+        "| delay at 15 | delay at 30 |"
+    ]
+    lines.append("|---|---|---|---|---|---|---|")
+    for name in given.problems.split(","):
+        problem = PROBLEMS[name]
+        d, f, _ = problem
+        spread = float(np.std([f(u) for u in np.random.default_rng(0).random((1_000, d))]))
+        runs = {
+            k: np.array([study(problem, given.method, k, s, given.trials) for s in range(given.seeds)]) for k in KINDS
+        }
+        for kind in KINDS:
+            at = [np.median(runs[kind][:, t - 1]) / spread for t in (10, 20, given.trials)]
+            delays = [
+                np.median([delay(a, b, t) for a, b in zip(runs["none"], runs[kind], strict=True)]) for t in (15, 30)
+            ]
+            told = " | ".join(f"{value:.3g}" for value in at)
+            lines.append(f"| {name} | {kind} | {told} | {delays[0]:+.0f} | {delays[1]:+.0f} |")
+            print(lines[-1], flush=True)
+    text = "\n".join(lines) + "\n"
+    print(text)
+    if given.output:
+        given.output.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""What a user asks of a study that another process runs: files in a directory beside its journal.
+
+    {"ask": "stop"}                        end it, as Ctrl-C does
+    {"ask": "enqueue", "values": [...]}    run this configuration next; a row as `Space.pack` makes it
+
+Whoever runs a study and hears requests makes the directory, takes each request up and then removes it. So a request
+reaches a study whoever has begun it and however, and the one that comes too late waits for the next run. What is asked
+twice is done once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import stat
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from raybo.errors import JournalError
+from raybo.journal.beside import beside
+from raybo.space import Row
+
+MOST_BYTES = 1_000_000  # of a request
+ENDING = ".json"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One thing that is asked.
+
+    Attributes:
+        file: where it is.
+        at: when it was asked, in seconds since 1970.
+        values: the configuration to run; None where the study is to stop.
+    """
+
+    file: Path
+    at: float
+    values: Row | None
+
+    def done(self) -> None:
+        """It has been taken up, and what follows is committed."""
+        self.file.unlink(missing_ok=True)
+
+
+def directory(journal: Path | str) -> Path:
+    """Where the requests to a study are: `FILE.requests` beside `FILE.db`."""
+    return beside(journal, "requests")
+
+
+def are_heard(journal: Path | str) -> bool:
+    """Whether the process that runs the study, if one does, takes requests up."""
+    return directory(journal).is_dir()
+
+
+def hear(journal: Path | str) -> bool:
+    """Make the place for requests; returns whether there is one now."""
+    with contextlib.suppress(OSError):
+        directory(journal).mkdir(mode=0o700, exist_ok=True)
+    return are_heard(journal)
+
+
+def hear_no_more(journal: Path | str) -> None:
+    """Remove the place, unless something waits in it for the next run."""
+    with contextlib.suppress(OSError):
+        directory(journal).rmdir()
+
+
+def ask(journal: Path | str, values: Row | None = None) -> str:
+    """Ask a study to run a configuration next, or to stop where none is given; returns the request's name.
+
+    Raises:
+        JournalError: it cannot be written.
+    """
+    request = {"ask": "stop"} if values is None else {"ask": "enqueue", "values": values}
+    place = directory(journal)
+    name = f"{time.time_ns():020d}-{secrets.token_hex(4)}"
+    written = place / f"{name}.new"
+    try:
+        with open(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
+            json.dump(request, file)
+        os.replace(written, place / f"{name}{ENDING}")
+    except OSError as error:
+        raise JournalError(
+            f"{journal}: nothing can be asked of its study ({error.strerror}); check the disk and the directory's "
+            "permissions"
+        ) from error
+    return name
+
+
+def waiting(journal: Path | str) -> list[Request]:
+    """What has not been taken up yet, the oldest first. What is no request is left where it is."""
+    try:
+        names = sorted(name for name in os.listdir(directory(journal)) if name.endswith(ENDING))
+    except OSError:
+        return []
+    found = [_read(directory(journal) / name) for name in names]
+    return [request for request in found if request is not None]
+
+
+def forget_stops(journal: Path | str, before: float) -> None:
+    """Remove what asked an earlier run to stop."""
+    for request in waiting(journal):
+        if request.values is None and request.at < before:
+            request.done()
+
+
+def _read(path: Path) -> Request | None:
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+                return None
+            said = json.loads(file.read())
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(said, dict):
+        return None
+    values = said.get("values")
+    if said.get("ask") == "stop":
+        return Request(path, status.st_mtime, None)
+    if said.get("ask") == "enqueue" and isinstance(values, Sequence) and not isinstance(values, str):
+        return Request(path, status.st_mtime, list(values))
+    return None

@@ -1,0 +1,126 @@
+"""What the page may change: stop a study, enqueue a configuration, take a note.
+
+A study that runs takes requests up itself, see `raybo.journal.requests`; the journal of one that does not is written
+here, as `raybo enqueue` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from raybo import warm_start
+from raybo.error_text import shown
+from raybo.errors import JournalError, SpaceError, TrialError
+from raybo.events import Origin
+from raybo.journal import in_use, requests
+from raybo.journal.notes import Note, read_notes, take_note
+from raybo.space import Categorical, Row, Space
+from raybo.view.facts import Json, named, text
+from raybo.view.followed import Followed
+
+MOST_NOTES = 500  # the last, on a page
+
+
+def possible(path: Path, *, is_running: bool) -> Json:
+    """What can be done about a study now, and what has been asked of it and not been taken up yet."""
+    are_heard = requests.are_heard(path)
+    waiting = requests.waiting(path)
+    return {
+        "stop": is_running and are_heard,
+        "enqueue": not is_running or are_heard,
+        "stopping": any(request.values is None for request in waiting),
+        "waiting": sum(request.values is not None for request in waiting),
+    }
+
+
+def stop(followed: Followed) -> str:
+    """Ask the study to stop; returns what follows, in words.
+
+    Raises:
+        JournalError: it does not run, or hears no requests.
+    """
+    path = followed.path
+    if not in_use(path):
+        raise JournalError(f"{path.name}: it is not running, so there is nothing to stop")
+    if not requests.are_heard(path):
+        raise JournalError(f"{path.name}: what runs it takes no requests; stop that where it was begun")
+    requests.ask(path)
+    return "it stops: trials that run are stopped, and what has finished is kept"
+
+
+def enqueue(followed: Followed, values: Sequence[Any]) -> str:
+    """Have a configuration run next, or first in the next run; returns which, in words.
+
+    Args:
+        followed: the study.
+        values: in the order of the parameters: numbers, positions of choices, None for what is not open.
+    Raises:
+        SpaceError: it does not fit the space.
+        TrialError: it was enqueued before.
+        JournalError: the journal cannot be written.
+    """
+    path = followed.path
+    with followed.now() as study:
+        space = study.space
+        config = space.accept(space.unpack(row_of(space, values)))
+        row = space.pack(config)
+        before = [t.number for t in study.trials if t.origin is Origin.ENQUEUED and space.pack(t.config) == row]
+    if before:
+        raise TrialError(f"this configuration was enqueued before, as trial {before[0]}; change a value")
+    if not in_use(path):
+        warm_start.enqueue(path, config)
+        return "added: the study's next run begins with it"
+    if not requests.are_heard(path):
+        raise JournalError(f"{path.name}: what runs it takes no requests; enqueue it when the study has ended")
+    requests.ask(path, row)
+    return "asked for: the study runs it as soon as a worker is free"
+
+
+def note(followed: Followed, said: object, trial: object) -> Json:
+    """Take a note about a study, or about one of its trials.
+
+    Raises:
+        JournalError: it cannot be written.
+        TrialError: there is no such trial.
+    """
+    if not isinstance(said, str):
+        raise JournalError(f"a note is text, got {shown(said)}")
+    with followed.now() as study:
+        if trial is not None and not (type(trial) is int and 0 <= trial < len(study.trials)):
+            raise TrialError(f"trial {shown(trial)}: no such trial; the study has {len(study.trials)}")
+    return _note(take_note(followed.path, said, trial if isinstance(trial, int) else None))
+
+
+def notes(path: Path, trial: int | None = None) -> list[Json]:
+    """The notes about a study and its trials, or about one trial."""
+    return [_note(one) for one in read_notes(path) if trial is None or one.trial == trial][-MOST_NOTES:]
+
+
+def row_of(space: Space, values: Sequence[Any]) -> Row:
+    """A configuration in the order of the space's parameters, as `Space.pack` makes it.
+
+    Raises:
+        SpaceError: a parameter is missing, or not open beside what is chosen, or its value is none of its own.
+    """
+    if len(values) != space.d:
+        raise SpaceError(f"{space.d} values are needed, one for each parameter, got {len(values)}")
+    row: Row = []
+    for (name, parameter), condition, value in zip(named(space), space.cube.conditions, values, strict=True):
+        is_open = condition is None or row[condition[0]] == condition[1]
+        if is_open is (value is None):
+            raise SpaceError(f"{name}: missing" if is_open else f"{name}: it has no meaning beside what is chosen")
+        if not is_open:
+            row.append(None)
+        elif not isinstance(parameter, Categorical):
+            row.append(parameter.accept(value, name))
+        elif type(value) is int and 0 <= value < len(parameter.choices):
+            row.append(value)
+        else:
+            raise SpaceError(f"{name}: the position of a choice is needed, got {shown(value)}")
+    return row
+
+
+def _note(one: Note) -> Json:
+    return {"at": text(one.at), "trial": one.trial, "text": text(one.text, 4_000)}

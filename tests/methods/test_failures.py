@@ -1,0 +1,84 @@
+"""What failed trials teach: regions that fail are left, accidents are forgiven, 0.1's studies go on as they were."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import raybo
+from raybo.events import FAILURES
+from raybo.methods.failures import Failures, success_at
+from raybo.searcher import Searcher
+
+SPACE = {f"x{i}": raybo.Float(0.0, 1.0) for i in range(4)}
+
+
+def run(is_bad, method="auto", n=30, seed=1, generation=2):
+    """A study of a hill whose top is where trials fail, if anything fails by a rule."""
+    searcher = Searcher(SPACE, method, seed=seed, trials=n, generation=generation)
+    for i in range(n):
+        trial = searcher.ask()
+        x = np.array(list(trial.config.values()))
+        if is_bad(x, i):
+            searcher.fail(trial, "it failed")
+        else:
+            searcher.tell(trial, -float(((x - 0.75) ** 2).sum()))
+    return searcher
+
+
+def failed_after(searcher, first=12):
+    return sum(trial.state in FAILURES for trial in searcher.trials[first:])
+
+
+@pytest.mark.parametrize("method", ["auto", "ei", "gp-ucb"])
+def test_a_region_that_always_fails_is_left(method):
+    """40 % fail by a rule that holds the best values; beside the same method with failures as the worst value."""
+    rule = lambda x, i: x[0] > 0.6  # noqa: E731
+    learnt = failed_after(run(rule, method, 40))
+    with patch("raybo.methods.failures.FAILURES", ()):
+        worst = failed_after(run(rule, method, 40))
+    assert learnt <= max(4, worst)
+    assert learnt <= 8
+
+
+def test_the_probability_of_success_is_that_of_the_rule():
+    """Feasibility by the model, checked on points that were not tried."""
+    history = run(lambda x, i: x[0] + x[1] > 1.2, "sobol", 60).history
+    X = np.random.default_rng(7).random((500, 4))
+    likely = success_at(history, X)
+    holds = X[:, 0] + X[:, 1] <= 1.2
+    assert ((likely > 0.5) == holds).mean() > 0.85
+    sure = (likely > 0.9) | (likely < 0.1)
+    assert sure.any()
+    assert ((likely > 0.5) == holds)[sure].mean() > 0.95
+
+
+def test_an_accident_does_not_poison_its_neighbourhood():
+    history = run(lambda x, i: i == 20, "sobol", 40).history
+    at = history.X_failed
+    assert success_at(history, at)[0] > 0.4
+    assert success_at(history, np.clip(at + 0.1, 0.0, 1.0))[0] > 0.6
+
+
+def test_where_everything_succeeds_nothing_is_learnt_and_nothing_said():
+    history = run(lambda x, i: False, "random", 8).history
+    failures = Failures(history, np.random.default_rng(0))
+    assert not failures.are_learnt
+    assert failures.tags == {}
+    acquisition = object()
+    assert failures.times(acquisition) is acquisition
+
+
+def test_a_study_of_0_1_goes_on_with_the_worst_value():
+    early = run(lambda x, i: x[0] > 0.6, "ei", 30, generation=1)
+    assert not any("failures" in trial.tags for trial in early.trials)
+    now = run(lambda x, i: x[0] > 0.6, "ei", 30)
+    assert any(trial.tags.get("failures") == "learnt" for trial in now.trials)
+    assert [t.config for t in early.trials] != [t.config for t in now.trials]
+
+
+def test_where_everything_fails_the_design_goes_on():
+    searcher = run(lambda x, i: True, "auto", 14)
+    assert len({tuple(trial.config.values()) for trial in searcher.trials}) == 14

@@ -1,0 +1,166 @@
+"""What the methods make of a user's guesses."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from raybo import methods
+from raybo.acquisition.guess import Belief, Believing
+from raybo.errors import SpaceError
+from raybo.events import Origin
+from raybo.methods.guesses import held
+from raybo.searcher import Searcher
+from raybo.space import Categorical, Float, Integer, Ordinal, Space
+from tests.methods.test_contract import NAMES, SLOW, declared, met
+
+GUESSED = {
+    "lr": Float(1e-5, 1, log=True, guess=1e-3),
+    "n": Integer(1, 12, guess=3),
+    "k": Categorical(["a", "b", "c"], guess="b"),
+    "size": Ordinal([8, 16, 32], guess=32),
+    "z": Float(0, 1),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in SLOW])
+def test_the_first_trial_is_at_the_guesses_and_the_middle_of_the_rest(name):
+    searcher = Searcher(GUESSED, name, seed=2, trials=20, **declared(name))
+    first, second = searcher.ask(2)
+    assert first.config == {"lr": 1e-3, "n": 3, "k": "b", "size": 32, "z": 0.5}
+    assert first.origin is Origin.GUESSED
+    assert second.origin is None
+    told = searcher.explain(first)
+    assert told.startswith("where the best was guessed to lie")
+    assert ("no more" in told) == (name not in ("auto", "ei", "gp-ucb"))
+    for trial in (first, second):
+        searcher.tell(trial, 1.0, **met(name, trial.number))
+    for number in range(2, 10):
+        searcher.tell(searcher.ask(), float(number % 3), **met(name, number))
+
+
+def test_a_guess_that_is_known_is_not_run_again():
+    searcher = Searcher(GUESSED, "auto", seed=2)
+    searcher.add({"lr": 1e-3, "n": 3, "k": "b", "size": 32, "z": 0.5}, 1.0)
+    assert searcher.ask().origin is None
+    other = Searcher(GUESSED, "auto", seed=2)
+    other.add({"lr": 1e-2, "n": 3, "k": "b", "size": 32, "z": 0.5}, 1.0)
+    assert other.ask().origin is Origin.GUESSED
+
+
+def test_without_guesses_proposals_are_as_they_were():
+    plain = Space({"x": Float(0, 1), "k": Categorical(["a", "b"])})
+    assert plain.cube.guess is None
+    assert Belief.of(plain.cube) is None
+    assert "guess" not in json.dumps(plain.to_json())
+
+
+@pytest.mark.parametrize(
+    ("parameter", "told"),
+    [
+        (Float(0, 1, guess=2), "x: 2.0 lies outside"),
+        (Float(0, 1, guess="a"), "x: a number is needed"),
+        (Integer(0, 9, guess=1.5), "x: a whole number is needed"),
+        (Categorical(["a"], guess="b"), "x: 'b' is not one of"),
+        (Ordinal([1, 2], guess=3), "x: 3 is not one of"),
+    ],
+)
+def test_a_guess_must_be_a_value(parameter, told):
+    with pytest.raises(SpaceError) as refused:
+        Space({"x": parameter})
+    assert str(refused.value).startswith(told)
+    assert "guess" in str(refused.value)
+
+
+def test_guesses_keep_the_rules():
+    with pytest.raises(SpaceError, match=r"the guesses break the rule 'a < b': a=0.9, b=0.1"):
+        Space({"a": Float(0, 1, guess=0.9), "b": Float(0, 1, guess=0.1)}, where="a < b")
+    space = Space({"a": Float(0, 1, guess=0.9), "b": Float(0, 1)}, where="a < b")  # the middle of b is moved
+    assert space.accept(Searcher(space, "random", seed=0).ask().config)
+
+
+def test_guesses_are_part_of_what_a_space_is():
+    space = Space(GUESSED)
+    assert Space.from_json(json.loads(json.dumps(space.to_json()))) == space
+    assert space != Space({**GUESSED, "n": Integer(1, 12, guess=4)})
+    branches = [{"kind": "l2", "w": Float(0, 1, guess=0.2)}, "off"]
+    nested = Space({"m": Categorical(branches, guess=branches[0])})
+    assert Space.from_json(json.loads(json.dumps(nested.to_json()))) == nested
+    assert Searcher(nested, "sobol", seed=0).ask().config == {"m": {"kind": "l2", "w": 0.2}}
+
+
+def test_a_belief_has_the_gradient_of_its_logarithm_and_is_highest_at_the_guess():
+    belief = Belief.of(Space(GUESSED).cube)
+    X = np.random.default_rng(0).random((30, 5))
+    value, gradient = belief.log_density(X)
+    assert (value <= 0.0).all()
+    assert belief.log_density(belief.guess[None, :])[0] == pytest.approx(0.0)
+    for axis in (0, 1, 3, 4):
+        step = 1e-6 * np.eye(5)[axis]
+        slope = (belief.log_density(X + step)[0] - belief.log_density(X - step)[0]) / 2e-6
+        np.testing.assert_allclose(gradient[:, axis], slope, atol=1e-7)
+    assert (gradient[:, 4] == 0.0).all()
+    others = X.copy()
+    others[:, 4] = 0.123
+    np.testing.assert_array_equal(belief.log_density(others)[0], value)
+
+
+def test_points_are_drawn_to_the_guess_as_the_belief_has_it():
+    """Of 4,000: the share within two widths on each axis, to four standard errors."""
+    belief = Belief.of(Space(GUESSED).cube)
+    points = np.array([belief.drawn(x) for x in np.random.default_rng(1).random((4_000, 5))])
+    assert ((points >= 0.0) & (points <= 1.0)).all()
+    near = np.abs(points[:, 0] - belief.guess[0]) < 0.3
+    assert near.mean() == pytest.approx(0.8 * 0.954 + 0.2 * 0.6, abs=0.03)
+    assert (np.floor(3 * points[:, 2]) == 1).mean() == pytest.approx(0.8 + 0.2 / 3, abs=0.03)
+    assert points[:, 4].mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_a_belief_fades():
+    class Nothing:
+        def value(self, X):
+            return np.zeros(len(X))
+
+        def value_and_gradient(self, X):
+            return np.zeros(len(X)), np.zeros_like(X)
+
+    belief, X = Belief.of(Space(GUESSED).cube), np.random.default_rng(0).random((9, 5))
+    assert (
+        np.abs(Believing(Nothing(), belief, 0.1).value(X)) < np.abs(Believing(Nothing(), belief, 1.0).value(X))
+    ).all()
+    value, gradient = Believing(Nothing(), belief, 0.5).value_and_gradient(X)
+    np.testing.assert_allclose(value, 0.5 * belief.log_density(X)[0])
+    np.testing.assert_allclose(gradient, 0.5 * belief.log_density(X)[1])
+
+
+def test_a_right_guess_helps_and_a_wrong_one_is_overcome():
+    """Over six seeds: the median regret after ten trials is lower with it; after thirty a wrong one is forgotten."""
+
+    def regret(guess, seed, trials):
+        space = {f"x{i}": Float(0, 1, guess=guess) for i in range(3)}
+        searcher = Searcher(space, "auto", seed=seed, trials=30)
+        for _ in range(trials):
+            trial = searcher.ask()
+            searcher.tell(trial, -sum((x - 0.2) ** 2 for x in trial.config.values()))
+        return -searcher.best.value
+
+    early = {guess: np.median([regret(guess, seed, 10) for seed in range(6)]) for guess in (None, 0.25)}
+    assert early[0.25] < early[None]
+    assert np.median([regret(1.0, seed, 30) for seed in range(3)]) < 1e-2
+
+
+def test_which_methods_use_guesses_is_said_by_their_classes():
+    assert {name for name in NAMES if getattr(methods.load(name), "uses_guesses", False)} == {"auto", "ei", "gp-ucb"}
+
+
+def test_a_belief_that_results_contradict_is_given_up():
+    """After a design whose guessed half is the worse one, no point is drawn to the guess any more; else they are."""
+    for guess, is_held in ((0.25, True), (1.0, False)):
+        searcher = Searcher({f"x{i}": Float(0, 1, guess=guess) for i in range(3)}, "auto", seed=1, trials=30)
+        for _ in range(8):
+            trial = searcher.ask()
+            searcher.tell(trial, -sum((x - 0.2) ** 2 for x in trial.config.values()))
+        assert (held(searcher.history) is not None) == is_held
+    assert held(Searcher({"x": Float(0, 1)}, "auto").history) is None

@@ -1,0 +1,150 @@
+"""Fronts and constraints as they are seen: tables, the page's figures, columns, exports."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+from rich.console import Console
+
+import raybo
+from raybo.engine.plan import Status
+from raybo.experiments.here import tune_here
+from raybo.integrations.export import exporter
+from raybo.reporting import draw
+from raybo.reporting.figures import panels
+from raybo.reporting.front_view import LONGEST, spread
+from raybo.reporting.tables import study_view
+from raybo.reporting.trial_view import trial_view
+from raybo.study import load
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Two metrics and a constraint, with failures."""
+    return made(tmp_path_factory.mktemp("study") / "job.db", "<= 1.5")
+
+
+@pytest.fixture(scope="module")
+def hopeless(tmp_path_factory):
+    """One metric, and a constraint that nothing keeps."""
+    return made(tmp_path_factory.mktemp("study") / "job.db", "<= -1", metrics=None)
+
+
+def made(path, rule, metrics=("accuracy", "seconds")):
+    several = {"metrics": dict(zip(metrics, ("max", "min"), strict=True))} if metrics else {"metric": "accuracy"}
+
+    @raybo.objective(
+        space={"x": raybo.Float(0, 1), "y": raybo.Float(0, 1)}, constraints={"memory <b>": rule}, **several
+    )
+    def job(config):
+        x, y = config["x"], config["y"]
+        if x > 0.9:
+            raise ValueError("too much")
+        return {"accuracy": 1 - (x - 0.7) ** 2 - (y - 0.2) ** 2, "seconds": x + y, "memory <b>": 2 * x + y}
+
+    tune_here(job, trials=24, method="random", seed=3, storage=path, options={}, between=lambda: None)
+    return load(path)
+
+
+def text_of(view):
+    console = Console(width=150)
+    with console.capture() as shown:
+        console.print(view)
+    return shown.get()
+
+
+def test_the_table_tells_the_front_and_what_breaks_a_constraint(study):
+    text = text_of(study_view(study, 30))
+    assert "max accuracy, min seconds with memory <b> <= 1.5" in text
+    assert f"front {len(study.front)} trials, hypervolume {study.hypervolume():.6g} above" in text
+    broken = next(trial for trial in study.trials if trial.violations)
+    assert study.broken(broken) in " ".join(text.split()) or "infeasible" in text
+    assert f"constraints: memory <b> <= 1.5: broken by {sum(bool(t.violations) for t in study.trials)} of" in text
+    for width in (40, 70, 200):
+        Console(width=width, quiet=True).print(study_view(study, 30))
+
+
+def test_one_trial_is_told_with_all_its_numbers(study):
+    first = study.front[0]
+    text = " ".join(text_of(trial_view(study, first.number)).split())
+    assert f"accuracy {first.values['accuracy']!r}, seconds {first.values['seconds']!r}" in text
+    assert "on the front" in text
+    broken = next(trial for trial in study.trials if trial.violations)
+    assert study.broken(broken) in " ".join(text_of(trial_view(study, broken.number)).split())
+
+
+def test_where_nothing_is_feasible_the_nearest_is_told(hopeless):
+    assert "comes nearest: memory <b>" in " ".join(text_of(study_view(hopeless, 3)).split())
+    assert "feasible" not in repr(hopeless)
+    assert {panel.key for panel in panels(hopeless)} >= {"margins", "best-so-far"}
+
+
+def test_the_page_has_the_front_the_constraints_and_where_trials_succeed(study, tmp_path):
+    keys = [panel.key for panel in panels(study)]
+    assert keys[:4] == ["front", "hypervolume", "best-so-far", "margins"]
+    assert "success" in keys
+    draw(study, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<h2>The front</h2>" in page
+    assert "memory <b>" not in page
+    volumes = next(panel for panel in panels(study) if panel.key == "hypervolume").figure.data[0].y
+    assert volumes[-1] == pytest.approx(study.hypervolume())
+    assert list(volumes) == sorted(volumes)
+    draw(study, tmp_path / "page.png")
+
+
+def test_pages_of_studies_without_a_feasible_trial_are_made(hopeless, tmp_path):
+    draw(hopeless, tmp_path / "page.html")
+    assert "Nothing is feasible yet" in (tmp_path / "page.html").read_text()
+    draw(hopeless, tmp_path / "page.png")
+
+
+def test_a_long_front_is_shortened_between_its_ends(study):
+    front = study.trials * 3
+    assert len(spread(front)) == LONGEST
+    assert (spread(front)[0], spread(front)[-1]) == (front[0], front[-1])
+
+
+def test_exports_hold_every_number(study, hopeless, tmp_path):
+    exporter("csv", str(tmp_path / "o.csv"))(study)
+    with open(tmp_path / "o.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    broken = next(trial for trial in study.trials if trial.violations)
+    assert json.loads(rows[broken.number]["violations"]) == dict(broken.violations)
+    assert float(rows[broken.number]["metric.seconds"]) == broken.values["seconds"]
+    frame = study.to_dataframe()
+    assert frame["metric.seconds"][broken.number] == broken.values["seconds"]
+    exporter("json", str(tmp_path / "o.json"))(study)
+    said = json.loads((tmp_path / "o.json").read_text())
+    assert said["study"]["metrics"] == {"accuracy": "max", "seconds": "min"}
+    assert said["study"]["constraints"] == {"memory <b>": "<= 1.5"}
+    assert said["front"] == [trial.number for trial in study.front]
+    assert said["trials"][broken.number]["violations"] == dict(broken.violations)
+    exporter("json", str(tmp_path / "h.json"))(hopeless)
+    assert json.loads((tmp_path / "h.json").read_text())["best"] is None
+
+
+def test_optuna_reads_directions_values_and_constraints(study, tmp_path):
+    optuna = pytest.importorskip("optuna")
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    path = tmp_path / "o.log"
+    export = exporter("optuna", str(path))
+    export(study)
+    export(study)  # adds nothing
+    read = optuna.load_study(study_name="job", storage=JournalStorage(JournalFileBackend(str(path))))
+    assert [direction.name for direction in read.directions] == ["MAXIMIZE", "MINIMIZE"]
+    assert read.metric_names == ["accuracy", "seconds"]
+    assert sorted(trial.number for trial in read.best_trials) == sorted(trial.number for trial in study.front)
+    for ours, theirs in zip(study.trials, read.trials, strict=True):
+        if ours.value is not None:
+            assert theirs.values == [ours.values["accuracy"], ours.values["seconds"]]
+            assert theirs.system_attrs["constraints:memory <b>"] == ours.values["memory <b>"] - 1.5
+
+
+def test_the_live_line_tells_hypervolume_and_front():
+    status = Status("accuracy", 60, 12, 1, 2, None, 0.01, 3.0, 9.0, [], 30, front=(5, 0.75))
+    assert "13/60 trials, hypervolume 0.75 (5 on the front), 2 running" in str(status)

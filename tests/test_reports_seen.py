@@ -1,0 +1,222 @@
+"""What is seen of studies whose trials report: here, compared, shown, drawn, exported."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import raybo
+from raybo.events import Kind, State, saved_share
+from raybo.experiments import Entry, Experiment, Problem, compare
+from raybo.experiments.here import tune_here
+from raybo.experiments.measures import values
+from raybo.experiments.run import is_complete, steps_spent
+from raybo.integrations.export import exporter
+from raybo.objectives import load_objective
+from raybo.replay import replay, replay_verdicts
+from raybo.reporting.curves_in_text import BLOCKS, spark_line
+from raybo.reporting.tables import study_view
+from raybo.reporting.trial_view import trial_view
+
+JOB = """
+import raybo
+
+
+@raybo.objective(space={"x": raybo.Float(0, 1)}, metric="accuracy", steps=9)
+def job(config):
+    kept = raybo.checkpoint()
+    for step in range(1 if kept is None else int((kept / "step").read_text()) + 1, 10):
+        with raybo.saving() as directory:
+            (directory / "step").write_text(str(step))
+        yield {"accuracy": config["x"] * (1 - 0.7**step), "loss": 1.0 / step}
+"""
+PROMOTE = {"scheduler": "asha", "scheduler_options": {"eta": 3, "variant": "promote"}}
+MEDIAN = {"scheduler": "median", "scheduler_options": {"startup": 3}}
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory):
+    path = tmp_path_factory.mktemp("job") / "job.py"
+    path.write_text(JOB)
+    return load_objective(str(path))
+
+
+def run(job, path, trials=12, between=lambda: None, **rule):
+    return tune_here(
+        job, trials=trials, method="sobol", seed=0, storage=path, options={}, between=between, **(rule or MEDIAN)
+    )
+
+
+@pytest.fixture(scope="module")
+def study(job, tmp_path_factory):
+    return run(job, tmp_path_factory.mktemp("study") / "s.db", 16)
+
+
+@pytest.mark.parametrize("rule", [MEDIAN, PROMOTE], ids=lambda rule: rule["scheduler"])
+def test_here_trials_are_pruned_and_promoted_and_verdicts_replay(job, tmp_path, rule):
+    study = run(job, tmp_path / "s.db", **rule)
+    assert study.count(State.FINISHED, State.PRUNED) == 12
+    assert study.count(State.PRUNED) > 0
+    assert not any(again.differs for again in replay(study))
+    judged = list(replay_verdicts(study))
+    assert [again for again in judged if again.verdict != again.recorded] == []
+    for trial in study.trials:
+        assert [step for step, _ in trial.reports] == list(range(1, trial.step + 1))
+        if trial.state is State.FINISHED:
+            assert trial.value == trial.reports[-1][1]
+    if rule is PROMOTE:
+        assert any(event.kind is Kind.RESUMED for event in study.events)
+
+
+def test_interrupted_anywhere_it_goes_on_with_the_same_verdicts(job, tmp_path):
+    whole = run(job, tmp_path / "whole.db", **PROMOTE)
+    for stop in (0, 2, 5, 9):
+        left = iter(range(stop))
+
+        def between(left=left):
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+
+        path = tmp_path / f"{stop}.db"
+        with pytest.raises(KeyboardInterrupt):
+            run(job, path, between=between, **PROMOTE)
+        again = run(job, path, **PROMOTE)
+        for mine, theirs in zip(again.trials, whole.trials, strict=True):
+            assert (mine.config, mine.state, mine.reports) == (theirs.config, theirs.state, theirs.reports)
+
+
+def test_a_comparison_with_a_scheduler_spends_the_steps_of_as_many_whole_trials(job, tmp_path):
+    Path(tmp_path, "job.py").write_text(JOB)
+    experiment = Experiment(
+        name="compare",
+        title="",
+        problems=[Problem("job", "job.py", 8)],
+        entries=[
+            Entry("plain", "random"),
+            Entry("median", "random", scheduler="median", scheduler_options={"startup": 2}),
+        ],
+        repeats=2,
+    )
+    rows, _ = compare(experiment, tmp_path / "out", root=tmp_path, here=True)
+    assert rows
+    pruning = raybo.load(tmp_path / "out" / "runs" / "job" / "median-0.db")
+    assert len(pruning.trials) > 8
+    assert 7 * 9 < steps_spent(pruning) <= 8 * 9
+    assert is_complete(pruning, 8)
+    assert not is_complete(pruning, 9)
+    curve = values(pruning)
+    assert len(curve) == 8
+    assert max(curve) == pruning.best.value
+
+
+def test_what_pruning_saved_is_of_the_trials_that_ended(study):
+    ended = [trial for trial in study.trials if trial.state in (State.FINISHED, State.PRUNED)]
+    spent = sum(trial.step for trial in ended)
+    assert saved_share(study.trials, 9) == pytest.approx(1 - spent / (9 * len(ended)))
+    assert saved_share([t for t in study.trials if t.state is State.FINISHED], 9) == 0.0
+    assert saved_share(study.trials, None) == 0.0
+
+
+def text_of(renderable):
+    console = Console(width=150)
+    with console.capture() as captured:
+        console.print(renderable)
+    return captured.get()
+
+
+def test_show_tells_how_far_each_trial_came_and_why_it_ended(study):
+    text = text_of(study_view(study, 20))
+    pruned = [trial for trial in study.trials if trial.state is State.PRUNED]
+    assert f"scheduler median, seed 0; {study.count(State.FINISHED)} finished" in text
+    assert f", {len(pruned)} pruned of 16 planned" in text
+    assert text.count("9/9") == study.count(State.FINISHED)
+    one = text_of(trial_view(study, pruned[0].number))
+    assert f"pruned after step {pruned[0].step} by median: best by step {pruned[0].step}: " in one
+    assert spark_line([value for _, value in pruned[0].reports]) in one
+    assert "reported" in one
+
+
+def test_a_line_of_blocks_is_low_where_values_are_low():
+    assert spark_line([0.0, 0.5, 1.0]) == f"{BLOCKS[0]}{BLOCKS[4]}{BLOCKS[7]}"
+    assert spark_line([2.0, 2.0]) == BLOCKS[0] * 2
+    assert spark_line([]) == ""
+    long = spark_line(list(range(1_000)), 10)
+    assert (len(long), long[0] <= long[-1], long[-1]) == (10, True, BLOCKS[7])
+    assert spark_line([-1e308, 1e308]) == BLOCKS[0] + BLOCKS[7]
+
+
+def test_the_report_draws_every_curve_and_the_rungs(study, job, tmp_path):
+    pytest.importorskip("plotly")
+    from raybo.reporting.curve_figures import curves, rungs
+
+    panel = curves(study)
+    drawn = {trace.name: trace for trace in panel.figure.data}
+    assert {"pruned", "finished", "best"} <= set(drawn)
+    assert sum(x is None for x in drawn["pruned"].x) == study.count(State.PRUNED)
+    assert list(drawn["best"].y[:-1]) == [value for _, value in study.best.reports]
+    assert f"The {study.count(State.PRUNED)} pale ones were pruned by median, which saved" in panel.caption
+    promoted = run(job, tmp_path / "s.db", **PROMOTE)
+    assert rungs(promoted) == [1, 3]
+    assert len(curves(promoted).figure.layout.shapes) == 2
+    assert "pruned" in raybo.plots(study).curves().data[0].name
+
+
+def test_every_report_is_a_row(study, tmp_path):
+    exporter("reports", str(tmp_path / "r.csv"))(study)
+    with open(tmp_path / "r.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["trial", "step", "value", "seconds", "attempt", "loss"]
+    told = [(int(row["trial"]), int(row["step"]), float(row["value"])) for row in rows]
+    assert told == list(study.history.reports_in_order)
+    exporter("json", str(tmp_path / "s.json"))(study)
+    content = json.loads((tmp_path / "s.json").read_text())
+    assert content["study"]["scheduler"] == "median"
+    assert content["trials"][0]["reports"] == [list(each) for each in study.trials[0].reports]
+
+
+def test_optuna_reads_pruned_trials_with_their_intermediate_values(study, tmp_path):
+    optuna = pytest.importorskip("optuna")
+    export = exporter("optuna", str(tmp_path / "s.log"))
+    export(study)
+    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(tmp_path / "s.log")))
+    (name,) = optuna.get_all_study_names(storage)
+    read = optuna.load_study(study_name=name, storage=storage).trials
+    for trial, theirs in zip(study.trials, read, strict=True):
+        assert theirs.intermediate_values == dict(trial.reports)
+        assert theirs.state.name == {State.FINISHED: "COMPLETE", State.PRUNED: "PRUNED"}[trial.state]
+        assert theirs.value == (trial.reports[-1][1])
+    size = (tmp_path / "s.log").stat().st_size
+    export(study)
+    assert (tmp_path / "s.log").stat().st_size == size
+
+
+def test_tensorboard_has_a_curve_for_each_trial(study, tmp_path):
+    pytest.importorskip("tensorboardX")
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    exporter("tensorboard", str(tmp_path))(study)
+    trial = next(trial for trial in study.trials if trial.state is State.PRUNED)
+    read = accumulator.EventAccumulator(str(tmp_path / f"trial-{trial.number}"))
+    read.Reload()
+    found = [(event.step, event.value) for event in read.Scalars("accuracy")]
+    assert found == [(step, pytest.approx(value)) for step, value in trial.reports]
+    assert len(read.Scalars("loss")) == trial.step
+
+
+@pytest.mark.filterwarnings("ignore")  # of mlflow's own, about the database library that it uses
+def test_mlflow_has_a_curve_for_each_trial(study, tmp_path):
+    mlflow = pytest.importorskip("mlflow")
+    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
+    exporter("mlflow", uri)(study)
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    (experiment,) = [e for e in client.search_experiments() if e.name == "job"]
+    runs = client.search_runs([experiment.experiment_id], "attributes.status = 'KILLED'")
+    assert len(runs) == study.count(State.PRUNED)
+    for each in runs:
+        trial = study.trials[int(each.data.tags["raybo.trial"])]
+        assert each.data.tags["raybo.state"] == "pruned"
+        history = client.get_metric_history(each.info.run_id, "accuracy")
+        assert [(metric.step, metric.value) for metric in history] == trial.reports

@@ -1,0 +1,96 @@
+"""When a study has found enough."""
+
+from __future__ import annotations
+
+import pytest
+
+from raybo.errors import MethodError
+from raybo.events import Event, Kind
+from raybo.goal import Constraint, Goals
+from raybo.stopping import Limits, Stopping
+
+
+def asked(number, **data):
+    return Event(Kind.ASKED, number, {"tags": data.pop("tags", {}), "x": [0.5], **data})
+
+
+def told(number, value, **data):
+    return Event(Kind.TOLD, number, {"value": value, **data})
+
+
+def reason(limits, values, mode="max", origins=()):
+    stopping = Stopping(limits, Goals(modes=(mode,)))
+    for number, value in enumerate(values):
+        stopping.hear(asked(number, tags={"origin": origins[number]} if number < len(origins) else {}))
+        stopping.hear(Event(Kind.FAILED, number, {"reason": "it raised"}) if value is None else told(number, value))
+    return stopping.reason
+
+
+def test_a_target_is_reached_by_what_is_at_least_as_good():
+    assert reason(Limits(target=0.9), [0.5, 0.89]) == ""
+    assert reason(Limits(target=0.9), [0.5, 0.9, 1.0]) == "trial 1 has reached the target: value 0.9"
+    assert reason(Limits(target=0.9), [0.91, 0.95], "min") == ""
+    assert reason(Limits(target=0.9), [0.95, 0.9], "min").startswith("trial 1 ")
+    assert reason(Limits(target=0.9), [0.95], origins=["added"]).startswith("trial 0 ")
+
+
+def test_patience_counts_finished_trials_since_the_best():
+    assert reason(Limits(patience=3), [0.5, 0.4, 0.4]) == ""
+    assert reason(Limits(patience=3), [0.5, 0.4, 0.5, 0.4]) == "no trial was better in the last 3 that finished"
+    assert reason(Limits(patience=3), [0.5, None, None, None, 0.4, 0.3]) == ""
+    assert reason(Limits(patience=3), [0.5, 0.4, 0.4, 0.6, 0.4, 0.4]) == ""
+    assert reason(Limits(patience=2), [0.5, 0.4, 0.4], "min") == ""
+    assert reason(Limits(patience=2), [0.5, 0.4, 0.3], origins=["added"] * 3) == ""
+
+
+def test_runs_that_confirm_do_not_count():
+    assert (
+        reason(Limits(target=0.9, patience=1), [0.5, 0.95, 0.1], origins=["enqueued", "confirmed", "confirmed"]) == ""
+    )
+
+
+def test_a_wider_limit_goes_on_from_the_same_events():
+    values = [0.5, *[0.4] * 10]
+    assert reason(Limits(patience=10), values)
+    assert not reason(Limits(patience=11), values)
+
+
+def test_three_proposals_in_a_row_that_promise_too_little():
+    def after(*gains):
+        stopping = Stopping(Limits(stop_below_gain=0.1), Goals())
+        for number, gain in enumerate(gains):
+            stopping.hear(asked(number, **({} if gain is None else {"gain": gain})))
+        return stopping.reason
+
+    assert after(0.05, 0.05) == ""
+    assert after(0.05, 0.2, 0.05, 0.05) == ""
+    assert after(None, 0.05, None, 0.04, 0.03) == "the last 3 proposals were expected to gain 0.05 value at most"
+
+
+def test_what_breaks_a_constraint_is_no_better():
+    goals = Goals(constraints=(Constraint("memory", True, 5.0),))
+    stopping = Stopping(Limits(target=0.9), goals)
+    stopping.hear(asked(0))
+    stopping.hear(told(0, 0.95, metrics={"memory": 6.0}))
+    assert stopping.reason == ""
+    stopping.hear(asked(1))
+    stopping.hear(told(1, 0.95, metrics={"memory": 4.0}))
+    assert stopping.reason.startswith("trial 1 ")
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"target": "0.9"},
+        {"target": float("nan")},
+        {"target": True},
+        {"patience": 0},
+        {"patience": 1.5},
+        {"patience": True},
+        {"stop_below_gain": 0},
+        {"stop_below_gain": float("inf")},
+    ],
+)
+def test_what_is_no_limit_is_refused_by_name(limits):
+    with pytest.raises(MethodError, match=f"^{next(iter(limits))} must be "):
+        Limits(**limits)

@@ -1,0 +1,279 @@
+"""What the page is told: what has come since, and nothing that a terminal or a page would obey."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+import pytest
+
+import raybo
+from raybo.events import Event, Kind
+from raybo.journal import Journal, Tail
+from raybo.reporting.figures import panels
+from raybo.study import Study, load
+from raybo.view import facts
+from raybo.view.figures import Figures
+from raybo.view.followed import Followed
+from raybo.view.parallel import plain_lines
+from raybo.view.shelf import Shelf
+from raybo.view.trial import trial_page
+from tests.reporting.studies import failed_study, run
+from tests.view.served import BEARER, address, asking, keep
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202egpj\ud800\x07" + "x" * 5_000
+
+
+def grown(path, study, begin, end):
+    journal = Journal(path, study.description)
+    journal._insert(study.events[begin:end])
+    journal.close()
+
+
+def test_a_tail_reads_only_what_has_come_since(tmp_path):
+    study = run("random", 20)
+    path = keep(study, tmp_path / "s.db", 7)
+    tail = Tail(path)
+    assert tail.read() == load(path).events
+    assert tail.read() == []
+    for begin, end in ((7, 8), (8, 8), (8, 30)):
+        grown(path, study, begin, end)
+        assert [event.number for event in tail.read()] == list(range(begin + 1, end + 1))
+    assert tail.times == 1
+    path.unlink()
+    keep(run("random", 5, seed=1), path)
+    again = tail.read()
+    assert again == load(path).events
+    assert tail.times == 2
+
+
+def test_a_tail_sees_damage_and_a_file_that_has_gone(tmp_path):
+    import sqlite3
+
+    study = run("random", 10)
+    path = keep(study, tmp_path / "s.db", 10)
+    tail = Tail(path)
+    tail.read()
+    grown(path, study, 10, 15)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE event SET at = '2020-01-01T00:00:00+00:00' WHERE number = 12")
+    connection.close()
+    with pytest.raises(raybo.JournalError, match="event 12 is not as it was written"):
+        tail.read()
+    path.unlink()
+    with pytest.raises(raybo.JournalError, match="no such file"):
+        tail.read()
+
+
+def test_a_study_that_grows_is_the_study_of_all_its_events(tmp_path):
+    whole = run("random", 20)
+    study = Study(whole.description, whole.events[:9])
+    before = study.best.number if study.count(raybo.view.facts.State.FINISHED) else None
+    study.extend(whole.events[9:])
+    assert repr(study.trials) == repr(whole.trials)
+    assert study.best.number == whole.best.number
+    assert study.planned == whole.planned
+    assert before is None or before <= 9
+
+
+def test_rows_are_those_that_changed_and_together_they_are_all(tmp_path):
+    study = run("random", 30)
+    path = keep(study, tmp_path / "s.db", 1)
+    followed = Followed(path)
+    seen, last, times = {}, 0, 0
+    for begin in range(1, len(study.events), 9):
+        grown(path, study, begin, begin + 9)
+        news = facts.rows(followed, last, times)
+        touched = {event.trial for event in study.events[last : begin + 9]} - {None}
+        assert {row[0] for row in news["rows"]} == touched
+        seen |= {row[0]: row for row in news["rows"]}
+        last, times = news["last"], news["times"]
+        assert news["complete"]
+    assert [seen[i] for i in range(30)] == facts.rows(Followed(path), 0, 0)["rows"][:0] + sorted(
+        facts.rows(Followed(path), 0, 0)["rows"]
+    )
+    assert facts.rows(followed, last, times)["rows"] == []
+    assert len(facts.rows(followed, last, times + 1)["rows"]) == 30  # what was told of another journal is void
+    for wild in (10**11, -5):
+        assert facts.rows(followed, wild, times)["complete"]
+
+
+def test_rows_come_in_parts_of_a_bearable_length(tmp_path, monkeypatch):
+    monkeypatch.setattr(facts, "ROWS", 7)
+    followed = Followed(keep(run("random", 30), tmp_path / "s.db"))
+    numbers, last = [], 0
+    while True:
+        news = facts.rows(followed, last, followed.times)
+        assert len(news["rows"]) <= 7
+        numbers += [row[0] for row in news["rows"]]
+        last = news["last"]
+        if news["complete"]:
+            break
+    assert sorted(numbers) == list(range(30))
+
+
+def test_what_workers_do_is_what_is_pending_and_since_when(tmp_path):
+    study = run("random", 20)
+    followed = Followed(keep(study, tmp_path / "s.db"))
+    told = facts.details("x", followed)
+    (pending,) = [trial.number for trial in study.trials if trial.state == "pending"]
+    assert [worker["trial"] for worker in told["workers"]] == [pending]
+    asked = next(event.at for event in load(followed.path).events if event.trial == pending)
+    assert told["workers"][0]["since"] == asked
+    assert told["running"] is False
+    assert told["counts"]["finished"] + told["failed"] + 1 == 20
+
+
+def hostile_study():
+    name = HOSTILE[:60].replace("\ud800", "")
+    space = {name: raybo.Float(0, 1), "choice": raybo.Categorical([HOSTILE.replace("\ud800", ""), None, "=1+1"])}
+    return failed_study(space, HOSTILE, name=HOSTILE, metric=HOSTILE[:50])
+
+
+def commands_in(text):
+    return [
+        c for c in text if (ord(c) < 32 and c not in "\n\t") or 0x202A <= ord(c) <= 0x202E or 0xD800 <= ord(c) < 0xE000
+    ]
+
+
+def test_hostile_names_come_as_plain_text_of_bearable_length(tmp_path):
+    path = keep(hostile_study(), tmp_path / "s.db")
+    (tmp_path / "s.trials" / "1").mkdir(parents=True)
+    (tmp_path / "s.trials" / "1" / "output.txt").write_bytes(HOSTILE.encode("utf-8", "surrogatepass") * 30)
+    os.mkdir(os.fsencode(tmp_path) + b"/s.trials/1/\xff<b>")
+    with open(os.fsencode(tmp_path) + b"/s.trials/1/\xff<b>/\x1b]0;x\x07", "w") as file:
+        file.write("x")
+
+    async def question(client):
+        paths = ["/api/studies", *(address(path, rest) for rest in ("", "/rows", "/curve", "/trials/1", "/trials/0"))]
+        for where in paths:
+            answer = await client.get(where, headers=BEARER)
+            assert answer.status == 200, where
+            assert answer.content_type == "application/json"
+            for told in texts(await answer.json()):
+                assert commands_in(told) == [], where
+                assert len(told) <= 20_001
+        body = (await client.get(address(path, "/rows"), headers=BEARER)).content
+        assert len(await body.read()) < 30_000
+        page = await (await client.get(address(path, "/trials/1"), headers=BEARER)).json()
+        assert len(page["files"]) == 2
+        for file in page["files"]:
+            got = await client.get(address(path, "/trials/1/file"), params={"key": file["key"]}, headers=BEARER)
+            assert got.status == 200
+            assert got.content_type == "application/octet-stream"
+            assert got.headers["Content-Disposition"].startswith("attachment; filename=")
+            assert got.headers["X-Content-Type-Options"] == "nosniff"
+
+    asking(path)(question)
+
+
+def texts(value):
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from texts(item)
+    elif isinstance(value, str):
+        yield value
+
+
+def test_a_trial_s_page_holds_all_of_it(tmp_path):
+    study = run("random", 12, failing=0.4)
+    followed = Followed(keep(study, tmp_path / "s.db"))
+    failed = next(trial for trial in study.trials if trial.state == "failed")
+    page = trial_page(followed, failed.number)
+    assert page["reason"] == "ValueError: <i>diverged</i>"
+    assert "Traceback" in page["traceback"]
+    assert [event["kind"] for event in page["events"]] == ["asked", "failed"]
+    assert dict(page["config"])["lr"] == failed.config["lr"]
+    assert page["why"] == "a uniform random point"
+    assert trial_page(followed, 12) is None
+    assert trial_page(followed, -1) is None
+
+
+def test_curves_are_where_the_best_became_better(tmp_path):
+    study = run("random", 25, mode="min")
+    told = facts.curve("x", Followed(keep(study, tmp_path / "s.db")))
+    values = [step[2] for step in told["steps"]]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] == study.best.value
+    assert [step[0] for step in told["steps"]] == sorted(step[0] for step in told["steps"])
+
+
+def test_a_directory_shows_its_journals_and_those_that_come(tmp_path):
+    with pytest.raises(raybo.JournalError, match="no journal"):
+        Shelf([tmp_path])
+    with pytest.raises(raybo.JournalError, match="no such file"):
+        Shelf([tmp_path / "none.db"])
+    keep(run("random", 4), tmp_path / "b.db")
+    (tmp_path / "text.db").write_text("no journal")
+    shelf = Shelf([tmp_path])
+    assert [f.path.name for f in shelf.all().values()] == ["b.db"]
+    keep(run("random", 4), tmp_path / "a.db")
+    assert [f.path.name for f in shelf.all().values()] == ["a.db", "b.db"]
+    data = bytearray((tmp_path / "a.db").read_bytes())
+    data[-2_000:] = b"\xff" * 2_000
+    (tmp_path / "a.db").write_bytes(bytes(data))
+    told = [facts.overview(name, followed) for name, followed in shelf.all().items()]
+    assert "damaged" in told[0]["error"]
+    assert told[1]["trials"] == 4
+
+
+def test_figures_are_drawn_beside_and_kept_while_nothing_happens(tmp_path):
+    study = run("random", 20)
+    path = keep(study, tmp_path / "s.db", 25)
+    figures = Figures(Followed(path))
+
+    def drawn():
+        give_up = time.monotonic() + 120
+        while (now := figures.latest()) is None or figures.is_drawing():
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+        return figures.latest() if now is None else now
+
+    first = drawn()
+    assert first.last == 25
+    assert not first.error
+    assert [panel["key"] for panel in first.panels] == [panel.key for panel in panels(load(path))]
+    assert figures.latest() is first
+    assert not figures.is_drawing()
+    figures._rests_until = float("inf")
+    grown(path, study, 25, 30)
+    assert figures.latest() is first  # it rests
+    assert not figures.is_drawing()
+    figures._rests_until = 0.0
+    figures.latest()
+    give_up = time.monotonic() + 120
+    while figures.drawn is first and time.monotonic() < give_up:
+        time.sleep(0.05)
+    assert figures.drawn.last == 30
+
+
+def test_no_figure_needs_what_the_policy_forbids():
+    for panel in panels(run("random", 25)):
+        plain = plain_lines(panel)
+        kinds = {trace.type for trace in plain.figure.data}
+        assert kinds <= {"scatter", "bar", "heatmap", "contour"}, (panel.key, kinds)
+        if panel.key == "parallel":
+            assert plain.figure.data
+            done = sum(trial.value is not None for trial in run("random", 25).trials)
+            assert sum(sum(y is None for y in trace.y) for trace in plain.figure.data) == done
+            json.loads(plain.figure.to_json())
+        else:
+            assert plain is panel
+
+
+def test_lost_and_retried_trials_are_followed(tmp_path):
+    study = run("random", 3)
+    asked = study.events[1]
+    events = [
+        study.events[0],
+        asked,
+        Event(Kind.RETRIED, 0, {"reason": "lost", "attempt": 2}, 3, "2026-01-01T00:10:00+00:00"),
+    ]
+    followed = Followed(keep(Study(study.description, events), tmp_path / "s.db"))
+    (worker,) = facts.details("x", followed)["workers"]
+    assert (worker["attempt"], worker["since"]) == (2, "2026-01-01T00:10:00+00:00")

@@ -1,0 +1,140 @@
+"""Nobody without the token hears anything, no other site's page may ask, and what is sent says what a page may do."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from raybo.errors import RayboError
+from raybo.view.guard import HEADERS, cookie_name, new_token
+from raybo.view.serving import HOST, _listening
+from tests.reporting.studies import run
+from tests.view.served import BEARER, TOKEN, address, asking, keep
+
+PATHS = [
+    "/",
+    "/page/app.js",
+    "/page/style.css",
+    "/plotly.js",
+    "/api/studies",
+    "/nothing",
+    "/../etc/passwd",
+    "/favicon.ico",
+]
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory):
+    return keep(run("random", 6), tmp_path_factory.mktemp("view") / "s.db")
+
+
+def test_every_path_is_refused_without_the_token(journal):
+    async def question(client):
+        paths = [*PATHS, *(address(journal, rest) for rest in ("", "/rows", "/figures", "/trials/0", "/curve"))]
+        for path in paths:
+            for given in ({}, {"Authorization": "Bearer wrong"}, {"Cookie": f"{cookie_name(TOKEN)}=wrong"}):
+                answer = await client.get(path, headers=given)
+                assert answer.status == 401, path
+                assert "Set-Cookie" not in answer.headers
+                assert TOKEN not in await answer.text()
+            for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+                assert (await client.request(method, path)).status == 401, path
+        assert (await client.get(address(journal), params={"token": TOKEN})).status == 401  # only the page's address
+
+    asking(journal)(question)
+
+
+def test_the_address_gives_a_cookie_that_opens_the_rest(journal):
+    async def question(client):
+        answer = await client.get("/", params={"token": TOKEN})
+        assert answer.status == 200
+        cookie = answer.headers["Set-Cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Strict" in cookie
+        client.session.cookie_jar.clear()
+        held = {"Cookie": cookie.partition(";")[0]}
+        for path in ("/", "/page/app.js", "/plotly.js", "/api/studies", address(journal, "/rows")):
+            assert (await client.get(path, headers=held)).status == 200, path
+            client.session.cookie_jar.clear()
+        assert (await client.get("/api/studies", headers=BEARER)).status == 200
+
+    asking(journal)(question)
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "10.0.0.1", "", "[", "a@b"]
+)
+def test_a_name_that_is_not_this_machine_s_is_refused(journal, host):
+    async def question(client):
+        answer = await client.get("/api/studies", headers={**BEARER, "Host": host})
+        assert answer.status in (400, 403)
+
+    asking(journal)(question)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:9999", "localhost:8300", "LOCALHOST", "[::1]:80"])
+def test_names_of_this_machine_are_answered_at_any_port(journal, host):
+    async def question(client):  # through a tunnel the port is another
+        assert (await client.get("/api/studies", headers={**BEARER, "Host": host})).status == 200
+
+    asking(journal)(question)
+
+
+def test_only_this_page_changes_anything(journal):
+    held = {"Cookie": f"{cookie_name(TOKEN)}={TOKEN}"}
+
+    async def question(client):
+        own = f"http://{client.host}:{client.port}"
+        notes = address(journal, "/notes")
+        for origin in (None, "null", "https://evil.example", "http://127.0.0.1:1", own.replace("http", "https"), ""):
+            given = {**held, **({} if origin is None else {"Origin": origin})}
+            assert (await client.post(notes, json={"text": "x"}, headers=given)).status == 403, origin
+        given = {**held, "Origin": own}
+        for body in ({"data": "text=x"}, {"data": b"{}", "headers": {**given, "Content-Type": "text/plain"}}):
+            assert (await client.post(notes, **{"headers": given, **body})).status == 415
+        for path in ("/stop", "/enqueue", "/notes"):
+            assert (await client.get(address(journal, path), headers=held)).status in (404, 405)
+        crossed = {**given, "Sec-Fetch-Site": "cross-site"}
+        assert (await client.post(notes, json={"text": "x"}, headers=crossed)).status == 403
+        assert (await client.get("/api/studies", headers={**held, "Sec-Fetch-Site": "same-site"})).status == 403
+        assert not journal.with_name("s.notes.jsonl").exists()
+        assert (await client.post(notes, json={"text": "x"}, headers=given)).status == 200
+        for body in ("[]", "{", '"x"', "[" * 100_000):
+            answer = await client.post(notes, data=body, headers={**given, "Content-Type": "application/json"})
+            assert answer.status == 400
+
+    asking(journal)(question)
+
+
+def test_every_answer_says_what_a_page_may_do(journal):
+    async def question(client):
+        for path, given in (("/", BEARER), ("/api/studies", BEARER), ("/api/studies", {}), ("/none", BEARER)):
+            answer = await client.get(path, headers=given)
+            for name, value in HEADERS.items():
+                assert answer.headers[name] == value, (path, name)
+        policy = HEADERS["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe-eval" not in policy
+        assert "script-src 'self';" in policy
+        assert "://" not in policy
+
+    asking(journal)(question)
+
+
+def test_it_listens_on_loopback_alone_and_a_taken_port_is_told():
+    with _listening(0) as listening:
+        assert listening.getsockname()[0] == HOST == "127.0.0.1"
+        with pytest.raises(RayboError, match=r"port .* cannot be used"):
+            _listening(listening.getsockname()[1])
+    with socket.socket() as other:
+        other.bind((HOST, 0))
+        other.listen()
+        with pytest.raises(RayboError, match="give another --port"):
+            _listening(other.getsockname()[1])
+
+
+def test_tokens_are_long_and_different():
+    tokens = {new_token() for _ in range(100)}
+    assert len(tokens) == 100
+    assert min(map(len, tokens)) >= 40
