@@ -46,12 +46,12 @@ def weights(found):
 # ---- the design
 
 
-def test_it_begins_in_the_middle_and_goes_on_with_six_sobol_points():
-    trials = studied(PLAIN, 9).trials
+def test_it_begins_in_the_middle_and_goes_on_with_nine_sobol_points():
+    trials = studied(PLAIN, 12).trials
     assert trials[0].tags["middle"]
     assert all(0.4 <= trials[0].config[name] <= 0.6 for name in "ab")
-    assert ["sobol" in trial.tags for trial in trials[1:7]] == [True] * 6
-    assert "acquisition" in trials[7].tags
+    assert ["sobol" in trial.tags for trial in trials[1:10]] == [True] * 9
+    assert "acquisition" in trials[10].tags
     searcher = studied(PLAIN, 1)
     assert searcher.explain(searcher.trials[0]) == "initial design (the middle of the space)"
 
@@ -137,7 +137,7 @@ def test_what_is_pending_leaves_the_mean_and_shrinks_the_variance():
 )
 def test_spaces_of_choices_alone_and_of_one_axis_are_modelled(space):
     searcher = Searcher(space, "auto", "max", 0)
-    for value in range(10):
+    for value in range(12):
         searcher.tell(searcher.ask(), float(value % 4))
     assert "models" in searcher.trials[-1].tags
     assert "fallback" not in searcher.trials[-1].tags

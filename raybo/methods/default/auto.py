@@ -2,8 +2,8 @@
 
 What it does, and why:
 - First a point in the middle of the space, where its owner expects something (or where he guesses the best to lie, see
-  `guesses`), then Sobol points: seven in all, or one more than there are axes, and at most a quarter of a short study.
-  Models help sooner than a longer design would end.
+  `guesses`), then Sobol points: ten in all (a quarter of a short study), whatever the dimension: a longer design is a
+  study half over, and a shorter one seemed to cost networks what it gained elsewhere.
 - Values are clipped four robust standard deviations below their median and then made as normal as a power can make
   them, so that a steep wall or a penalty does not set the scale on which the good values are told apart.
 - Four Gaussian processes that assume different things, and a say for each by how well it explains the results: see
@@ -50,7 +50,7 @@ from raybo.methods.several import Several, in_words
 from raybo.solvers import Solution
 from raybo.surrogate import Standardised, Tamed, standard_model
 
-FIRST_POINTS = 7
+FIRST_POINTS = 10
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
 MANY = 150  # results, from which on four models cost more than they are worth
 BOUND_SHARE = 0.5  # of the proposals for one metric with constraints
@@ -77,7 +77,7 @@ class Auto(Options):
 
     initial: int | None = option(
         None,
-        "points before there is a model; none: 7, or one more than axes, at most a quarter of the trials",
+        "points before there is a model; none: 10, at most a quarter of the trials",
         at_least=1,
     )
 
