@@ -38,6 +38,7 @@ NAMES = (
     "local",
     "local_defaults",
     "conditional",
+    "goals",
     "tune_fronts",
     "submit",
     "search_cv",
