@@ -5,10 +5,10 @@ kappa here. The experiments' is sqrt(log(t + 1)); with kappa=theory it is Theore
 of the points visited in place of the largest that any could have.
 Departures: the model is Matern-5/2 with a length-scale per axis on standardised values (`preset="paper"` restores the
 published one, `preset="contexts"` takes that of Huang et al. (2024), for comparisons with their methods); pending
-trials are believed at their posterior mean; failed trials count as the worst value seen; the initial design is cut to a quarter of a short study. Several
-metrics: the bound of a random scalarisation; constraints: plus the logarithm of the probability that they hold.
-Beyond 400 trials the standard model is of the observations that matter to a proposal, see `regional`, and the grid has
-2,000 points; not for kappa=theory, which needs what all of them tell.
+trials are believed at their posterior mean; failed trials count as the worst value seen; the initial design is cut to a
+quarter of a short study. Several metrics: the bound of a random scalarisation; constraints: plus the logarithm of the
+probability that they hold. Beyond 400 trials the standard model is of the observations that matter to a proposal, see
+`regional`, and the grid has 2,000 points; not for kappa=theory, which needs what all of them tell.
 """
 
 from __future__ import annotations
