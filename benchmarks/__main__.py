@@ -40,6 +40,7 @@ NAMES = (
     "local",
     "local_defaults",
     "conditional",
+    "goals",
     "tune_fronts",
     "submit",
     "search_cv",

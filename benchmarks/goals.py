@@ -17,13 +17,10 @@ import csv
 import importlib.util
 import math
 import time
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -35,16 +32,10 @@ from raybo.goal import Goals
 from raybo.threads import limit_threads
 from trials.constrained import CONSTRAINED
 from trials.several_goals import FRONTS
-from trials.synthetic import PROBLEMS
 
-QUICK = {"seeds": 1, "trials": 15, "problems": "zdt1,gramacy,rule", "methods": "auto,random", "results": ""}
+QUICK = {"seeds": 1, "trials": 15, "problems": "zdt1,gramacy", "methods": "auto,random", "results": ""}
 RESULTS = Path(__file__).with_name("goals.csv")
 CHECKED = (40, 80)  # evaluations of a constrained problem
-FAILING = 0.4  # of the space
-LEARNT, WORST = "auto", "auto, failures as worst value"
-ACCIDENTS = 0.1  # of the trials
-FIRST = 20  # trials, whose failures do not count
-FAR = ("rule", "accidents")
 HEAD = ("problem", "method", "seed", "trials", "score", "seconds")
 
 
@@ -61,7 +52,7 @@ class Run:
 def figures(
     seeds: int = 10,
     trials: int = 60,
-    problems: str = ",".join([*FRONTS, *CONSTRAINED, *FAR]),
+    problems: str = ",".join([*FRONTS, *CONSTRAINED]),
     methods: str = ",".join(["auto", "ei", "gp-ucb", "random", *RIVALS]),
     results: str = str(RESULTS),
 ) -> Figures:
@@ -84,9 +75,6 @@ def figures(
 
 def _runs(problems: list[str], methods: list[str], seed: int, trials: int) -> Iterator[Run]:
     for problem in problems:
-        if problem in FAR:
-            yield from (Run(problem, method, seed, trials) for method in (LEARNT, WORST))
-            continue
         n = trials if problem in FRONTS else CHECKED[-1]
         for method in methods:
             if problem in FRONTS or method != "NSGA-II":
@@ -98,9 +86,7 @@ def _is_installed(method: str) -> bool:
 
 
 def _scores(run: Run) -> dict[int, float]:
-    """The gaps of a run, by how many evaluations; of failures, how many there were or the gap."""
-    if run.problem in FAR:
-        return {run.trials: _with_failures(run)}
+    """The gaps of a run, by how many evaluations."""
     if run.problem in FRONTS:
         front = FRONTS[run.problem]
         goals = Goals.of(dict.fromkeys(front.metrics, "min"))
@@ -130,37 +116,10 @@ def _told(
     return found
 
 
-def _with_failures(run: Run) -> float:
-    """Failures after the first trials where a rule makes them; the gap to the optimum where chance does."""
-    problem = PROBLEMS["hartmann6"]
-    searcher = raybo.Searcher(problem.objective.space, "auto", "min", run.seed, run.trials)
-    rule: Any = (
-        patch("raybo.methods.failures._are_learnt", return_value=False) if run.method == WORST else nullcontext()
-    )
-    rng = np.random.default_rng([run.seed, zlib.crc32(run.problem.encode())])
-    normal = rng.standard_normal(searcher.space.d)
-    level = float(np.quantile(rng.random((4_000, searcher.space.d)) @ normal, 1.0 - FAILING))
-    failures = 0
-    for i in range(run.trials):
-        with rule:
-            trial = searcher.ask()
-        x = searcher.space.encode([trial.config])[0]
-        is_bad = x @ normal > level if run.problem == "rule" else rng.random() < ACCIDENTS
-        if is_bad:
-            searcher.fail(trial, "it failed")
-            failures += i >= FIRST
-        else:
-            searcher.tell(trial, problem.objective(trial.config))
-    return float(failures) if run.problem == "rule" else float(searcher.best.value or 0.0) - problem.optimum
-
-
 def _compared(
     known: dict[Run, tuple[float, float]], seeds: int, trials: int, problems: list[str], methods: list[str]
 ) -> Figures:
     for problem in problems:
-        if problem in FAR:
-            yield from _failures_compared(known, seeds, trials, problem)
-            continue
         for n in (trials,) if problem in FRONTS else CHECKED:
             of = {name: _of(known, problem, name, n, seeds) for name in methods}
             of = {name: scores for name, scores in of.items() if scores}
@@ -189,21 +148,6 @@ def _beside(of: dict[str, dict[int, tuple[float, float]]], what: str) -> Figures
     if shared:
         ours, theirs = (sum(of[who][seed][1] for seed in shared) for who in ("auto", "BoTorch"))
         yield at_most(0.1, ours / theirs, f"{what}: time beside BoTorch's")
-
-
-def _failures_compared(known: dict[Run, tuple[float, float]], seeds: int, trials: int, problem: str) -> Figures:
-    learnt, worst = (_of(known, problem, name, trials, seeds) for name in (LEARNT, WORST))
-    shared = sorted(set(learnt) & set(worst))
-    if not shared:
-        return
-    ours, theirs = (float(np.mean([of[seed][0] for seed in shared])) for of in (learnt, worst))
-    if problem == "rule":
-        what = f"failures after the first {FIRST} of {trials} trials, beside those of 0.1's rule"
-        yield at_most(0.5, ours / max(theirs, 1e-9), what, note=f"{ours:.1f} and {theirs:.1f}, {len(shared)} seeds")
-    else:
-        ours, theirs = (float(np.median([of[seed][0] for seed in shared])) for of in (learnt, worst))
-        what = f"median gap with accidents in {ACCIDENTS:.0%} of the trials, beside that of 0.1's rule"
-        yield at_most(1.0, ours / theirs, what, note=f"{ours:.3f} and {theirs:.3f}, {len(shared)} seeds")
 
 
 def _of(

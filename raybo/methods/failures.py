@@ -1,14 +1,14 @@
-"""What failed trials teach: the probability that a configuration succeeds, multiplied into the acquisition.
+"""The probability that a configuration succeeds, by the trials that have failed.
 
 A Gaussian process is fitted to +1 for each trial that has finished and -1 for each that has failed; a trial succeeds
-with the probability that a new observation of it, noise included, is positive. Its noise is what is taken for accident:
-where failures lie among successes it is large and they say little of their neighbourhood, where a whole region fails it
-is small and the region is left.
+with the probability that a new observation of it, noise included, is positive.
+
+With one metric and no constraints failed trials count as the worst value alone: there the probability in its place, as
+a factor of the acquisition, led to more failures than that rule. With several metrics or constraints they count as the
+worst of each, and the probability is a factor as well.
 
 Rasmussen, Williams (2006), "Gaussian Processes for Machine Learning", section 6.5, least-squares classification;
 Gelbart, Snoek, Adams (2014), "Bayesian optimization with unknown constraints", for the product.
-
-In a study that raybo 0.1 began a failed trial counts as an observation of the worst value, as it did there.
 """
 
 from __future__ import annotations
@@ -33,13 +33,12 @@ class Failures:
     """What the failures of a history teach.
 
     Attributes:
-        are_learnt: whether there are any, and this study learns from them as described above; if not, they count as
-            the worst value.
+        are_learnt: whether there are any in a study with several metrics or constraints.
         tags: what a proposal has to remember.
     """
 
     def __init__(self, history: History, rng: np.random.Generator) -> None:
-        self.are_learnt = history.generation > 1 and history.count(*FAILURES) > 0
+        self.are_learnt = not history.goals.is_plain and history.count(*FAILURES) > 0
         self.tags: Tags = dict(MARK) if self.are_learnt else {}
         self._success: Acquisition | None = None
         if self.are_learnt and history.count(State.FINISHED):

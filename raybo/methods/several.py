@@ -99,7 +99,6 @@ class Several:
                 outputs=transform,
                 estimate=estimate,
                 tag=tag,
-                failed_count=False,
             )
 
         Y, margins = history.Y, history.margins

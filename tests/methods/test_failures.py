@@ -1,8 +1,6 @@
-"""What failed trials teach: regions that fail are left, accidents are forgiven, 0.1's studies go on as they were."""
+"""What failed trials teach: regions that fail are left, and the probability of success is that of the rule."""
 
 from __future__ import annotations
-
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -34,13 +32,7 @@ def failed_after(searcher, first=12):
 
 @pytest.mark.parametrize("method", ["auto", "ei", "gp-ucb"])
 def test_a_region_that_always_fails_is_left(method):
-    """40 % fail by a rule that holds the best values; beside the same method with failures as the worst value."""
-    rule = lambda x, i: x[0] > 0.6  # noqa: E731
-    learnt = failed_after(run(rule, method, 40))
-    with patch("raybo.methods.failures.FAILURES", ()):
-        worst = failed_after(run(rule, method, 40))
-    assert learnt <= max(4, worst)
-    assert learnt <= 8
+    assert failed_after(run(lambda x, i: x[0] > 0.6, method, 30)) <= 9
 
 
 def test_the_probability_of_success_is_that_of_the_rule():
@@ -55,13 +47,6 @@ def test_the_probability_of_success_is_that_of_the_rule():
     assert ((likely > 0.5) == holds)[sure].mean() > 0.95
 
 
-def test_an_accident_does_not_poison_its_neighbourhood():
-    history = run(lambda x, i: i == 20, "sobol", 40).history
-    at = history.X_failed
-    assert success_at(history, at)[0] > 0.4
-    assert success_at(history, np.clip(at + 0.1, 0.0, 1.0))[0] > 0.6
-
-
 def test_where_everything_succeeds_nothing_is_learnt_and_nothing_said():
     history = run(lambda x, i: False, "random", 8).history
     failures = Failures(history, np.random.default_rng(0))
@@ -71,12 +56,9 @@ def test_where_everything_succeeds_nothing_is_learnt_and_nothing_said():
     assert failures.times(acquisition) is acquisition
 
 
-def test_a_study_of_0_1_goes_on_with_the_worst_value():
-    early = run(lambda x, i: x[0] > 0.6, "ei", 30, generation=1)
-    assert not any("failures" in trial.tags for trial in early.trials)
-    now = run(lambda x, i: x[0] > 0.6, "ei", 30)
-    assert any(trial.tags.get("failures") == "learnt" for trial in now.trials)
-    assert [t.config for t in early.trials] != [t.config for t in now.trials]
+@pytest.mark.parametrize("method", ["auto", "ei", "gp-ucb"])
+def test_with_one_metric_failures_count_as_the_worst_value_alone(method):
+    assert not any("failures" in trial.tags for trial in run(lambda x, i: x[0] > 0.6, method, 20).trials)
 
 
 def test_where_everything_fails_the_design_goes_on():

@@ -17,7 +17,7 @@ What it does, and why:
 - Where choices open parameters of their own, expected improvement alone, on values that are only standardised: the best
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 500 points; integers and categories are searched as such, one at a time.
-- Failed trials teach how likely a configuration succeeds (`failures`); pending ones are believed at each model's mean.
+- Failed trials count as the worst value seen; pending ones are believed at each model's mean.
 - Constraints: the same two acquisitions on one model, times the probability that all hold; several metrics: expected
   hypervolume improvement alone, which bounds of scalarisations did not better (`several`).
 - Where trials that report are ended early, another model: see `curves`.
@@ -93,13 +93,12 @@ class Auto(Options):
             return several(history, rng)
         if is_large(history):
             return of_many(history, rng)
-        failures = Failures(history, rng)
         if len(history.y) >= MANY:
-            return mixture(history, rng, failures, is_plain=is_conditional(history))
-        models = committee_of(history, failures, self.members)
+            return mixture(history, rng, is_plain=is_conditional(history))
+        models = committee_of(history, self.members)
 
         def maximise(acquisition: Acquisition) -> Solution:
-            worth = believing(failures.times(acquisition), history)
+            worth = believing(acquisition, history)
             return solve_apart("lbfgsb", worth, history, rng, size=500, starts=4, near=best[None, :])
 
         best = history.X[np.argmax(history.y)]
@@ -109,7 +108,7 @@ class Auto(Options):
             name, found = "log-ei", maximise(models.improvement())
         if models.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
             name, found = "far", maximise(models.bound(FAR_OPTIMISM))
-        told = {**models.prediction(found.x), **models.tags, "ended": history.ended, **failures.tags_at(found.x)}
+        told = {**models.prediction(found.x), **models.tags, "ended": history.ended}
         return Proposal(found.x, {"acquisition": name, **told})
 
     def explain(self, tags: Tags) -> str:
@@ -132,9 +131,9 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal:
     return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True})
 
 
-def committee_of(history: History, failures: Failures, members: Sequence[str] = tuple(STRUCTURES)) -> Committee:
+def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -> Committee:
     """The models of a history with a finished trial, fitted anew if a trial has ended since the last were."""
-    X, y = (history.X, history.y) if failures.are_learnt else observed(history)
+    X, y = observed(history)
     outputs = Standardised.of(history.y) if is_conditional(history) else Tamed.of(history.y)
     last = next((record.tags for record in reversed(history.records) if "models" in record.tags), {})
     return convene(

@@ -12,7 +12,6 @@ from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfiden
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import is_in_design, sobol_proposal
-from raybo.methods.failures import Failures
 from raybo.methods.fitting import fitted
 from raybo.solvers import Solution
 from raybo.surrogate import Standardised, Tamed, standard_model
@@ -28,21 +27,17 @@ def propose_as_0_1(history: History, rng: np.random.Generator, initial: int | No
     return mixture(history, rng)
 
 
-def mixture(
-    history: History, rng: np.random.Generator, failures: Failures | None = None, *, is_plain: bool = False
-) -> Proposal:
-    """The maximiser of one of the two acquisitions; where failures teach nothing they count as the worst value.
+def mixture(history: History, rng: np.random.Generator, *, is_plain: bool = False) -> Proposal:
+    """The maximiser of one of the two acquisitions; failed trials count as the worst value.
 
     Args:
         is_plain: whether values are only standardised, and expected improvement alone decides.
     """
-    failures = failures or Failures(history, rng)
     outputs = Standardised.of(history.y) if is_plain else Tamed.of(history.y)
-    fit = fitted(history, standard_model(), rng, outputs=outputs, failed_count=not failures.are_learnt)
+    fit = fitted(history, standard_model(), rng, outputs=outputs)
 
     def maximise(acquisition: Acquisition) -> Solution:
-        worth = failures.times(acquisition)
-        return solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=fit.best[None, :])
+        return solve_apart("lbfgsb", acquisition, history, rng, size=1_000, starts=8, near=fit.best[None, :])
 
     if not is_plain and rng.random() < 0.5:
         name, found = "ucb", maximise(UpperConfidence(fit.gp, OPTIMISM))
@@ -50,4 +45,4 @@ def mixture(
         name, found = "log-ei", maximise(LogExpectedImprovement(fit.gp, fit.incumbent))
     if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
         name, found = "far", maximise(UpperConfidence(fit.gp, FAR_OPTIMISM))
-    return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags, **failures.tags_at(found.x)})
+    return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})

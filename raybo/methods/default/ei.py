@@ -2,8 +2,8 @@
 
 Kushner (1964) for the probability; Mockus (1978); Jones et al. (1998); Ament et al. (2023), "Unexpected Improvements to
 Expected Improvement for Bayesian Optimization", for the logarithm.
-Pending trials are believed at their posterior mean; failed trials teach how likely a configuration succeeds
-(`failures`). Several metrics: expected hypervolume improvement; constraints: times the probability that they hold.
+Pending trials are believed at their posterior mean; failed trials count as the worst value seen.
+Several metrics: expected hypervolume improvement; constraints: times the probability that they hold.
 Beyond 400 trials the model is of the observations that matter to a proposal, see `regional`, unless hyperparameters are
 sampled.
 """
@@ -70,26 +70,23 @@ class Ei(Options):
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the expected improvement."""
-        failures = Failures(history, rng)
         if is_in_design(history, 10 * history.d, self.initial):
-            design = design_by_guess(history, sobol_proposal(history, rng))
-            return Proposal(design.x, {**design.tags, **failures.tags})
+            return design_by_guess(history, sobol_proposal(history, rng))
         if not history.goals.is_plain:
-            return self._several(history, failures, rng)
+            return self._several(history, Failures(history, rng), rng)
         model = standard_model(self.kernel)
         if is_large(history, self.hyperparameters):
             regional = Regional.of(history, model, Standardised.of(history.y), self.hyperparameters)
             fit, found = maximise(
                 regional, lambda fit: self._worth(fit.gp, fit, fit.gp.X), rng, self.solver, grid=self.points
             )
-            return self._proposal(fit, found, {})
-        is_worst = not failures.are_learnt
-        fit = fitted(history, model, rng, estimate=self.hyperparameters, failed_count=is_worst)
+            return self._proposal(fit, found)
+        fit = fitted(history, model, rng, estimate=self.hyperparameters)
         size = self.points if self.solver == "random-grid" else None
-        worth = failures.times(fit.average(lambda gp: self._worth(gp, fit, history.X), log=True))
+        worth = fit.average(lambda gp: self._worth(gp, fit, history.X), log=True)
         worth = believing(worth, history)
         found = solve_apart(self.solver, worth, history, rng, size=size, near=fit.best[None, :])
-        return self._proposal(fit, found, failures.tags_at(found.x))
+        return self._proposal(fit, found)
 
     def _worth(self, gp: GP, fit: Fitted, X: Array) -> Acquisition:
         """The improvement by one GP over the incumbent, or over the best mean at the rows of X."""
@@ -98,9 +95,9 @@ class Ei(Options):
             return LogProbabilityOfImprovement(gp, incumbent)
         return LogExpectedImprovement(gp, incumbent, self.nu)
 
-    def _proposal(self, fit: Fitted, found: Solution, further: Tags) -> Proposal:
+    def _proposal(self, fit: Fitted, found: Solution) -> Proposal:
         name = "log_ei" if self.improvement == "expected" else "log_pi"
-        return Proposal(found.x, {name: found.value, **fit.prediction(found.x), **fit.tags, **further})
+        return Proposal(found.x, {name: found.value, **fit.prediction(found.x), **fit.tags})
 
     def _several(self, history: History, failures: Failures, rng: np.random.Generator) -> Proposal:
         """The maximiser of the expected improvement, of the value or of the hypervolume, where constraints hold."""

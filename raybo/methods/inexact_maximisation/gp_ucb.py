@@ -5,11 +5,10 @@ kappa here. The experiments' is sqrt(log(t + 1)); with kappa=theory it is Theore
 of the points visited in place of the largest that any could have.
 Departures: the model is Matern-5/2 with a length-scale per axis on standardised values (`preset="paper"` restores the
 published one, `preset="contexts"` takes that of Huang et al. (2024), for comparisons with their methods); pending
-trials are believed at their posterior mean; failed trials teach how likely a configuration succeeds (`failures`), with
-another preset they count as the worst value seen; the initial design is cut to a quarter of a short study. Several
-metrics: the bound of a random scalarisation; constraints: plus the logarithm of the probability that they hold.
-Beyond 400 trials the standard model is of the observations that matter to a proposal, see `regional`, and the grid has
-2,000 points; not for kappa=theory, which needs what all of them tell.
+trials are believed at their posterior mean; failed trials count as the worst value seen; the initial design is cut to a
+quarter of a short study. Several metrics: the bound of a random scalarisation; constraints: plus the logarithm of the
+probability that they hold. Beyond 400 trials the standard model is of the observations that matter to a proposal, see
+`regional`, and the grid has 2,000 points; not for kappa=theory, which needs what all of them tell.
 """
 
 from __future__ import annotations
@@ -71,22 +70,17 @@ class GpUcb(RandomGridOptions):
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design, then the maximiser of the bound."""
-        failures = Failures(history, rng) if self.preset == "standard" else None
-        learnt = failures is not None and failures.are_learnt
         if self.is_in_design(history):
-            design = design_by_guess(history, sobol_proposal(history, rng))
-            return Proposal(design.x, {**design.tags, **(failures.tags if failures else {})})
+            return design_by_guess(history, sobol_proposal(history, rng))
         t = 1 + history.count_tag("t")
-        if failures is not None and not history.goals.is_plain:
-            return self._several(history, t, failures, rng)
+        if not history.goals.is_plain:
+            return self._several(history, t, Failures(history, rng), rng)
         if self.preset == "standard" and self.kappa != "theory" and is_large(history, self.hyperparameters):
             return self._of_many(history, rng, t)
-        fit = self._fit(history, rng, failed_count=not learnt)
+        fit = self._fit(history, rng)
         on_grid = self.solver == "random-grid"
         kappa = self.exploration(self.kappa, t, fit.gp, "random-grid-ucb" if on_grid else "ucb")
         bound = fit.average(lambda gp: UpperConfidence(gp, kappa))
-        if failures is not None:
-            bound = failures.times(bound)
         bound = believing(bound, history)
         size = self.size(t) if on_grid else None
         settings: dict[str, Any] = {"near": fit.best[None, :]}
@@ -97,7 +91,7 @@ class GpUcb(RandomGridOptions):
                 )
             settings = {"preset": "paper", "unit": self.lengthscale_start, "origin": self.origin}
         found = solve_apart(self.solver, bound, history, rng, size=size, **settings)
-        return self._proposal(history, rng, t, kappa, bound, fit, found, failures)
+        return self._proposal(history, rng, t, kappa, bound, fit, found)
 
     def _of_many(self, history: History, rng: np.random.Generator, t: int) -> Proposal:
         """The same of a history too large for one exact Gaussian process."""
@@ -121,11 +115,8 @@ class GpUcb(RandomGridOptions):
         bound: Acquisition,
         fit: Fitted,
         found: Solution,
-        failures: Failures | None = None,
     ) -> Proposal:
         tags = {"t": t, "kappa": kappa, "evaluations": found.evaluations, **fit.prediction(found.x), **fit.tags}
-        if failures is not None:
-            tags |= failures.tags_at(found.x)
         if self.diagnostics and t % self.diagnostics == 0:
             shift = float(np.max(np.abs(fit.gp.y)))  # the constant B of the paper's shift, estimated
             tags["inexactness"] = measure(bound, history.cube, rng, found, fixed_shift=shift).to_json()
@@ -151,12 +142,12 @@ class GpUcb(RandomGridOptions):
         if wrong := next((name for name, is_given in given.items() if is_given), None):
             raise MethodError(f"{wrong}={getattr(self, wrong)} goes with one metric and no constraints; leave it out")
 
-    def _fit(self, history: History, rng: np.random.Generator, *, failed_count: bool) -> Fitted:
+    def _fit(self, history: History, rng: np.random.Generator) -> Fitted:
         if self.preset == "paper":
             model, outputs = random_grid_model(self.lengthscale_start), Standardised(self.prior_mean, 1.0)
             return fitted(history, model, rng, outputs=outputs, estimate=self.hyperparameters, afresh=True)
         model = context_model() if self.preset == "contexts" else standard_model(self.kernel)
-        return fitted(history, model, rng, estimate=self.hyperparameters, failed_count=failed_count)
+        return fitted(history, model, rng, estimate=self.hyperparameters)
 
     def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
         """How inexactly the bound was maximised, where that was measured."""
