@@ -107,10 +107,10 @@ def test_hostile_names_are_text_and_nothing_else(browser, tmp_path):
     with viewed(tmp_path) as address, tab_of(browser) as (tab, said, _):
         tab.goto(address)
         tab.wait_for_selector("td:has-text('bad.db')")
-        tab.wait_for_selector(".drawn .trace")
+        tab.wait_for_selector(".drawn .trace", state="attached")
         tab.click("a:has-text('bad.db')")
         tab.wait_for_selector(".table .rows .row")
-        tab.wait_for_selector("figure .trace")
+        tab.wait_for_selector("figure .trace", state="attached")
         assert "<script>alert(1)</script>" in tab.text_content("h1")
         tab.click(".table .rows .row a >> nth=0")
         tab.wait_for_selector("h1:has-text('Trial')")
