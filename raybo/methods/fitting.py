@@ -1,8 +1,7 @@
 """From a history to a fitted surrogate: what the GP methods share.
 
-A failed trial enters as an observation of the worst value seen, which keeps the search away without a second model,
-unless `failures` makes one. A
-pending one enters at its posterior mean, which shrinks the variance around it and leaves the mean alone.
+A failed trial enters as an observation of the worst value seen, which keeps the search away without a second model;
+a pending one enters at its posterior mean, which shrinks the variance around it and leaves the mean alone.
 """
 
 from __future__ import annotations
@@ -102,7 +101,6 @@ def fitted(
     tune: bool = True,
     afresh: bool = False,
     tag: str = "theta",
-    failed_count: bool = True,
 ) -> Fitted:
     """Estimate a model's hyperparameters and condition on everything known.
 
@@ -121,12 +119,11 @@ def fitted(
         tune: whether Hamiltonian Monte Carlo adapts its step.
         afresh: whether every trial has a fit of its own, which starts from nothing that was found before.
         tag: under which name the estimate is kept, where a method makes several.
-        failed_count: whether failed trials count as the worst value; else they are left out, as `Failures` knows them.
     Raises:
         NumericalError: no factorisation succeeds.
         MethodError: there are several fixed length-scales, but not one for each axis.
     """
-    X, y = observed(history) if failed_count else (history.X, history.y)
+    X, y = observed(history)
     outputs = Standardised.of(history.y) if outputs is None else outputs
     observations = Observations.of(X, outputs.apply(y), history.cube.categorical, uncertain(history, outputs))
     model = with_fixed(model, fixed_values(estimate), history.d)

@@ -7,7 +7,7 @@ import pytest
 
 import raybo
 from raybo.events import FAILURES
-from raybo.methods.failures import Failures, success_at
+from raybo.methods.failures import success_at
 from raybo.searcher import Searcher
 
 SPACE = {f"x{i}": raybo.Float(0.0, 1.0) for i in range(4)}
@@ -45,20 +45,6 @@ def test_the_probability_of_success_is_that_of_the_rule():
     sure = (likely > 0.9) | (likely < 0.1)
     assert sure.any()
     assert ((likely > 0.5) == holds)[sure].mean() > 0.95
-
-
-def test_where_everything_succeeds_nothing_is_learnt_and_nothing_said():
-    history = run(lambda x, i: False, "random", 8).history
-    failures = Failures(history, np.random.default_rng(0))
-    assert not failures.are_learnt
-    assert failures.tags == {}
-    acquisition = object()
-    assert failures.times(acquisition) is acquisition
-
-
-@pytest.mark.parametrize("method", ["auto", "ei", "gp-ucb"])
-def test_with_one_metric_failures_count_as_the_worst_value_alone(method):
-    assert not any("failures" in trial.tags for trial in run(lambda x, i: x[0] > 0.6, method, 20).trials)
 
 
 def test_where_everything_fails_the_design_goes_on():

@@ -41,7 +41,6 @@ from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixt
 from raybo.methods.default.committee import STRUCTURES, Committee, convene
 from raybo.methods.default.curves import explain_curves, has_cut_curves, propose_for_last_step
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
-from raybo.methods.failures import Failures
 from raybo.methods.fitting import Fitted, observed
 from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.options import Options, option
@@ -151,16 +150,16 @@ def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -
 
 def several(history: History, rng: np.random.Generator) -> Proposal:
     """The maximiser of one of the two acquisitions for several metrics or constraints."""
-    failures, conditional = Failures(history, rng), is_conditional(history)
+    conditional = is_conditional(history)
     models = Several.of(history, standard_model(), rng, outputs=Standardised.of if conditional else Tamed.of)
     is_bound = models.is_feasible and history.goals.k == 1 and not conditional and rng.random() < BOUND_SHARE
     if is_bound:
         name, worth = "ucb", models.bound(OPTIMISM, rng)
     else:
         name, worth = models.name, models.improvement(LogExpectedImprovement)
-    worth = believing(failures.times(worth), history)
+    worth = believing(worth, history)
     found = solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=models.near)
-    told = {**models.prediction(found.x), **models.tags, **failures.tags_at(found.x)}
+    told = {**models.prediction(found.x), **models.tags}
     return Proposal(found.x, {"acquisition": name, **told})
 
 

@@ -27,7 +27,6 @@ from raybo.goal import Goals
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
-from raybo.methods.failures import Failures
 from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
@@ -73,7 +72,7 @@ class Ei(Options):
         if is_in_design(history, 10 * history.d, self.initial):
             return design_by_guess(history, sobol_proposal(history, rng))
         if not history.goals.is_plain:
-            return self._several(history, Failures(history, rng), rng)
+            return self._several(history, rng)
         model = standard_model(self.kernel)
         if is_large(history, self.hyperparameters):
             regional = Regional.of(history, model, Standardised.of(history.y), self.hyperparameters)
@@ -99,14 +98,14 @@ class Ei(Options):
         name = "log_ei" if self.improvement == "expected" else "log_pi"
         return Proposal(found.x, {name: found.value, **fit.prediction(found.x), **fit.tags})
 
-    def _several(self, history: History, failures: Failures, rng: np.random.Generator) -> Proposal:
+    def _several(self, history: History, rng: np.random.Generator) -> Proposal:
         """The maximiser of the expected improvement, of the value or of the hypervolume, where constraints hold."""
         several = Several.of(history, standard_model(self.kernel), rng, estimate=self.hyperparameters)
-        worth = failures.times(several.improvement(lambda gp, best: LogExpectedImprovement(gp, best, self.nu)))
+        worth = several.improvement(lambda gp, best: LogExpectedImprovement(gp, best, self.nu))
         worth = believing(worth, history)
         size = self.points if self.solver == "random-grid" else None
         found = solve_apart(self.solver, worth, history, rng, size=size, near=several.near)
-        told = {**several.prediction(found.x), **several.tags, **failures.tags_at(found.x)}
+        told = {**several.prediction(found.x), **several.tags}
         return Proposal(found.x, {several.name.replace("-", "_"): found.value, **told})
 
     def check_goals(self, goals: Goals) -> None:

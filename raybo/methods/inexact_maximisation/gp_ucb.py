@@ -28,7 +28,6 @@ from raybo.goal import Goals
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import explain_design, sobol_proposal
-from raybo.methods.failures import Failures
 from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions
@@ -74,7 +73,7 @@ class GpUcb(RandomGridOptions):
             return design_by_guess(history, sobol_proposal(history, rng))
         t = 1 + history.count_tag("t")
         if not history.goals.is_plain:
-            return self._several(history, t, Failures(history, rng), rng)
+            return self._several(history, t, rng)
         if self.preset == "standard" and self.kappa != "theory" and is_large(history, self.hyperparameters):
             return self._of_many(history, rng, t)
         fit = self._fit(history, rng)
@@ -122,17 +121,17 @@ class GpUcb(RandomGridOptions):
             tags["inexactness"] = measure(bound, history.cube, rng, found, fixed_shift=shift).to_json()
         return Proposal(found.x, tags)
 
-    def _several(self, history: History, t: int, failures: Failures, rng: np.random.Generator) -> Proposal:
+    def _several(self, history: History, t: int, rng: np.random.Generator) -> Proposal:
         """The maximiser of the bound of a random scalarisation, where constraints hold."""
         several = Several.of(
             history, standard_model(self.kernel), rng, estimate=self.hyperparameters, outputs=Standardised.of
         )
         on_grid = self.solver == "random-grid"
         kappa = self.exploration(self.kappa, t, several.metrics[0].gp, "random-grid-ucb" if on_grid else "ucb")
-        bound = believing(failures.times(several.bound(kappa, rng)), history)
+        bound = believing(several.bound(kappa, rng), history)
         size = self.size(t) if on_grid else None
         found = solve_apart(self.solver, bound, history, rng, size=size, near=several.near)
-        told = {**several.prediction(found.x), **several.tags, **failures.tags_at(found.x)}
+        told = {**several.prediction(found.x), **several.tags}
         return Proposal(found.x, {"t": t, "kappa": kappa, "evaluations": found.evaluations, **told})
 
     def check_goals(self, goals: Goals) -> None:
