@@ -110,6 +110,7 @@ def test_hostile_names_are_text_and_nothing_else(browser, tmp_path):
         tab.wait_for_selector(".drawn .trace", state="attached")
         tab.click("a:has-text('bad.db')")
         tab.wait_for_selector(".table .rows .row")
+        tab.locator("#figure-best-so-far").scroll_into_view_if_needed()  # it is drawn when it comes into sight
         tab.wait_for_selector("figure .trace", state="attached")
         assert "<script>alert(1)</script>" in tab.text_content("h1")
         tab.click(".table .rows .row a >> nth=0")
