@@ -93,7 +93,7 @@ def fit_joint(
     outputs = Standardised.of(y)
     failed = _placed(history.X_failed, history.C_failed, density, rng)
     values = np.concatenate([y, np.full(len(failed), y.min())])
-    added = np.concatenate([added_with_context(history) / outputs.std**2, np.zeros(len(failed))])
+    added = np.concatenate([outputs.variances(added_with_context(history)), np.zeros(len(failed))])
     observations = Observations.of(np.vstack([Z, failed]), outputs.apply(values), joint_categorical(history), added)
     theta = fit_map(observations, model) if fit is None else fit(observations, model)
     pending = _placed(history.X_pending, history.C_pending, density, rng)

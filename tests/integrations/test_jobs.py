@@ -529,7 +529,7 @@ def test_every_option_of_tune_reaches_the_job(monkeypatch, project):
     assert asked == {
         "address": "http://h:1",
         "target": "job.py",
-        "arguments": search,
+        "arguments": [*search, "--keep-checkpoints", "last"],
         "directory": project,
         "exclude": ("*.csv",),
         "storage": "/data/s.db",

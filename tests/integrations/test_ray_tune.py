@@ -583,7 +583,7 @@ def test_a_file_that_is_no_state_is_refused(tmp_path):
     searcher.suggest("a")
     searcher.save(tmp_path / "state")
     whole = json.loads((tmp_path / "state").read_text())
-    for lacking in whole:
+    for lacking in whole.keys() - {"generation"}:  # which raybo 0.1 did not save
         texts.append(json.dumps({key: value for key, value in whole.items() if key != lacking}))
     for text in texts:
         (tmp_path / "state").write_text(text)

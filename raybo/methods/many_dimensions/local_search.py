@@ -159,7 +159,7 @@ def last_theta(history: History, options: LocalOptions) -> Array:
 def _observations(history: History, options: LocalOptions) -> Observations:
     X, y, added = window(history, options.window_size(history))
     outputs = Standardised.of(y) if options.standardise else Standardised(0.0, 1.0)
-    return Observations.of(X, outputs.apply(y), history.cube.categorical, added / outputs.std**2)
+    return Observations.of(X, outputs.apply(y), history.cube.categorical, outputs.variances(added))
 
 
 def explore(worth: Acquisition, history: History, centre: Array, delta: float, rng: np.random.Generator) -> Solution:

@@ -131,7 +131,7 @@ class Turbo(Options):
         y = np.array([finished.min() if record.y is None else record.y for record in known])
         outputs = dataclasses.replace(Standardised.of(finished), mean=2.0 * float(np.median(0.5 * finished)))
         X = np.array([record.x for record in known])
-        added = np.array([record.added for record in known]) / outputs.std**2
+        added = outputs.variances(np.array([record.added for record in known]))
         observations = Observations.of(X, outputs.apply(y), history.cube.categorical, added)
         model = turbo_model()
         last = next((r.tags["fit"] for r in reversed(own) if "fit" in r.tags), None)
