@@ -33,7 +33,6 @@ QUICK = {
     "problems": "lcbench-167149",
     "entries": "random,auto,auto+curve",
     "budgets": "2,4",
-    "workers": "1",
 }
 ENTRIES = (
     "random,looks,tpe,tpe+median,tpe+hyperband,tpe+halving,auto,auto+median,auto+asha,auto+asha:variant=promote,"

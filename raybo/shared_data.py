@@ -7,6 +7,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from types import ModuleType
 from typing import Any, Generic, TypeVar, cast
 from uuid import uuid4
@@ -49,9 +50,10 @@ class Shared(Generic[T]):
         return f"raybo.shared({_name(self._source) if callable(self._source) else type(self._source).__name__})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if _sending is None:
+        sent = _sending.get()
+        if sent is None:
             return Shared, (self._source,)
-        return _received, (token_of(self, _sending),)
+        return _received, (token_of(self, sent),)
 
 
 def shared(source: Callable[[], T] | T) -> Shared[T]:
@@ -68,18 +70,19 @@ def shared(source: Callable[[], T] | T) -> Shared[T]:
 
 # ---- in the driver
 
-_sending: dict[str, Shared[Any]] | None = None  # by token, while a study is being sent
+# by token, while a study is being sent, in the thread that does it
+_sending: ContextVar[dict[str, Shared[Any]] | None] = ContextVar("sending", default=None)
 
 
 @contextmanager
 def sending() -> Iterator[dict[str, Shared[Any]]]:
     """Pickled meanwhile, shared data are tokens; what they stand for is added to the dict."""
-    global _sending
-    before, _sending = _sending, {}
+    sent: dict[str, Shared[Any]] = {}
+    before = _sending.set(sent)
     try:
-        yield _sending
+        yield sent
     finally:
-        _sending = before
+        _sending.reset(before)
 
 
 def shared_by(function: Any) -> dict[tuple[str, str], Shared[Any]]:

@@ -403,7 +403,9 @@ def test_every_option_reaches_the_engine(run, folder, engine):
     options = "--trials 7 --method gp-ucb --seed 3 --storage s.db --workers 2 --address auto --max-minutes 1.5 --quiet"
     more = "--trial-seconds 9 --retries 1 --set sleep=1 --set offset=a=b --option solver=cg --option points-per-round=5"
     Path("known.json").write_text('[{"x": 0.5, "n": 2}]')
-    more += " --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going"
+    more += " --from other.db --enqueue known.json --fresh-workers --retry-failed --keep-going --default n=2"
+    more += " --scheduler asha --scheduler-option eta=2 --artifacts kept --keep-checkpoints all"
+    more += " --confirm 2x3 --target 0.9 --patience 4 --stop-below-gain 0.01"
     code, out, err = run("tune", "job.py", *options.split(), *more.split())
     assert (code, err) == (0, ""), (out, err)
     assert engine.objective.name == "job"
@@ -426,6 +428,15 @@ def test_every_option_reaches_the_engine(run, folder, engine):
         "watch": False,
         "solver": "cg",
         "points_per_round": "5",
+        "scheduler": "asha",
+        "scheduler_options": {"eta": "2"},
+        "artifacts": "kept",
+        "keep_checkpoints": "all",
+        "confirm": "2x3",
+        "target": 0.9,
+        "patience": 4,
+        "stop_below_gain": 0.01,
+        "defaults": {"n": "2"},
     }
 
 
@@ -433,7 +444,8 @@ def test_what_nobody_says_is_left_to_the_engine(run, folder, engine):
     engine.answer = study(FINISHED)
     assert run("tune", "job.py")[0] == 0
     assert {name: value for name, value in engine.arguments.items() if value is None} == dict.fromkeys(
-        ["method", "seed", "workers", "address", "max_minutes", "trial_seconds", "known_from"]
+        ["method", "seed", "workers", "address", "max_minutes", "trial_seconds", "known_from", "artifacts", "confirm"]
+        + ["patience", "scheduler", "stop_below_gain", "target"]
     )
     assert (engine.arguments["trials"], engine.arguments["storage"]) == (50, Path("job.db"))
 

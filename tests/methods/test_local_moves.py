@@ -324,6 +324,6 @@ def test_at_most_a_tenth_of_a_planned_study_explores_in_an_iteration(planned, po
 
 def test_the_last_planned_trial_is_the_recommendation():
     for method in ("min-ucb", "la-min-ucb"):
-        searcher = run(method, 3, 13, planned=True, batch=4)
+        searcher = run(method, 3, 13, planned=True, initial=3, batch=4)
         assert searcher.trials[-1].tags["role"] == "centre"
         assert searcher.trials[-2].tags["role"] == "explore"

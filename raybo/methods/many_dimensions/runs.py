@@ -31,6 +31,7 @@ from raybo.space import Array
 Start = Literal["best", "sobol", "centre"]
 DESIGN = 25  # points of a design, at most
 SHARE = 4  # of the planned trials, the part that a design takes at most: a fourth
+LEAST = 10  # trials that must have brought nothing better before a run is given up
 FEW = 5  # trials per axis: with fewer a local search makes hardly a step, and where it starts matters more
 
 
@@ -84,7 +85,10 @@ class RunOptions(Options):
     def is_stuck(self, history: History, now: Iteration) -> bool:
         """Whether a new run is to begin: the iteration, which is over, has seen no difference, or the run stagnates."""
         run = history.last_tag("run")
-        return self.restart and run is not None and (is_flat(now.own) or is_stagnant(history, run))
+        if not self.restart or run is None:
+            return False
+        has_room = history.planned is None or history.planned - len(history) > self.design_size(history)
+        return is_flat(now.own) or (has_room and is_stagnant(history, run))
 
 
 def is_beginning(history: History) -> bool:
@@ -101,7 +105,7 @@ def is_stagnant(history: History, run: int) -> bool:
     values = [-math.inf if record.y is None else record.y for record in records[first:]]
     since = first + max(int(np.argmax(values)) + 1, start - first)
     fruitless = sum(record.has_ended for record in records[since:])
-    return fruitless >= (SHARE * DESIGN if history.planned is None else max(1, history.planned // SHARE))
+    return fruitless >= (SHARE * DESIGN if history.planned is None else max(LEAST, history.planned // SHARE))
 
 
 def new_start(history: History, rng: np.random.Generator, number: int, tags: Tags | None = None) -> Proposal:
