@@ -28,10 +28,13 @@ class Expectation:
     Attributes:
         gp: conditioned on finished trials, in the units of `outputs`.
         outputs: from values to those units.
+        least, most: between which f is taken to be, as a power blows up what lies far beyond all values.
     """
 
     gp: GP
     outputs: Outputs
+    least: float
+    most: float
 
     @classmethod
     def of(cls, X: Array, y: Array, categorical: tuple[bool, ...]) -> Expectation | None:
@@ -44,9 +47,11 @@ class Expectation:
         starts = [model.start(X.shape[1]), model.start(X.shape[1])]
         starts[1][-1] = np.log(MUCH_NOISE)
         try:
-            return cls(GP.of(observations, model, fit_map(observations, model, starts)), outputs)
+            gp = GP.of(observations, model, fit_map(observations, model, starts))
         except NumericalError:
             return None
+        least, most = float(y.min()), float(y.max())
+        return cls(gp, outputs, 2.0 * least - most, 2.0 * most - least)
 
     def at(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m,)
         """Mean and standard deviation of f, without noise, at the rows of X, in the values' units."""
@@ -60,7 +65,8 @@ class Expectation:
 
     def _values(self, X: Array) -> Array:  # (m, 15)
         mean, var = self.gp.posterior(X)
-        return np.asarray(self.outputs.invert(mean[:, None] + np.sqrt(var)[:, None] * NODES))
+        values = self.outputs.invert(mean[:, None] + np.sqrt(var)[:, None] * NODES)
+        return np.asarray(np.clip(values, self.least, self.most))
 
 
 def _weights() -> Array:

@@ -145,3 +145,15 @@ def test_expectations_are_in_the_values_units():
     assert (sd < 60.0).all()
     assert (found.gain(new, float(y.max())) <= np.maximum(mean - y.max(), 0.0) + sd + 1e-6).all()
     np.testing.assert_allclose(found.gain(new, -1e6), mean + 1e6)
+
+
+def test_nothing_is_expected_far_beyond_all_values():
+    """A power that makes wild values normal, inverted where the model is unsure, is wilder still."""
+    rng = np.random.default_rng(1)
+    X = rng.random((31, 3))
+    y = rng.choice([-1, 1], 31) * 10 ** rng.uniform(-2, 9, 31)
+    found = Expectation.of(X, y, (False,) * 3)
+    mean, sd = found.at(np.vstack([X, rng.random((50, 3))]))
+    assert mean.max() <= 2 * y.max() - y.min()
+    assert mean.min() >= 2 * y.min() - y.max()
+    assert sd.max() <= 3 * np.ptp(y)
