@@ -108,7 +108,7 @@ def _figure(panel: Panel) -> str:
         config={"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
     )
     # several plots side by side are scrolled where the window is narrow
-    is_many = sum(1 for _ in panel.figure.select_xaxes()) > 1 or panel.figure.data[0].type == "parcoords"
+    is_many = sum(1 for _ in panel.figure.select_xaxes()) > 1 or panel.figure.data[0].type in ("parcoords", "heatmap")
     return (
         f'<figure id="{panel.key}"><h2>{html.escape(panel.title)}</h2>'
         f"<figcaption>{html.escape(panel.caption)}</figcaption>"
