@@ -689,7 +689,7 @@ def test_a_job_is_tuned_and_the_same_command_continues_it(start, folder):
     assert "4/4 trials" in out
     assert any(line.startswith("best score") for line in lines[-6:])
     assert "4 trials, kept in job.db" in lines[-1]
-    assert "said by a trial" not in out
+    assert "| said by a trial" in out
     assert "raylet" not in out
     assert first.gone(20)
 
