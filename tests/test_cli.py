@@ -687,7 +687,9 @@ def test_a_job_is_tuned_and_the_same_command_continues_it(start, folder):
     assert (code, err) == (0, ""), (out, err)
     lines = out.splitlines()
     assert "4/4 trials" in out
-    assert any(line.startswith("best score") for line in lines[-6:])
+    best = next(i for i, line in enumerate(lines) if line.startswith("best score"))
+    assert [line.split()[0] for line in lines[best + 1 : best + 3]] == ["x", "n"]
+    assert all(line.startswith("its files: job.trials/") for line in lines[best + 3 : -1])
     assert "4 trials, kept in job.db" in lines[-1]
     assert "| said by a trial" in out
     assert "raylet" not in out
