@@ -16,6 +16,9 @@ A *trial's* failure is data and never one of these.
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 from raybo.terminal_text import one_line
 
 
@@ -60,3 +63,24 @@ class MissingExtra(RayboError):
 
 class NumericalError(RayboError):
     """A matrix could not be factorised by any stated means."""
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra where this raybo is: from its clone, its address, or an index of packages."""
+    import json
+    from importlib import metadata
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        origin = json.loads(metadata.distribution("raybo").read_text("direct_url.json") or "{}")
+    except (metadata.PackageNotFoundError, ValueError):  # travelled with a job, or a damaged installation
+        origin = {}
+    address = origin.get("url", "")
+    if origin.get("dir_info", {}).get("editable"):
+        clone = Path(url2pathname(urlsplit(address).path))
+        where = "." if clone == Path.cwd() else str(clone)
+        return f"pip install -e {shlex.quote(f'{where}[{extra}]')}"
+    if "vcs_info" in origin:
+        address = f"{origin['vcs_info']['vcs']}+{address}"
+    return f"pip install {shlex.quote(f'raybo[{extra}]' + f' @ {address}' * bool(address))}"
