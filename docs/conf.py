@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import click
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -18,7 +19,7 @@ language = "en_GB"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click", "sphinx_copybutton"]
 root_doc = "index"
-exclude_patterns = ["README.md", "evidence/**"]
+exclude_patterns = ["README.md", "evidence/**", "reproduction/*/note.md"]
 
 myst_heading_anchors = 3
 myst_fence_as_directive = ["mermaid"]
@@ -67,6 +68,13 @@ class Layers(SphinxDirective):
         return [nodes.raw("", f'<div class="layers">{"".join(html)}</div>', format="html")]
 
 
+def as_text(app: Sphinx, context: click.Context, lines: list[str]) -> None:
+    """A command's help is plain text: its asterisks (`*.db`) emphasise nothing."""
+    lines[:] = [line.replace("*", "\\*") for line in lines]
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.add_directive("mermaid", Layers)
+    for part in ("description", "options", "epilog"):
+        app.connect(f"sphinx-click-process-{part}", as_text)
