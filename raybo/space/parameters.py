@@ -131,8 +131,12 @@ class Float:
 
     def decode(self, u: Array) -> list[float]:  # (n,)
         """The values that the coordinates stand for."""
+        return cast("list[float]", self.numbers(u).tolist())
+
+    def numbers(self, u: Array) -> Array:  # (n,) -> (n,)
+        """As `decode`, as an array."""
         if self.low == self.high:
-            return [self.low] * len(u)
+            return np.full(len(u), float(self.low))
         if self.scale == "logit":
             low, high = _logit(np.array([self.low, self.high]))
             numbers = 1.0 / (1.0 + np.exp(-(low + u * (high - low))))
@@ -140,7 +144,7 @@ class Float:
             numbers = _from_unit(u, *_edges(self), log=self.log)
         if self.step is not None:
             numbers = _grid(self, np.round((np.clip(numbers, self.low, self.high) - self.low) / self.step))
-        return cast("list[float]", np.clip(numbers, self.low, self.high).tolist())
+        return np.asarray(np.clip(numbers, self.low, self.high))
 
     def to_json(self) -> dict[str, Any]:
         """A plain description, read back by `Space.from_json`."""

@@ -27,6 +27,7 @@ from raybo.events import Event, Kind, State
 from raybo.integrations import dashboard, jobs, package, travel
 from raybo.journal import Description, Journal, read
 from tests.engine.hosts import LocalHead
+from tests.journals import finished
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 DESCRIPTION = Description("job", "score", "max", SPACE.to_json(), "random", 0)
@@ -660,10 +661,6 @@ def until(condition):
     while not condition():
         assert time.monotonic() < give_up
         time.sleep(0.1)
-
-
-def finished(path):
-    return raybo.load(path).count(State.FINISHED) if Path(path).exists() else 0
 
 
 @pytest.mark.slow
