@@ -71,6 +71,13 @@ class Searcher:
         MethodError: the method, the scheduler, an option, the mode, a metric, a constraint, the number of trials or of
             steps is wrong, the method needs a context or takes no several metrics or constraints, or the scheduler
             needs steps.
+    Example:
+        >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, mode="min", seed=0)
+        >>> for _ in range(12):
+        ...     trial = searcher.ask()
+        ...     trial = searcher.tell(trial, (trial.config["x"] - 0.3) ** 2)
+        >>> searcher.best.value < 0.01
+        True
     """
 
     def __init__(

@@ -39,6 +39,11 @@ class Study:
         context: the space of the contexts; None where none is declared.
         events: everything that has happened, in order.
         path: the journal; None where it was not kept.
+    Example:
+        >>> study = raybo.load("job.db")
+        >>> best = max(trial.value for trial in study.trials if trial.value is not None)
+        >>> study.mode, study.best.value == best
+        ('max', True)
     """
 
     def __init__(
@@ -229,6 +234,10 @@ def load(path: Path | str) -> Study:
 
     Raises:
         JournalError: there is no such file, or it is not a journal that this version can read.
+    Example:
+        >>> study = raybo.load("job.db")
+        >>> len(study.trials) >= study.count(raybo.State.FINISHED)
+        True
     """
     description, events = journal.read(path)
     return Study(description, events, Path(path))

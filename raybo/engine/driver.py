@@ -136,6 +136,13 @@ def tune(
         RayboError: an argument is wrong, the journal cannot be continued, or Ray cannot be used.
         TrialError: the first trials all failed alike.
         KeyboardInterrupt: Ctrl-C; the study has been stopped and its journal is whole.
+    Example:
+        >>> @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
+        ... def job(config):
+        ...     return (config["x"] - 0.3) ** 2
+        >>> study = raybo.tune(job, trials=4, method="random", seed=0, storage="tuned.db")
+        >>> study.count(raybo.State.FINISHED), study.best.value < 0.5
+        (4, True)
     """
     require_not_loading()
     _check(objective, trials, workers, max_minutes, trial_seconds, retries)

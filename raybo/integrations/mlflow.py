@@ -9,7 +9,7 @@ import re
 from datetime import datetime
 from typing import Any, cast
 
-from raybo.errors import MissingExtra
+from raybo.errors import MissingExtra, install_command
 from raybo.events import COUNTED, ENDS, Event, Kind, State, Trial
 from raybo.integrations.export import Exporter, described
 from raybo.study import Study
@@ -36,7 +36,7 @@ def mlflow_exporter(destination: str) -> Exporter:
     try:
         from mlflow import MlflowClient
     except ImportError:
-        raise MissingExtra("MLflow's store needs mlflow: pip install 'raybo[mlflow]'") from None
+        raise MissingExtra(f"MLflow's store needs mlflow: {install_command('mlflow')}") from None
     return _Runs(MlflowClient(tracking_uri=destination))
 
 

@@ -48,6 +48,10 @@ class Float:
             0.99 and 0.999 differ as 0.9 and 0.99 do: `Float(0.5, 0.9999, scale="logit")`.
         guess: where you believe the best lies: `Float(1e-5, 1, log=True, guess=1e-3)`. The first trial is at all the
             guesses, and the search of `auto`, `ei` and `gp-ucb` is drawn there until results say otherwise.
+    Example:
+        >>> space = raybo.Space({"rate": raybo.Float(1e-5, 1, log=True, guess=1e-3)})
+        >>> raybo.Searcher(space, seed=0).ask().config
+        {'rate': 0.001}
     """
 
     low: float
@@ -160,6 +164,10 @@ class Integer:
 
     Attributes:
         guess: where you believe the best lies, as in `Float`: `Integer(1, 12, guess=3)`.
+    Example:
+        >>> searcher = raybo.Searcher({"depth": raybo.Integer(1, 9, step=4)}, "random", seed=0)
+        >>> sorted({trial.config["depth"] for trial in searcher.ask(30)})
+        [1, 5, 9]
     """
 
     low: int
@@ -237,6 +245,10 @@ class Categorical:
     Attributes:
         choices: they.
         guess: the one that you believe the best, as in `Float`: `Categorical(["rbf", "linear"], guess="rbf")`.
+    Example:
+        >>> searcher = raybo.Searcher({"loss": raybo.Categorical(["l1", "l2"])}, "random", seed=0)
+        >>> sorted({trial.config["loss"] for trial in searcher.ask(20)})
+        ['l1', 'l2']
     """
 
     choices: Sequence[Any]
@@ -303,6 +315,11 @@ class Ordinal(Categorical):
 
     `Ordinal([8, 16, 32, 64])`, `Ordinal(["small", "medium", "large"], guess="small")`. It fills one axis, on which each
     value has the same room; a rule may compare it with `<`.
+
+    Example:
+        >>> searcher = raybo.Searcher({"batch": raybo.Ordinal([8, 16, 32, 64], guess=16)}, seed=0)
+        >>> searcher.ask().config
+        {'batch': 16}
     """
 
     def check(self, name: str) -> None:

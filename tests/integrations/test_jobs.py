@@ -22,7 +22,15 @@ import pytest
 
 import raybo
 from raybo import cli
-from raybo.errors import JournalError, JournalInUse, MethodError, MissingExtra, ObjectiveError, RayError
+from raybo.errors import (
+    JournalError,
+    JournalInUse,
+    MethodError,
+    MissingExtra,
+    ObjectiveError,
+    RayError,
+    install_command,
+)
 from raybo.events import Event, Kind, State
 from raybo.integrations import dashboard, jobs, package, travel
 from raybo.journal import Description, Journal, read
@@ -360,7 +368,7 @@ def test_where_nobody_answers_is_told_within_seconds():
 
 def test_without_rays_job_client_it_is_told_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "aiohttp", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'raybo\[cluster\]', which brings ray\[default\]"):
+    with pytest.raises(MissingExtra, match=re.escape(f"{install_command('cluster')}, which brings ray[default]")):
         jobs.Cluster("http://127.0.0.1:8265")
 
 
