@@ -18,7 +18,7 @@ from raybo.errors import JournalError, SpaceError, TrialError
 from raybo.events import Event, Kind, Origin, State, told_context
 from raybo.goal import Goals
 from raybo.history import ONE
-from raybo.journal import Journal, fits, require_exists
+from raybo.journal import Journal, fits, in_use, requests, require_exists
 from raybo.searcher import Searcher, told
 from raybo.space import Categorical, Config, Parameter, Row, Space, choice_names
 from raybo.study import Study, load, searcher_of
@@ -195,33 +195,66 @@ def wanted(searcher: Searcher, row: Any) -> Event | None:
     return None if _identity(space, space.unpack(row), asked.data["tags"]) in there else asked
 
 
-def enqueue(path: Path | str, config: Mapping[str, Any], value: float | Mapping[str, Any] | None = None) -> None:
-    """Add a configuration to the journal of a study that is not running: as a result, or to be run first.
+def enqueue(path: Path | str, config: Mapping[str, Any], value: float | Mapping[str, Any] | None = None) -> str:
+    """Have a study run a configuration next, or add its result where that is known.
 
+    A running study is asked through its requests; otherwise the journal is written, and the study's next run begins
+    with the configuration.
+
+    Returns:
+        what happens next, in words.
     Raises:
-        JournalError: there is no such journal, or a study is writing it.
-        SpaceError: the configuration does not fit.
-        TrialError: the value is not a finite number.
+        JournalError: there is no such journal, it cannot be written, or the study is running and takes no requests, or
+            a result was given.
+        SpaceError: the configuration does not fit the space.
+        TrialError: the value is not a finite number, or the configuration was added before.
     """
-    _enqueue(path, lambda space: config, value)
+    return _enqueue(path, lambda space: config, value)
 
 
-def enqueue_text(path: Path | str, texts: Mapping[str, str], value: float | Mapping[str, Any] | None = None) -> None:
-    """`enqueue` a configuration that `read_config` reads from text; raises as they do."""
-    _enqueue(path, lambda space: read_config(space, texts), value)
+def enqueue_text(path: Path | str, texts: Mapping[str, str], value: float | Mapping[str, Any] | None = None) -> str:
+    """`enqueue` a configuration that `read_config` reads from text; returns and raises as they do."""
+    return _enqueue(path, lambda space: read_config(space, texts), value)
 
 
 def _enqueue(
     path: Path | str, config_in: Callable[[Space], Mapping[str, Any]], value: float | Mapping[str, Any] | None
-) -> None:
+) -> str:
     require_exists(path)
+    if in_use(path):
+        return _ask_for(path, config_in, value)
     with contextlib.closing(Journal(path)) as opened:
         if (description := opened.description) is None:
-            raise JournalError(f"{path}: there is no study in it yet; `raybo tune ... --storage {path}` begins one")
+            raise JournalError(f"{path}: there is no study in it yet; `raybo tune ... --storage {path}` starts one")
         study = Study(description, opened.events)
         known = known_of([(config_in(study.space), value)], study.space, study.goals)
         opened.begin(description)
-        enter(opened, searcher_of(description, study.space, study.context), known)
+        if not enter(opened, searcher_of(description, study.space, study.context), known):
+            _refuse_repeated(study, known[0].config, Origin.ENQUEUED if value is None else Origin.ADDED)
+    return "Added; the study's next run " + ("starts with it" if value is None else "knows its result")
+
+
+def _ask_for(
+    path: Path | str, config_in: Callable[[Space], Mapping[str, Any]], value: float | Mapping[str, Any] | None
+) -> str:
+    """Ask a running study for a configuration."""
+    name = Path(path).name
+    if value is not None:
+        raise JournalError(f"{name}: it is running, and takes configurations but no results; add this one once it ends")
+    requests.require_heard(path, "enqueue the configuration once the study has ended")
+    study = load(path)
+    config = study.space.accept(config_in(study.space))
+    _refuse_repeated(study, config, Origin.ENQUEUED)
+    requests.ask(path, study.space.pack(config))
+    return "Enqueued; the study runs it as soon as a worker is free"
+
+
+def _refuse_repeated(study: Study, config: Config, origin: Origin) -> None:
+    row = study.space.pack(config)
+    for trial in study.trials:
+        if trial.origin is origin and study.space.pack(trial.config) == row:
+            verb = "enqueued" if origin is Origin.ENQUEUED else "added"
+            raise TrialError(f"this configuration was {verb} before, as trial {trial.number}; change a value")
 
 
 def read_config(space: Space, texts: Mapping[str, str]) -> Config:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +27,15 @@ def make_console() -> Console:
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
     """Print text as it is, what would command a terminal made visible."""
     click.echo(visible(text), err=err, nl=nl)
+
+
+def say_json(value: Any) -> None:
+    """Print a value as JSON; what JSON lacks, infinities among it, is told by its repr."""
+    import json
+
+    from raybo.integrations.export import plain
+
+    click.echo(json.dumps(plain(value), indent=1, allow_nan=False))  # escaped: no terminal obeys it
 
 
 def conclude(console: Console, study: Study, path: Path) -> None:
