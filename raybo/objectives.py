@@ -347,7 +347,7 @@ def load_objective(target: str, *, is_module: bool = False) -> Objective:
         if name in found:
             return found[name]
         if callable(vars(module).get(name)):
-            raise ObjectiveError(f"{text}: {name} is no objective; decorate it with @raybo.objective(...)")
+            raise ObjectiveError(f"{text}: {name} is not an objective; decorate it with @raybo.objective(...)")
         raise ObjectiveError(f"{text} has no objective {name!r}{nearest(name, list(found))}")
     if not found:
         raise ObjectiveError(f"{text} holds no objective; decorate the function to tune with @raybo.objective(...)")
@@ -449,7 +449,9 @@ def _load_module(path: Path) -> Any:
         raise ObjectiveError(f"{path}{_line_in(error, path)}: does not import: {in_words(error)}") from error
     except (Exception, SystemExit) as error:  # whatever the user's file raises is told as the file's fault
         said = in_words(error)
-        remedy = "; is it in a package? then give that an __init__.py" if "no known parent package" in said else ""
+        remedy = (
+            "; is it in a package? then give the package an __init__.py" if "no known parent package" in said else ""
+        )
         raise ObjectiveError(f"{path}{_line_in(error, path)}: does not import: {said}{remedy}") from error
     return module
 

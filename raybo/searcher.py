@@ -109,7 +109,7 @@ class Searcher:
         if steps is not None and (isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1):
             raise MethodError(f"steps must be a whole number from 1, got {shown(steps)}")
         if scheduler_options and scheduler is None:
-            raise MethodError("scheduler_options are given, and no scheduler; see `raybo schedulers`")
+            raise MethodError("scheduler_options are given, but no scheduler; see `raybo schedulers`")
         self.steps = None if steps is None else int(steps)
         self.rule: Rule | None = None
         if scheduler is not None:
@@ -228,7 +228,7 @@ class Searcher:
         number = self._pending(trial)
         verdict, seen = self._verdicts.get(number, (GO, 0))
         if self.rule is None or not verdict.pause:
-            raise TrialError(f"trial {number}: no scheduler has it wait; go on with it, or prune it")
+            raise TrialError(f"trial {number}: no scheduler has paused it; continue it, or prune it")
         return self._carry_out(verdict, self.rule.name, number, seen)
 
     def promoted(self) -> Trial | None:
@@ -398,7 +398,7 @@ class Searcher:
         if isinstance(at, bool) or not isinstance(at, (int, np.integer)) or at < 1:
             raise TrialError(f"trial {number}: a step is a whole number from 1, got {shown(at)}")
         if at <= last:
-            raise TrialError(f"trial {number}: steps go up, and step {at} comes after step {last}")
+            raise TrialError(f"trial {number}: steps must increase, but step {at} comes after step {last}")
         if self.steps is not None and at > self.steps:
             raise TrialError(f"trial {number}: step {at} is beyond the last, a whole run has {self.steps}")
         return int(at)

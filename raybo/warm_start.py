@@ -59,7 +59,7 @@ def known_of(entries: Sequence[Any], space: Space, goals: Goals = ONE) -> list[K
         elif isinstance(entry, Mapping) and "config" in entry and set(entry) <= {"config", "value"}:
             config, value = entry["config"], entry.get("value")
         if not isinstance(config, Mapping):
-            raise SpaceError(f"enqueue: entry {i} is no configuration, got {shown(entry)}")
+            raise SpaceError(f"enqueue: entry {i} is not a configuration, got {shown(entry)}")
         if value is not None:
             told(value, i, goals)
         found.append(Known(space.accept(config), value))
@@ -85,7 +85,7 @@ def known_from(
     theirs, mine = (replace(wanted, constraints=()) for wanted in (study.goals, goals))
     if theirs != mine:
         raise JournalError(
-            f"{name}: it wants {theirs}, and this study {mine}; results of another metric say nothing here"
+            f"{name}: it wants {theirs}, and this study {mine}; results for another metric are no help here"
         )
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     found, refusal = [], ""
@@ -118,7 +118,7 @@ def _defaults(space: Space, defaults: Mapping[str, Any]) -> dict[tuple[str, ...]
             raise SpaceError(f"default {name}: not a parameter of the space{nearest(name, space.names)}")
         path, parameter = list(space.parameters.items())[space.names.index(name)]
         if not all(isinstance(step, str) for step in path):
-            raise SpaceError(f"default {name}: it is open in some configurations only; give the whole choice a default")
+            raise SpaceError(f"default {name}: it exists in some configurations only; give the whole choice a default")
         if isinstance(value, str):
             row = _read(parameter, name, value)
             value = parameter.choices[cast(int, row)] if isinstance(parameter, Categorical) else row
@@ -140,7 +140,7 @@ def _with_remedy(error: SpaceError) -> str:
     """Why a result does not fit, and what helps where a parameter is new."""
     told = str(error)
     name, _, problem = told.partition(": ")
-    return f"{told}; --default {name}=... (defaults=) says what it was there" if problem.startswith("missing") else told
+    return f"{told}; --default {name}=... (defaults=) gives its value there" if problem.startswith("missing") else told
 
 
 def enter(journal: Journal, searcher: Searcher, known: Sequence[Known]) -> list[Event]:
@@ -189,7 +189,9 @@ def wanted(searcher: Searcher, row: Any) -> Event | None:
     """
     space = searcher.space
     if not fits(row, space):
-        raise SpaceError(f"enqueue: {shown(row)} is no configuration of the space; name every parameter that is open")
+        raise SpaceError(
+            f"enqueue: {shown(row)} is not a configuration of the space; give every parameter that is open"
+        )
     asked = searcher.known(space.accept(space.unpack(row)), Origin.ENQUEUED)
     there = (_identity(space, t.config, t.tags) for t in searcher.trials if t.origin is Origin.ENQUEUED)
     return None if _identity(space, space.unpack(row), asked.data["tags"]) in there else asked
@@ -270,7 +272,7 @@ def read_config(space: Space, texts: Mapping[str, str]) -> Config:
     for name, parameter, condition in zip(space.names, space.parameters.values(), space.cube.conditions, strict=True):
         if condition is not None and row[condition[0]] != condition[1]:  # a choice comes before what it opens
             if name in texts:
-                raise SpaceError(f"{name}: the configuration chooses something else, where this has no meaning")
+                raise SpaceError(f"{name}: it has no meaning with the other choices")
             row.append(None)
         elif name not in texts:
             raise SpaceError(f"{name}: missing from the configuration")

@@ -331,7 +331,7 @@ def _has_run(job: Job) -> bool:
 
 def _told(arrival: Arrival, name: str) -> str:
     if arrival.ahead:
-        return f"{arrival.path} stays: it has all of {name}, and {arrival.ahead} events more"
+        return f"{arrival.path} is unchanged: it has all of {name}, and {arrival.ahead} more events"
     return f"{arrival.path} has all of {name}: {arrival.added} events are new"
 
 

@@ -51,7 +51,7 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     ended = study.count(*COUNTED)
     if not study.count(State.FINISHED):
         if not study.trials:
-            raise TrialError(f"no trial was begun; see raybo show {path}")
+            raise TrialError(f"no trial was started; see raybo show {path}")
         last = next((t for t in reversed(study.trials) if t.state in FAILURES), None)
         why = f"; the last one: {last.reason}" if last else ""
         raise TrialError(

@@ -145,12 +145,12 @@ def tune(
     limits = Limits(target, patience, stop_below_gain)
     confirmation = None if confirm is None else Confirm.of(confirm)
     if detach and storage is None:
-        raise RayError("a detached study needs a journal that stays; give storage")
+        raise RayError("a detached study needs a permanent journal; give storage")
     bound = objective.with_settings(**(settings or {}))
     bound.require_settings()
     if bound.goals.k > 1 and (limits != NO_LIMITS or confirmation):
         raise MethodError(
-            "target, patience, stop_below_gain and confirm are about the best of one metric, and there are "
+            "target, patience, stop_below_gain and confirm need a single metric, and there are "
             f"{bound.goals.k}; leave them out"
         )
     bound = bound.wanting(metrics, constraints)
@@ -167,7 +167,7 @@ def tune(
                 known = warm_start.known_from(known_from, bound.goals, searcher.space, defaults) + known
             elif defaults:
                 raise MethodError(
-                    "defaults (--default) complete the results of another study; give known_from (--from)"
+                    "defaults (--default) fill in the results of another study; give known_from (--from) too"
                 )
             opened.begin(description)
             events = opened.events + warm_start.enter(opened, searcher, known)
@@ -345,8 +345,8 @@ def _run(
                 )
                 if plan.detached and is_local(ray):
                     raise RayError(
-                        "a detached study needs a Ray that goes on without this command: `ray start --head` starts "
-                        "one, address=auto joins it"
+                        "a detached study needs a Ray that outlives this command: start one with `ray start "
+                        "--head`, and give address=auto"
                     )
                 _run_on(ray, objective, plan, watch)
                 return
@@ -354,7 +354,7 @@ def _run(
             left -= 1
             if not left:
                 raise RayDied(f"{died}; what has finished is in the journal, the same command continues") from died
-            log.warning("%s; another one is started, and the study goes on from its journal", died)
+            log.warning("%s; starting another one, and continuing from the journal", died)
             after = len(journal.read(planned.keywords["path"])[1])
 
 
@@ -367,7 +367,7 @@ def _shared_bytes(objective: Objective) -> int:
             for each in [*shared_by(objective.function).values(), *given]
         )
     except Exception as error:  # whatever a user's function raises
-        raise ObjectiveError(f"{objective.name}: its shared data cannot be made: {in_words(error)}") from error
+        raise ObjectiveError(f"{objective.name}: its shared data cannot be created: {in_words(error)}") from error
 
 
 def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> None:
@@ -386,8 +386,8 @@ def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> 
         ) from error
     if plan.detached and data:
         raise ObjectiveError(
-            f"{objective.name}: it shares data, which would go with this command, and a detached study stays; load the "
-            "data inside the function, or run the study without detaching it"
+            f"{objective.name}: it shares data, which is lost when this command ends, and a detached study goes on; load "
+            "the data inside the function, or run the study without detaching it"
         )
     if plan.detached and function.objects:  # the object would go with this process
         raise ObjectiveError(
@@ -408,7 +408,7 @@ def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> 
     except ray.exceptions.ActorAlreadyExistsError:
         raise RayError(
             f"a study named {name} is already running on this cluster; `raybo attach {name}` follows it, "
-            "another --storage begins another"
+            "give another --storage to start a new one"
         ) from None
 
 
@@ -434,7 +434,7 @@ def _sent(
     except Exception as error:  # whatever a user's object raises when it is pickled
         raise ObjectiveError(
             f"{objective.name}: it cannot be sent to the workers: {first_line(error)}; "
-            "make such things inside the function"
+            "create such objects inside the function"
         ) from error
     named = {
         place: token_of(each, data)

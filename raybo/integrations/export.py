@@ -62,7 +62,7 @@ def exporter(to: str, destination: str, *, raw: bool = False) -> Exporter:
     if to not in EXPORTS:
         raise MethodError(f"there is no export to {to!r}{nearest(to, list(EXPORTS))}")
     if raw and to not in ("csv", "reports"):
-        raise MethodError(f"raw is about csv and reports alone, and this is an export to {to}; leave it out")
+        raise MethodError(f"raw applies to csv and reports only, not to {to}; leave it out")
     if destination == STANDARD_OUTPUT and to in ("tensorboard", "mlflow"):
         raise MethodError(f"an export to {to} cannot go to standard output; give a directory or a URI")
     module, _, name = EXPORTS[to].partition(":")

@@ -87,7 +87,7 @@ def ask(journal: Path | str, values: Row | None = None) -> str:
         os.replace(written, place / f"{name}{ENDING}")
     except OSError as error:
         raise JournalError(
-            f"{journal}: nothing can be asked of its study ({error.strerror}); check the disk and the directory's "
+            f"{journal}: the request cannot be written ({error.strerror}); check the disk and the directory's "
             "permissions"
         ) from error
     return name

@@ -34,7 +34,9 @@ class Curve(Options):
     """
 
     odds: float = option(0.05, "probability of ending above the best below which a trial is ended", at_least=0, below=1)
-    grace: int | None = option(None, "the first step at which trials are judged; none: a thirteenth", at_least=1)
+    grace: int | None = option(
+        None, "the first step at which trials are judged; none: a thirteenth of all steps", at_least=1
+    )
     first: int = option(10, "trials at the beginning, at most a quarter of all, that end there", at_least=0)
     is_slow = True  # a verdict takes longer than a study's loop should stand still
 

@@ -306,7 +306,7 @@ class Ordinal(Categorical):
         super().check(name)
         for value in self.choices:
             if isinstance(value, (Float, Integer, Categorical, dict)):
-                raise SpaceError(f"{name}: a value of an order cannot hold parameters; use Categorical")
+                raise SpaceError(f"{name}: a value of an Ordinal cannot contain parameters; use Categorical")
 
     def to_json(self) -> dict[str, Any]:
         """A plain description, as a choice's."""

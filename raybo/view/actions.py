@@ -92,7 +92,7 @@ def row_of(space: Space, values: Sequence[Any]) -> Row:
     for (name, parameter), condition, value in zip(named(space), space.cube.conditions, values, strict=True):
         is_open = condition is None or row[condition[0]] == condition[1]
         if is_open is (value is None):
-            raise SpaceError(f"{name}: missing" if is_open else f"{name}: it has no meaning beside what is chosen")
+            raise SpaceError(f"{name}: missing" if is_open else f"{name}: it has no meaning with the other choices")
         if not is_open:
             row.append(None)
         elif not isinstance(parameter, Categorical):
