@@ -57,9 +57,9 @@ class Searcher:
         mode: "max" or "min", what is wanted of the value; of several metrics, `metrics` says it.
         seed: of every random stream; drawn, and kept in `seed`, where it is None.
         trials: how many trials are planned; some methods depend on it.
-        context: what each trial meets and nobody chooses, declared like a space: `{"demand": raybo.Float(0, 1)}`.
+        context: what each trial observes and nobody controls, declared like a space: `{"demand": raybo.Float(0, 1)}`.
         metrics: two to four metrics by name, each "max" or "min": `{"accuracy": "max", "seconds": "min"}`.
-        constraints: bounds that told numbers have to keep, by name: `{"memory": "<= 2e9"}`.
+        constraints: bounds on the numbers that are told, by name: `{"memory": "<= 2e9"}`.
         metric: the one metric's name, where constraints are declared and `tell` is therefore given a dict.
         steps: how many steps a whole run has, where trials report as they go.
         scheduler: the name of the rule that ends trials early, see `raybo schedulers`; None where none does.
@@ -194,7 +194,7 @@ class Searcher:
         It goes on, unless the verdict says `prune`, which `prune` carries out, or `pause`, which `pause` does.
 
         Args:
-            trial: it.
+            trial: which one.
             value: as the trial's own would be, if it ended here.
             step: which one, from 1; they go up. None for the one after the last.
         Raises:
@@ -209,7 +209,7 @@ class Searcher:
         return verdict
 
     def prune(self, trial: Trial | int, why: str = "") -> Trial:
-        """End a trial by the verdict on its last report, or for a reason of one's own."""
+        """End a trial by the verdict on its last report, or for a reason of your own."""
         number = self.history.require(trial.number if isinstance(trial, Trial) else trial, *states_before(Kind.PRUNED))
         verdict, seen = self._verdicts.pop(number, (GO, self.ledger.last_event))
         if why or not verdict.prune:
@@ -264,7 +264,7 @@ class Searcher:
         are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured.
 
         Raises:
-            TrialError: no trial has finished, none keeps all constraints, or there are several metrics.
+            TrialError: no trial has finished, none satisfies all constraints, or there are several metrics.
         """
         return self.ledger.best
 

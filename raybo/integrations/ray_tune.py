@@ -56,7 +56,7 @@ class RayboSearch(Searcher):
         points_to_evaluate: configurations to run first, in order: nested, with flat keys ("model/lr"), or in part, the
             rest then being proposed.
         evaluated_rewards: known values of these points, which are then not run; None for one that is to be run.
-        context: what each trial meets and nobody chooses, declared like a space; trials report it beside the metric.
+        context: what each trial observes and nobody controls, declared like a space; trials report it beside the metric.
         seed: of every random stream; drawn where it is None.
         where: rules that every configuration must satisfy, as in `raybo.Space`, for a space that is Ray Tune's.
         steps: how many iterations a whole run has, where Tune's scheduler ends trials early: such a trial is then
@@ -64,7 +64,7 @@ class RayboSearch(Searcher):
             were its last. None to take every trial by its last value.
         metrics: in place of `metric` and `mode`, two to four metrics by name, each "max" or "min"; trials report all of
             them, and what TuneConfig has as metric and mode must be one of them.
-        constraints: bounds that reported numbers have to keep, by name: `{"memory": "<= 2e9"}`.
+        constraints: bounds on reported numbers, by name: `{"memory": "<= 2e9"}`.
         options: the method's options.
     Raises:
         SpaceError: the space or a point cannot be expressed; names the path.

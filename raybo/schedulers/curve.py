@@ -28,7 +28,7 @@ LOOKS = (13, 4, 2)  # parts of a run after which it is looked at
 
 @dataclass(frozen=True, kw_only=True)
 class Curve(Options):
-    """Ends a trial that hardly ends above the best, by a Gaussian process over configuration and step.
+    """Ends a trial that is unlikely to beat the best, by a Gaussian process over configuration and step.
 
     raybo's own, after Swersky, Snoek, Adams (2014), "Freeze-Thaw Bayesian Optimization".
     """

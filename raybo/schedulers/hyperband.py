@@ -23,7 +23,7 @@ from raybo.schedulers.verdict import Verdict
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperband(Options):
-    """Brackets of `asha` with different first rungs, in turn: for when nobody knows how soon bad trials show.
+    """Brackets of `asha` with different first rungs, in turn: for when it is unknown how early a bad trial shows.
 
     Li et al. (2018), "Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization"; asynchronous.
     """

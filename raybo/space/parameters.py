@@ -231,7 +231,7 @@ class Categorical:
     """One of the given choices, which may be any objects; they have no order.
 
     Attributes:
-        choices: they.
+        choices: the values.
         guess: the one that you believe the best, as in `Float`: `Categorical(["rbf", "linear"], guess="rbf")`.
     """
 
