@@ -56,7 +56,7 @@ class RayboSearch(Searcher):
         points_to_evaluate: configurations to run first, in order: nested, with flat keys ("model/lr"), or in part, the
             rest then being proposed.
         evaluated_rewards: known values of these points, which are then not run; None for one that is to be run.
-        context: what each trial observes and nobody controls, declared like a space; trials report it beside the metric.
+        context: what each trial observes and nobody controls, declared like a space; trials report it too.
         seed: of every random stream; drawn where it is None.
         where: rules that every configuration must satisfy, as in `raybo.Space`, for a space that is Ray Tune's.
         steps: how many iterations a whole run has, where Tune's scheduler ends trials early: such a trial is then
