@@ -108,7 +108,7 @@ def tune(
         metrics: two to four metrics that are wanted, by name, in place of the objective's own.
         constraints: bounds that returned numbers have to keep, by name, in place of the objective's own.
         known_from: another study, or its journal: its finished trials that fit the space enter as known results.
-        defaults: what parameters that only this space has were in the other study, nested names dotted: `{"dropout": 0.0}`.
+        defaults: values, in the other study, of parameters that only this space has, dotted if nested: `{"drop": 0.0}`.
         enqueue: configurations to run first; a pair of a configuration and a value enters as a known result.
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
             with what there is; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
