@@ -356,7 +356,9 @@ def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -
         TrialError: none is declared, or this one is missing a value or rejected; begun with `who`.
     """
     if declared is None:
-        raise TrialError(f"{who}: a context was given, but none is declared; give context= beside the space")
+        raise TrialError(
+            f"{who}: a context was given, but none is declared; declare one with context= beside the space"
+        )
     if not isinstance(context, Mapping):
         raise TrialError(f"{who}: a context is a dict, got {shown(context)}")
     if unknown := [name for name in context if name not in declared.names]:

@@ -29,7 +29,7 @@ class Study:
     Attributes:
         trials: every trial, in the order of asking.
         history: the same as the methods saw them.
-        planned: how many trials the study means to run; None where nobody said.
+        planned: how many trials the study is to run; None if unknown.
         description: objective, metric, mode, method, options, seed.
         mode: "max" or "min".
         goal: which of two values is better, with several metrics of the first.
@@ -79,8 +79,8 @@ class Study:
         Where a context is declared: the trial with the best estimated expectation over it, as `Searcher.best`.
 
         Raises:
-            TrialError: no trial has finished yet, none keeps all constraints (which one comes nearest is said), or
-                there are several metrics, and so a `front`.
+            TrialError: no trial has finished yet, none satisfies all constraints (the message says which comes
+                closest), or there are several metrics, and so a `front`.
         """
         return self._ledger.best
 

@@ -119,7 +119,7 @@ def _start(ray: Any, cpus: int | None, directory: Path, data: int) -> None:
                 if not left:
                     raise RayError(
                         f"no local Ray could be started ({first_line(error).removesuffix('.')}); try again, with fewer "
-                        "other programs at work if the machine is busy"
+                        "other programs running if the machine is busy"
                     ) from error
 
 
@@ -234,7 +234,7 @@ def _probe(address: str, host: str, port: int) -> None:
         while len(answer) < 4 and (more := connection.recv(4 - len(answer))):
             answer += more
     if answer[3:] != _SETTINGS:
-        raise RayError(f"what answers at {address} is no Ray cluster; give the address that `ray start` printed")
+        raise RayError(f"what answers at {address} is not a Ray cluster; give the address that `ray start` printed")
 
 
 def _check_token(ray: Any, address: str) -> None:

@@ -105,7 +105,7 @@ class Flight:
                 return returned.result()
             ray.cancel(self.task, force=True)  # whatever it still delivers, nobody listens to this attempt any more
             if self.node is None:
-                return Occurrence.NEVER_BEGAN, {"reason": "a node was lost before it began"}
+                return Occurrence.NEVER_BEGAN, {"reason": "a node was lost before it started"}
             return Occurrence.WORKER_LOST, {"reason": "its node was lost"}
         finally:
             returned.cancel()

@@ -68,11 +68,11 @@ class Pulse:
         if not self._reaches_raylet or self._raylet_answers():
             self._seen = now
         elif now - self._seen > RAYLET_SECONDS:
-            raise RayDied("the Ray of this machine has died (its raylet does not answer any more)")
+            raise RayDied("Ray on this machine has died (its raylet no longer answers)")
         if self._gcs_answers():
             self._heard, self._told = now, False
         elif now - self._heard > GCS_SECONDS:
-            raise RayDied(f"the Ray cluster at {self._address} has died (its head does not answer any more)")
+            raise RayDied(f"the Ray cluster at {self._address} has died (its head no longer answers)")
         elif now - self._heard > SILENCE_SECONDS and not self._told:
             log.warning("the head of the Ray cluster at %s does not answer; waiting for it", self._address)
             self._told = True
@@ -121,7 +121,7 @@ def dying_in_words(ray: Any) -> Iterator[None]:
             died &= {"raylet", "gcs_server"}
             dead = dead + 1 if died else 0  # several times: Ray may yet raise an error
         if dead == LOOKS:
-            log.error("Error: the local Ray died while it was started (its %s); try again", ", ".join(sorted(died)))
+            log.error("Error: the local Ray died while starting (its %s); try again", ", ".join(sorted(died)))
             if node is not None:
                 node.kill_all_processes(check_alive=False, allow_graceful=False)
             os._exit(1)

@@ -341,7 +341,7 @@ def read_results(result: Any, needed: Sequence[str]) -> tuple[float | None, str,
         return value, reason, others
     if not isinstance(result, Mapping):
         names = ", ".join(map(repr, needed))
-        return None, f"it returned a number alone; return a dict with {names}", others
+        return None, f"it returned a single number; return a dict with {names}", others
     numbers: dict[str, Any] = {}
     for name in needed[1:]:
         number, reason, _ = read_result(result, name)

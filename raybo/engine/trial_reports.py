@@ -112,7 +112,7 @@ class TrialReports:
         except ObjectiveError as error:
             self._reject(str(error))
         if step <= self._step:
-            self._reject(f"steps go up, and it reported step {step} after step {self._step}")
+            self._reject(f"steps must increase, but it reported step {step} after step {self._step}")
         if self.course.steps is not None and step > self.course.steps:
             self._reject(f"it reported step {step}, and the objective declares steps={self.course.steps}")
         if isinstance(metrics, Mapping):

@@ -243,7 +243,7 @@ class Categorical:
     """One of the given choices, which may be any objects; they have no order.
 
     Attributes:
-        choices: they.
+        choices: the values.
         guess: the one that you believe the best, as in `Float`: `Categorical(["rbf", "linear"], guess="rbf")`.
     Example:
         >>> searcher = raybo.Searcher({"loss": raybo.Categorical(["l1", "l2"])}, "random", seed=0)
@@ -327,7 +327,7 @@ class Ordinal(Categorical):
         super().check(name)
         for value in self.choices:
             if isinstance(value, (Float, Integer, Categorical, dict)):
-                raise SpaceError(f"{name}: a value of an order cannot hold parameters; use Categorical")
+                raise SpaceError(f"{name}: a value of an Ordinal cannot contain parameters; use Categorical")
 
     def to_json(self) -> dict[str, Any]:
         """A plain description, as a choice's."""

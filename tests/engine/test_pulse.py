@@ -71,7 +71,7 @@ def test_of_another_ray_the_raylet_and_the_head_must_answer(clock, caplog):
             clock.now += 3
             head_dies.feel()
         clock.now += 3
-        with pytest.raises(RayDied, match=r"its head does not answer any more"):
+        with pytest.raises(RayDied, match=r"its head no longer answers"):
             head_dies.feel()
         assert [record.getMessage() for record in caplog.records] == [
             f"the head of the Ray cluster at {address} does not answer; waiting for it"
@@ -79,7 +79,7 @@ def test_of_another_ray_the_raylet_and_the_head_must_answer(clock, caplog):
         clock.now = 63.0
         raylet_dies.feel()  # once may be chance
         clock.now = 69.0
-        with pytest.raises(RayDied, match="its raylet does not answer any more"):
+        with pytest.raises(RayDied, match="its raylet no longer answers"):
             raylet_dies.feel()
 
 
@@ -115,7 +115,7 @@ def test_a_ray_that_dies_while_it_is_started_ends_the_process_in_a_line(is_known
     command = [sys.executable, "-c", script, str(is_known)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50)
     assert done.returncode == 1
-    assert done.stderr == "Error: the local Ray died while it was started (its gcs_server); try again\n"
+    assert done.stderr == "Error: the local Ray died while starting (its gcs_server); try again\n"
     assert done.stdout == "tidied\n" * is_known
 
 
@@ -186,7 +186,7 @@ def test_a_study_goes_on_where_its_own_ray_is_killed(tmp_path, name):
         os.kill(child_of(command.pid, name), signal.SIGKILL)
         _, told = command.communicate()
     assert command.returncode == 0, told
-    assert f"the local Ray has died (its {name} ended with signal 9); another one is started" in told
+    assert f"the local Ray has died (its {name} ended with signal 9); starting another one" in told
     assert finished(journal) == 30
 
 
@@ -207,4 +207,4 @@ def test_a_study_whose_own_ray_is_killed_while_it_starts_says_so_or_starts_anoth
         assert finished(tmp_path / "job.db") == 3
     else:
         assert time.monotonic() - begun < 30
-        assert told.endswith("Error: the local Ray died while it was started (its gcs_server); try again\n")
+        assert told.endswith("Error: the local Ray died while starting (its gcs_server); try again\n")

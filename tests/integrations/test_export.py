@@ -215,7 +215,7 @@ def test_a_growing_study_appends_and_every_moment_can_be_read(study, tmp_path):
 def test_another_file_is_not_overwritten(study, tmp_path):
     path = tmp_path / "s.log"
     path.write_text('{"op_code":0,"study_name":"mine"}\n')
-    with pytest.raises(RayboError, match="it holds something else; give a file of its own"):
+    with pytest.raises(RayboError, match="it contains something else; give another file"):
         exporter("optuna", str(path))(study)
     assert "mine" in path.read_text()
 
@@ -274,7 +274,7 @@ def test_another_study_of_the_same_name_is_refused(study, tmp_path):
     path = tmp_path / "s.log"
     exporter("optuna", str(path))(study)
     before = path.read_bytes()
-    with pytest.raises(RayboError, match="it holds another study of this name; give a file of its own"):
+    with pytest.raises(RayboError, match="it contains another study of this name; give another file"):
         exporter("optuna", str(path))(run("random", 20, seed=5))
     assert path.read_bytes() == before
 
