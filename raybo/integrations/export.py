@@ -144,10 +144,11 @@ def json_exporter(destination: str) -> Exporter:
 
     def export(study: Study) -> None:
         several = not study.goals.is_plain
+        best = study.furthest if study.incumbent is None else study.best  # as `Study.best`
         content = {
             "study": described(study.description),
             "planned": study.planned,
-            "best": None if study.incumbent is None else study.best.number,
+            "best": None if best is None else best.number,
             **({"front": [trial.number for trial in study.front]} if study.goals.k > 1 else {}),
             "trials": [
                 {
