@@ -113,8 +113,8 @@ def _beside_goals(what: str, means: dict[int, float], count: int, alone: dict[in
     for budget in GOALS:
         later = max((each for each in means if budget < each <= MORE_STEPS * budget), default=None)
         if later is not None and budget in alone:
-            what = f"{what}: regret after {later}, one worker having had {budget}"
-            yield at_most(round(alone[budget], 2), means[later], what, unit="")
+            said = f"{what}: regret after {later}, one worker having had {budget}"
+            yield at_most(round(alone[budget], 2), means[later], said, unit="")
 
 
 def runs(keys: list[Key], after: list[int], out: Path, processors: int) -> Iterator[Run]:
