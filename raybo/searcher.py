@@ -268,10 +268,12 @@ class Searcher:
         """The best feasible trial; where a context is declared, the one with the best estimated expectation over it.
 
         A lucky context does not make a trial the best. The estimate and its standard deviation, in the user's units,
-        are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured.
+        are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured. Where none has
+        finished: of those that were pruned the one that came furthest, the best there; its `value` is None.
 
         Raises:
-            TrialError: no trial has finished, none satisfies all constraints, or there are several metrics.
+            TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
+                metrics.
         """
         return self.ledger.best
 

@@ -14,7 +14,7 @@ from tests.faults import checks
 from tests.faults.checks import Complaint, Wrong
 from tests.faults.cluster import Cluster
 from tests.faults.disk import Disk
-from tests.faults.plan import LOSE_NODES, Kill, Kind, Place, PlannedStudy
+from tests.faults.plan import LOSE_NODES, WHILE_PAUSED, Kill, Kind, Place, PlannedStudy
 from tests.faults.running import HERE, Running
 from tests.faults.strikes import DISK, HUNG_SECONDS, STRIKES, in_a_line
 
@@ -152,6 +152,8 @@ def _put_off(running: Running, ahead: list[Kill]) -> None:
 
 
 def _is_possible(running: Running, kill: Kill) -> bool:
+    if kill.kind in WHILE_PAUSED and not running.has_paused():
+        return False
     if kill.kind in LOSE_NODES and running.cluster is not None:
         return bool(running.cluster.up)
     if kill.kind is Kind.SECOND:  # where the journal has no writer just now, any command may take it

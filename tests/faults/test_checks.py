@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -14,15 +18,16 @@ from typing import Any
 import pytest
 
 import raybo
+from raybo import methods
 from raybo.events import Event, Kind
 from raybo.journal import Description
 from raybo.schedulers.rule import event_of
 from raybo.study import Study
 from tests.faults import checks
 from tests.faults.checks import Wrong
-from tests.faults.plan import ON_NODES, Place, studies
+from tests.faults.plan import AT_A_STEP, ON_NODES, WHILE_PAUSED, Place, reporting_studies, studies
 from tests.faults.plan import Kind as Kill
-from tests.faults.running import SOON
+from tests.faults.running import HERE, SOON
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 TRIALS = 4
@@ -233,7 +238,37 @@ def test_the_same_seed_plans_the_same_kills() -> None:
     assert plan[5:] == list(islice(studies(1, hosts=True, disk=True, first=5), 19))
     assert plan != list(islice(studies(2, hosts=True, disk=True), 24))
     assert {study.place for study in plan} == set(Place)
-    assert {kill.kind for study in plan for kill in study.kills} == set(Kill)
+    assert {kill.kind for study in plan for kill in study.kills} == set(Kill) - {*AT_A_STEP, *WHILE_PAUSED}
+
+
+def test_where_every_trial_reports_kills_meet_steps_and_pauses() -> None:
+    plan = list(islice(reporting_studies(1, hosts=True), 24))
+    assert plan[5:] == list(islice(reporting_studies(1, hosts=True, first=5), 19))
+    assert {kill.kind for study in plan for kill in study.kills} >= {*AT_A_STEP, *WHILE_PAUSED}
+    assert {study.scheduler[0] for study in plan if study.scheduler} == {"asha", "median", "hyperband", "curve"}
+    assert not any(methods.needs_context(study.method) for study in plan)
+    for study in plan:
+        assert study.scheduler is not None
+        waits = study.scheduler[1].get("variant") == "promote"
+        assert waits or not {kill.kind for kill in study.kills} & {*WHILE_PAUSED}
+    alone = [kill.kind for study in islice(reporting_studies(1, hosts=False), 24) for kill in study.kills]
+    assert Kill.PAUSED_NODE not in alone
+
+
+@pytest.mark.parametrize(("moment", "whom"), [("saved", ["worker"]), ("judged", ["worker"]), ("saved", ["study"])])
+def test_a_trial_kills_once_at_the_moment_that_was_ordered(tmp_path: Path, moment: str, whom: list[str]) -> None:
+    """It is the trial that knows when it is there."""
+    log, lock = tmp_path / "log", tmp_path / "lock"
+    with subprocess.Popen(["sleep", "60"]) as study:
+        lock.write_text(json.dumps({"process": study.pid}))
+        (tmp_path / f"log-{moment}").write_text(json.dumps({"whom": whom, "which": 0.5, "lock": str(lock)}))
+        code = "import sys, time; from tests.faults.job import obey; [(obey(sys.argv[1], m), time.sleep(0.3)) for m in "
+        code += "('judged', 'saved') * 2]"
+        worker = subprocess.run([sys.executable, "-c", code, str(log)], cwd=HERE, check=False)
+        assert worker.returncode == (-signal.SIGKILL if "worker" in whom else 0)
+        assert study.poll() is None if "study" not in whom else study.wait(9) == -signal.SIGKILL
+        study.kill()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", f"log-{moment}-taken"]
 
 
 def test_nothing_is_planned_that_is_not_possible() -> None:
