@@ -133,7 +133,8 @@ class Ledger:
             return None
         step = max(trial.step for trial in pruned)
         there = [trial for trial in pruned if trial.step == step]
-        return there[self.goal.best_first([trial._reports[-1][1] for trial in there])[0]]
+        first: int = self.goal.best_first([trial.reports[-1][1] for trial in there])[0]
+        return there[first]
 
     @property
     def best_expected(self) -> Trial:

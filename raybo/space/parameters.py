@@ -97,6 +97,7 @@ class Float:
                     f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
                     f"step={self.step}; {remedy}"
                 )
+            _check_edges(self, name)
         _check_guess(self, name)
 
     @property
@@ -190,6 +191,7 @@ class Integer:
         _check_range(name, self.low, self.high, self.log)
         if self.step < 1:
             raise SpaceError(f"{name}: step must be a positive number, got step={shown(self.step)}")
+        _check_edges(self, name)
         if beyond := (self.high - self.low) % self.step:
             raise SpaceError(
                 f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
@@ -427,6 +429,17 @@ def _check_range(name: str, low: float, high: float, log: bool) -> None:
         raise SpaceError(f"{name}: a logarithmic scale needs low above 0, got low={low}")
     if log and not float(high) / float(low) < math.inf:
         raise SpaceError(f"{name}: the range is too wide for a 64-bit float, got low={low}, high={high} on a log scale")
+
+
+def _check_edges(parameter: Float | Integer, name: str) -> None:
+    """Half a step beyond the range there must be numbers, too."""
+    half = float(cast(float, parameter.step)) / 2
+    low, high = float(parameter.low) - half, float(parameter.high) + half
+    if not math.isfinite(high - low) or (parameter.log and not high / max(low, float(parameter.low) / 2) < math.inf):
+        raise SpaceError(
+            f"{name}: the range is too wide for a 64-bit float, got low={shown(parameter.low)}, "
+            f"high={shown(parameter.high)}, step={shown(parameter.step)}"
+        )
 
 
 def _edges(parameter: Float | Integer) -> tuple[float, float]:
