@@ -117,6 +117,7 @@ class Data(TypedDict, total=False):
     """What an event holds, plain JSON under the names that the journal keeps. What is not known is left out."""
 
     trials: int  # planned: how many in all
+    artifacts: str  # planned: a path or a URI under which the trials' directories are from now on
 
     # asked
     x: list[float]  # (d,), the point of the cube
@@ -323,9 +324,16 @@ def saved_share(trials: Sequence[Trial], steps: int | None) -> float:
     return saved / (steps * len(ended)) if saved else 0.0
 
 
-def planned(trials: int) -> Event:
-    """The event of saying how many trials the study means to run, in all."""
-    return Event(Kind.PLANNED, None, {"trials": int(trials)})
+def planned(trials: int, artifacts: str | None = None) -> Event:
+    """The event of saying how many trials the study means to run, in all, and where their directories are, if news."""
+    data: Data = {"trials": int(trials)}
+    return Event(Kind.PLANNED, None, data if artifacts is None else {**data, "artifacts": artifacts})
+
+
+def artifacts_of(events: Sequence[Event]) -> list[str]:
+    """The places where trials' directories have been kept, the last one first; empty for beside the journal."""
+    told = [event.data["artifacts"] for event in events if event.kind is Kind.PLANNED and "artifacts" in event.data]
+    return list(dict.fromkeys(reversed(told)))
 
 
 def origin_of(tags: Tags) -> Origin | None:
@@ -356,7 +364,9 @@ def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -
         TrialError: none is declared, or this one is missing a value or rejected; begun with `who`.
     """
     if declared is None:
-        raise TrialError(f"{who}: a context was given, but none is declared; give context= beside the space")
+        raise TrialError(
+            f"{who}: a context was given, but none is declared; declare one with context= beside the space"
+        )
     if not isinstance(context, Mapping):
         raise TrialError(f"{who}: a context is a dict, got {shown(context)}")
     if unknown := [name for name in context if name not in declared.names]:

@@ -35,6 +35,16 @@ RESERVED = {  # Ray's own resources: what asks for them
 }
 
 
+class _Documentation:
+    """The docstring of a class; of an objective that of its function, as a decorated function would show it."""
+
+    def __init__(self, own: str | None) -> None:
+        self.own = own
+
+    def __get__(self, objective: Objective | None, kind: type[Objective]) -> str | None:
+        return self.own if objective is None else objective.function.__doc__
+
+
 @dataclass(frozen=True)
 class Objective:
     """A function of a configuration, its space, and what a trial of it needs. Made by `raybo.objective`.
@@ -51,6 +61,8 @@ class Objective:
         >>> job.with_settings(power="4")({"x": 3.0})
         16.0
     """
+
+    __doc__ = cast(str, _Documentation(__doc__))
 
     function: Callable[..., Any]
     declared_space: Space | Mapping[str, Any] | Callable[..., Any]
@@ -75,10 +87,6 @@ class Objective:
     def name(self) -> str:
         """The function's name."""
         return str(getattr(self.function, "__name__", type(self.function).__name__))
-
-    @property
-    def __doc__(self) -> str | None:  # type: ignore[override]  # the function's, as a decorated function would show it
-        return self.function.__doc__
 
     @property
     def space(self) -> Space:
@@ -201,14 +209,14 @@ def objective(
 ) -> Callable[[Callable[..., Any]], Objective]:
     """Decorate a training function so that raybo can tune it.
 
-    The function takes a configuration (a dict) and returns the metric, or a dict that holds it under its name. Where it
-    comes to its value step by step it yields them instead, or says them with `raybo.report`.
+    The function takes a configuration (a dict) and returns the metric, or a dict that holds it under its name. If it
+    trains step by step, it yields the results of its steps instead, or reports them with `raybo.report`.
 
     Args:
         space: what to search, or a function of the objective's keyword parameters that returns it.
         metric: the name under which the result holds the value.
         mode: "max" or "min", what is wanted of the metric.
-        context: what each trial meets and nobody chooses, declared like a space; the result holds its values beside
+        context: what each trial observes and nobody controls, declared like a space; the result holds its values beside
             the metric. It must not depend on the configuration.
         num_cpus: processors that one trial holds.
         num_gpus: GPUs that one trial holds.
@@ -220,7 +228,7 @@ def objective(
         value: which of its reports is the trial's value: its "last" one, or its "best" one.
         metrics: in place of `metric` and `mode`, two to four metrics by name, each "max" or "min"; the result is then a
             dict that holds all of them.
-        constraints: bounds that numbers of the result have to keep: `{"memory": "<= 2e9"}`.
+        constraints: bounds on numbers of the result: `{"memory": "<= 2e9"}`.
     Raises:
         ObjectiveError: an argument is wrong.
     Example:
@@ -316,7 +324,7 @@ _report: ContextVar[Callable[[Mapping[str, Any]], None] | None] = ContextVar("_r
 
 
 def report_context(**values: Any) -> None:
-    """Say, inside an objective, which context this trial has met, before its metric is known.
+    """Report, from inside an objective, the context of this trial before its metric is known.
 
     A trial that fails or is killed afterwards keeps it, and the proposals made meanwhile know it. Where the objective
     is not run by raybo, nothing happens.
@@ -371,7 +379,7 @@ def load_objective(target: str, *, is_module: bool = False) -> Objective:
         if name in found:
             return found[name]
         if callable(vars(module).get(name)):
-            raise ObjectiveError(f"{text}: {name} is no objective; decorate it with @raybo.objective(...)")
+            raise ObjectiveError(f"{text}: {name} is not an objective; decorate it with @raybo.objective(...)")
         raise ObjectiveError(f"{text} has no objective {name!r}{nearest(name, list(found))}")
     if not found:
         raise ObjectiveError(f"{text} holds no objective; decorate the function to tune with @raybo.objective(...)")
@@ -473,7 +481,9 @@ def _load_module(path: Path) -> Any:
         raise ObjectiveError(f"{path}{_line_in(error, path)}: does not import: {in_words(error)}") from error
     except (Exception, SystemExit) as error:  # whatever the user's file raises is told as the file's fault
         said = in_words(error)
-        remedy = "; is it in a package? then give that an __init__.py" if "no known parent package" in said else ""
+        remedy = (
+            "; is it in a package? then give the package an __init__.py" if "no known parent package" in said else ""
+        )
         raise ObjectiveError(f"{path}{_line_in(error, path)}: does not import: {said}{remedy}") from error
     return module
 

@@ -49,7 +49,7 @@ _listener: Listener | None = None  # of the process, which runs one trial at a t
 
 
 def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
-    """Say, inside an objective, what a step of it came to. A generator says the same by yielding the metrics.
+    """Report, from inside an objective, the result of a step. A generator yields the metrics instead.
 
     Where the objective is only called, and not run as a trial, nothing happens but the check of the arguments.
 
@@ -83,7 +83,7 @@ def require_step(step: Any) -> int:
 
 
 def checkpoint() -> Path | None:
-    """The directory of this trial's last checkpoint, to go on from; None where it begins from nothing.
+    """The directory of this trial's last checkpoint, to continue from; None if it starts from scratch.
 
     What it holds must not be changed. Steps that are not named are counted on from the one that it was reported with.
 

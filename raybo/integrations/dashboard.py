@@ -81,12 +81,12 @@ def _require_same_ray(address: str, headers: dict[str, str]) -> None:
         version = str(answer.json()["ray_version"])
     except (ValueError, KeyError, TypeError):
         raise RayError(
-            f"what answers at {address} is no Ray dashboard; give the address that `ray start --head` printed"
+            f"what answers at {address} is not a Ray dashboard; give the address that `ray start --head` printed"
         ) from None
     if version.split(".")[:2] != ray.__version__.split(".")[:2]:
         raise RayError(
             f"the cluster at {address} runs Ray {version}, and this machine {ray.__version__}; "
-            f"install the same here: pip install 'ray[default]=={version}'"
+            f"install the same version here: pip install 'ray[default]=={version}'"
         )
 
 

@@ -97,6 +97,7 @@ class Float:
                     f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
                     f"step={self.step}; {remedy}"
                 )
+            _check_edges(self, name)
         _check_guess(self, name)
 
     @property
@@ -135,8 +136,12 @@ class Float:
 
     def decode(self, u: Array) -> list[float]:  # (n,)
         """The values that the coordinates stand for."""
+        return cast("list[float]", self.numbers(u).tolist())
+
+    def numbers(self, u: Array) -> Array:  # (n,) -> (n,)
+        """As `decode`, as an array."""
         if self.low == self.high:
-            return [self.low] * len(u)
+            return np.full(len(u), float(self.low))
         if self.scale == "logit":
             low, high = _logit(np.array([self.low, self.high]))
             numbers = 1.0 / (1.0 + np.exp(-(low + u * (high - low))))
@@ -144,7 +149,7 @@ class Float:
             numbers = _from_unit(u, *_edges(self), log=self.log)
         if self.step is not None:
             numbers = _grid(self, np.round((np.clip(numbers, self.low, self.high) - self.low) / self.step))
-        return cast("list[float]", np.clip(numbers, self.low, self.high).tolist())
+        return np.asarray(np.clip(numbers, self.low, self.high))
 
     def to_json(self) -> dict[str, Any]:
         """A plain description, read back by `Space.from_json`."""
@@ -186,6 +191,7 @@ class Integer:
         _check_range(name, self.low, self.high, self.log)
         if self.step < 1:
             raise SpaceError(f"{name}: step must be a positive number, got step={shown(self.step)}")
+        _check_edges(self, name)
         if beyond := (self.high - self.low) % self.step:
             raise SpaceError(
                 f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
@@ -239,7 +245,7 @@ class Categorical:
     """One of the given choices, which may be any objects; they have no order.
 
     Attributes:
-        choices: they.
+        choices: the values.
         guess: the one that you believe the best, as in `Float`: `Categorical(["rbf", "linear"], guess="rbf")`.
     Example:
         >>> searcher = raybo.Searcher({"loss": raybo.Categorical(["l1", "l2"])}, "random", seed=0)
@@ -323,7 +329,7 @@ class Ordinal(Categorical):
         super().check(name)
         for value in self.choices:
             if isinstance(value, (Float, Integer, Categorical, dict)):
-                raise SpaceError(f"{name}: a value of an order cannot hold parameters; use Categorical")
+                raise SpaceError(f"{name}: a value of an Ordinal cannot contain parameters; use Categorical")
 
     def to_json(self) -> dict[str, Any]:
         """A plain description, as a choice's."""
@@ -423,6 +429,17 @@ def _check_range(name: str, low: float, high: float, log: bool) -> None:
         raise SpaceError(f"{name}: a logarithmic scale needs low above 0, got low={low}")
     if log and not float(high) / float(low) < math.inf:
         raise SpaceError(f"{name}: the range is too wide for a 64-bit float, got low={low}, high={high} on a log scale")
+
+
+def _check_edges(parameter: Float | Integer, name: str) -> None:
+    """Half a step beyond the range there must be numbers, too."""
+    half = float(cast(float, parameter.step)) / 2
+    low, high = float(parameter.low) - half, float(parameter.high) + half
+    if not math.isfinite(high - low) or (parameter.log and not high / max(low, float(parameter.low) / 2) < math.inf):
+        raise SpaceError(
+            f"{name}: the range is too wide for a 64-bit float, got low={shown(parameter.low)}, "
+            f"high={shown(parameter.high)}, step={shown(parameter.step)}"
+        )
 
 
 def _edges(parameter: Float | Integer) -> tuple[float, float]:
