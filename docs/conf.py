@@ -16,6 +16,7 @@ author = "the authors of raybo"
 copyright = "the authors of raybo, Apache-2.0"
 version = release = raybo.__version__
 language = "en_GB"
+smartquotes = False  # two hyphens begin an option
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click", "sphinx_copybutton"]
 root_doc = "index"
@@ -69,8 +70,18 @@ class Layers(SphinxDirective):
 
 
 def as_text(app: Sphinx, context: click.Context, lines: list[str]) -> None:
-    """A command's help is plain text: its asterisks (`*.db`) emphasise nothing."""
-    lines[:] = [line.replace("*", "\\*") for line in lines]
+    """A command's help is plain text: its asterisks (`*.db`) emphasise nothing, and its examples are commands."""
+    told: list[str] = []
+    in_example = False
+    for line in lines:
+        example = line.startswith("|")  # what click is told to leave as it is
+        if example and not in_example:
+            told += ["", ".. code-block:: text", ""]
+        elif in_example and not example:
+            told.append("")
+        told.append("   " + line[1:].strip() if example else line.replace("*", "\\*"))
+        in_example = example
+    lines[:] = told
 
 
 def setup(app: Sphinx) -> None:
