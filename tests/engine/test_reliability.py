@@ -1,4 +1,4 @@
-"""Rows of the README's table of what a study survives that the other tests do not cover."""
+"""Rows of the table in docs/reliability.md of what a study survives that the other tests do not cover."""
 
 from __future__ import annotations
 
