@@ -35,6 +35,16 @@ RESERVED = {  # Ray's own resources: what asks for them
 }
 
 
+class _Documentation:
+    """The docstring of a class; of an objective that of its function, as a decorated function would show it."""
+
+    def __init__(self, own: str | None) -> None:
+        self.own = own
+
+    def __get__(self, objective: Objective | None, kind: type[Objective]) -> str | None:
+        return self.own if objective is None else objective.function.__doc__
+
+
 @dataclass(frozen=True)
 class Objective:
     """A function of a configuration, its space, and what a trial of it needs. Made by `raybo.objective`.
@@ -51,6 +61,8 @@ class Objective:
         >>> job.with_settings(power="4")({"x": 3.0})
         16.0
     """
+
+    __doc__ = cast(str, _Documentation(__doc__))
 
     function: Callable[..., Any]
     declared_space: Space | Mapping[str, Any] | Callable[..., Any]
@@ -75,10 +87,6 @@ class Objective:
     def name(self) -> str:
         """The function's name."""
         return str(getattr(self.function, "__name__", type(self.function).__name__))
-
-    @property
-    def __doc__(self) -> str | None:  # type: ignore[override]  # the function's, as a decorated function would show it
-        return self.function.__doc__
 
     @property
     def space(self) -> Space:

@@ -20,6 +20,8 @@ BOOSTER = "booster.ubj"  # in a checkpoint
 class Report(xgboost.callback.TrainingCallback):
     """Reports a metric of the evaluation sets as a step of the trial, and saves the booster with it.
 
+    In an objective::
+
         xgboost.train(config, train, evals=[(test, "test")], callbacks=[Report("test", "logloss")], **going_on(400))
 
     Outside a trial it does nothing. Where the trial is to end, `raybo.TrialPruned` leaves the training.
