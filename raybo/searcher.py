@@ -264,7 +264,7 @@ class Searcher:
         are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured.
 
         Raises:
-            TrialError: no trial has finished, none satisfies all constraints, or there are several metrics.
+            TrialError: no trial has finished, none keeps all constraints, or there are several metrics.
         """
         return self.ledger.best
 

@@ -74,8 +74,8 @@ class Study:
         Where a context is declared: the trial with the best estimated expectation over it, as `Searcher.best`.
 
         Raises:
-            TrialError: no trial has finished yet, none satisfies all constraints (the message says which comes
-                closest), or there are several metrics, and so a `front`.
+            TrialError: no trial has finished yet, none keeps all constraints (which one comes nearest is said), or
+                there are several metrics, and so a `front`.
         """
         return self._ledger.best
 
