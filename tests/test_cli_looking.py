@@ -215,7 +215,7 @@ def test_studies_print_json(run, tmp_path):
     assert set(good) == set(bad) == {
         "name", "running_on", "done", "planned", "failed", "best", "method", "problem",
     }  # fmt: skip
-    assert (good["name"], good["running_on"], good["done"], good["method"]) == ("job.db", None, 12, "random")
+    assert (good["name"], good["running_on"], good["done"], good["method"]) == ("job.db", None, 11, "random")
     assert good["problem"] is None
     assert "bad.db" in bad["problem"]
 
