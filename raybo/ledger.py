@@ -98,8 +98,11 @@ class Ledger:
     def best(self) -> Trial:
         """The best feasible trial, the earliest of equals; with a context, by the estimated expectation over it.
 
+        Where nothing has finished, the `furthest` of those that were pruned, which has no value.
+
         Raises:
-            TrialError: no trial has finished, none that has is feasible, or there are several metrics.
+            TrialError: no trial has finished or was pruned, none that has finished is feasible, or there are several
+                metrics.
         """
         if self.goals.k > 1:
             raise TrialError(
@@ -109,6 +112,8 @@ class Ledger:
         if self.incumbent is None:
             if self.count(State.FINISHED):
                 raise TrialError(self.nearest)
+            if self.furthest is not None:
+                return self.furthest
             raise TrialError("no trial has finished yet, so there is no best one")
         if self.context is None:
             return self._telling(self.incumbent)
@@ -116,6 +121,20 @@ class Ledger:
 
         with limit_threads(1):
             return self._expecting(*best_expected(self.history))
+
+    @property
+    def furthest(self) -> Trial | None:
+        """The pruned trial that came furthest, the best report of those; None where one has finished or none reported.
+
+        A report of an early step is no result, so it is compared with others of the same step only.
+        """
+        pruned = [trial for trial in self.trials if trial.state is State.PRUNED and trial.step]
+        if not pruned or self.count(State.FINISHED):
+            return None
+        step = max(trial.step for trial in pruned)
+        there = [trial for trial in pruned if trial.step == step]
+        first: int = self.goal.best_first([trial.reports[-1][1] for trial in there])[0]
+        return there[first]
 
     @property
     def best_expected(self) -> Trial:
@@ -128,7 +147,7 @@ class Ledger:
             TrialError: no trial has finished.
         """
         if self.context is not None or self.incumbent is None:
-            return self.best
+            return self.best  # or why there is none
         found = self._expectation()
         if found is None:
             return self.incumbent

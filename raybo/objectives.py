@@ -41,6 +41,15 @@ class Objective:
 
     Calling it calls the function: `gradient_boosting({"learning_rate": 0.1, ...}, folds=5)`. With several metrics
     `metric` and `mode` are those of the first, and `goals` holds all.
+
+    Example:
+        >>> @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
+        ... def job(config, *, power=2):
+        ...     return (config["x"] - 1) ** power
+        >>> job.name, job.metric, job.space.names
+        ('job', 'loss', ['x'])
+        >>> job.with_settings(power="4")({"x": 3.0})
+        16.0
     """
 
     function: Callable[..., Any]
@@ -214,6 +223,12 @@ def objective(
         constraints: bounds on numbers of the result: `{"memory": "<= 2e9"}`.
     Raises:
         ObjectiveError: an argument is wrong.
+    Example:
+        >>> @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
+        ... def job(config):
+        ...     return {"loss": abs(config["x"] - 0.3)}
+        >>> job({"x": 0.3})
+        {'loss': 0.0}
     """
     if not isinstance(mode, str) or mode not in ("max", "min"):
         raise ObjectiveError(f"mode must be 'max' or 'min', got {shown(mode)}")
@@ -305,6 +320,15 @@ def report_context(**values: Any) -> None:
 
     A trial that fails or is killed afterwards keeps it, and the proposals made meanwhile know it. Where the objective
     is not run by raybo, nothing happens.
+
+    Example:
+        >>> space, context = {"x": raybo.Float(0, 1)}, {"load": raybo.Float(0, 1)}
+        >>> @raybo.objective(space=space, context=context, metric="seconds", mode="min")
+        ... def serve(config):
+        ...     raybo.report_context(load=0.5)
+        ...     return {"seconds": 0.5 * config["x"], "load": 0.5}
+        >>> serve({"x": 1.0})
+        {'seconds': 0.5, 'load': 0.5}
     """
     if (report := _report.get()) is not None:
         report(values)

@@ -71,6 +71,13 @@ class Searcher:
         MethodError: the method, the scheduler, an option, the mode, a metric, a constraint, the number of trials or of
             steps is wrong, the method needs a context or takes no several metrics or constraints, or the scheduler
             needs steps.
+    Example:
+        >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, mode="min", seed=0)
+        >>> for _ in range(12):
+        ...     trial = searcher.ask()
+        ...     trial = searcher.tell(trial, (trial.config["x"] - 0.3) ** 2)
+        >>> searcher.best.value < 0.01
+        True
     """
 
     def __init__(
@@ -261,10 +268,12 @@ class Searcher:
         """The best feasible trial; where a context is declared, the one with the best estimated expectation over it.
 
         A lucky context does not make a trial the best. The estimate and its standard deviation, in the user's units,
-        are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured.
+        are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured. Where none has
+        finished: of those that were pruned the one that came furthest, the best there; its `value` is None.
 
         Raises:
-            TrialError: no trial has finished, none keeps all constraints, or there are several metrics.
+            TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
+                metrics.
         """
         return self.ledger.best
 

@@ -46,10 +46,11 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     """
     from raybo.errors import TrialError
     from raybo.events import COUNTED, FAILURES, Kind, Origin, State
+    from raybo.journal.beside import is_uri
     from raybo.reporting.tables import best_view, confirmations
 
     ended = study.count(*COUNTED)
-    if not study.count(State.FINISHED):
+    if not study.count(State.FINISHED) and study.furthest is None:
         if not study.trials:
             raise TrialError(f"no trial was started; see raybo show {path}")
         last = next((t for t in reversed(study.trials) if t.state in FAILURES), None)
@@ -58,8 +59,10 @@ def conclude(console: Console, study: Study, path: Path) -> None:
             f"none of the {len(study.trials)} trials has finished{why}; see raybo show {path}, and --retry-failed"
         )
     console.print(best_view(study))
-    if study.incumbent is not None and (directory := study.directory(study.best)):
-        console.print(f"its files: {os.path.relpath(directory)}", style="dim", highlight=False, soft_wrap=True)
+    best = study.best if study.incumbent is not None else study.furthest
+    for place in [] if best is None else study.files(best):
+        near = place if is_uri(place) else os.path.relpath(place)
+        console.print(f"its files: {near}", style="dim", highlight=False, soft_wrap=True)
     for line in confirmations(study):
         console.print(line)
     if study.ended and study.events[-1].kind is Kind.ENDED:

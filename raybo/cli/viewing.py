@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import webbrowser
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import click
 
 from raybo.cli.arguments import PATH
 from raybo.cli.console import say
-from raybo.errors import MissingExtra
+from raybo.errors import MissingExtra, install_command
 
 
 @click.command()
@@ -40,7 +39,7 @@ def view(journals: tuple[Path, ...], port: int, browser: bool) -> None:
         import plotly  # noqa: F401
     except ImportError as error:
         missing = str(error.name or "aiohttp").partition(".")[0]
-        raise MissingExtra(f"raybo view needs {missing}: {sys.executable} -m pip install aiohttp plotly") from None
+        raise MissingExtra(f"raybo view needs {missing}: {install_command('view')}") from None
     from raybo.view.serving import serve
     from raybo.view.shelf import Shelf
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from raybo import journal, methods, warm_start
 from raybo.confirming import Confirm
-from raybo.engine.artifacts import Mirror, is_uri
+from raybo.engine.artifacts import Mirror
 from raybo.engine.checkpoints import Keep
 from raybo.engine.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.follow import NAMESPACE, leave, run_to_end
@@ -31,8 +31,10 @@ from raybo.engine.scratch import private_directory
 from raybo.engine.task import LARGE_BYTES, pickled, stored
 from raybo.error_text import first_line, in_words, near, shown
 from raybo.errors import MethodError, ObjectiveError, RayError
+from raybo.events import artifacts_of
 from raybo.history import GENERATION
 from raybo.journal import Description, Journal
+from raybo.journal.beside import is_uri
 from raybo.methods.options import ELSEWHERE
 from raybo.objectives import Objective, is_loaded_by_path, require_not_loading
 from raybo.searcher import Searcher
@@ -127,7 +129,7 @@ def tune(
             a new study. The objective must declare its steps.
         scheduler_options: its options.
         artifacts: where the trials' directories, with their checkpoints, are kept: a directory, or a URI of a file
-            system that pyarrow knows; None for beside the journal.
+            system that pyarrow knows; None for where the journal says, if that is there, or else beside it.
         keep_checkpoints: of trials that have ended, "all", the "last", or "none".
         watch: called with a `Status` several times a second; `print` prints a line whenever there is news. None shows
             progress on a terminal and in a notebook, and nothing elsewhere; False never shows anything.
@@ -136,12 +138,21 @@ def tune(
         RayboError: an argument is wrong, the journal cannot be continued, or Ray cannot be used.
         TrialError: the first trials all failed in the same way.
         KeyboardInterrupt: Ctrl-C; the study has been stopped and its journal is whole.
+    Example:
+        >>> @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
+        ... def job(config):
+        ...     return (config["x"] - 0.3) ** 2
+        >>> study = raybo.tune(job, trials=4, method="random", seed=0, storage="tuned.db")
+        >>> study.count(raybo.State.FINISHED), study.best.value < 0.5
+        (4, True)
     """
     require_not_loading()
     _check(objective, trials, workers, max_minutes, trial_seconds, retries)
     if keep_checkpoints not in ("all", "last", "none"):
         raise MethodError(f"keep_checkpoints must be 'all', 'last' or 'none', got {shown(keep_checkpoints)}")
-    artifacts = _place_of(artifacts)
+    place = _place_of(artifacts)
+    if place is not None and storage is None:
+        raise RayError("artifacts are kept under the name of the journal, and it does not stay; give storage")
     limits = Limits(target, patience, stop_below_gain)
     confirmation = None if confirm is None else Confirm.of(confirm)
     if detach and storage is None:
@@ -171,6 +182,7 @@ def tune(
                 )
             opened.begin(description)
             events = opened.events + warm_start.enter(opened, searcher, known)
+            kept_at = place or next(filter(_is_there, artifacts_of(events)), None)
         planned = partial(
             Plan,
             description=description,
@@ -187,7 +199,7 @@ def tune(
             known=events[-1].number if events else 0,
             retry_failed=bool(retry_failed),
             keep_going=bool(keep_going),
-            artifacts=artifacts,
+            artifacts=kept_at,
             limits=limits,
             confirm=confirmation,
             keep_checkpoints=keep_checkpoints,
@@ -233,6 +245,11 @@ def _place_of(artifacts: Path | str | None) -> str | None:
         Mirror(str(artifacts))
         return str(artifacts)
     return str(Path(artifacts).expanduser().absolute())
+
+
+def _is_there(place: str) -> bool:
+    """Whether a place that the journal names can be gone on with; a directory may be another machine's."""
+    return is_uri(place) or Path(place).is_dir()
 
 
 def describe(

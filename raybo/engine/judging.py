@@ -10,14 +10,13 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from raybo.engine.artifacts import is_uri
 from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
 from raybo.engine.lifecycle import Occurrence, Phase, Step
 from raybo.engine.trial_reports import BATCH_SECONDS, Answer, Course
 from raybo.events import Data, Event, Kind, State, Trial
 from raybo.goal import Goal
-from raybo.journal.beside import CHECKPOINTS, trial_directory
+from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory
 from raybo.schedulers import GO, Verdict
 from raybo.schedulers.rule import event_of
 

@@ -65,7 +65,7 @@ class StudyLoop:
         self.on_cluster = len(cast(Any, ray).nodes()) > 1 or plan.elastic
         listens = plan.trial_seconds is not None or self.on_cluster or self.log.searcher.context is not None
         self.name = secrets.token_hex(8)
-        self.printed = Printed(plan.path if plan.is_kept else None, self.log.note)
+        self.printed = Printed(plan.path if plan.is_kept else None, self.log.note, plan.artifacts)
         self.launcher = Launcher(
             objective,
             function,

@@ -223,7 +223,7 @@ def run_trial(
             result = function(dict(config), **settings)
             if inspect.isgenerator(result):
                 result = reports.follow(cast("Generator[Any, None, Any]", result))
-        is_whole = not reports.count or not (
+        is_whole = not (reports.count or reports.is_resumed) or not (
             result is None or (isinstance(result, Mapping) and needed[0] not in result)
         )
         if not is_whole:  # the value is one of the reports, whatever else it returned

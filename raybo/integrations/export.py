@@ -152,10 +152,11 @@ def json_exporter(destination: str) -> Exporter:
 
 def study_as_json(study: Study, last: int | None = None) -> dict[str, Any]:
     """Everything about a study, with its last trials or all of them."""
+    best = study.furthest if study.incumbent is None else study.best  # as `Study.best`
     return {
         "study": described(study.description),
         "planned": study.planned,
-        "best": None if study.incumbent is None else study.best.number,
+        "best": None if best is None else best.number,
         **({"front": [trial.number for trial in study.front]} if study.goals.k > 1 else {}),
         "trials": [trial_as_json(study, trial) for trial in study.trials[-last if last else 0 :]],
     }

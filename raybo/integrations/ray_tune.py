@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from raybo import methods
-from raybo.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError
+from raybo.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError, install_command
 from raybo.events import Data, Event, Kind, Origin, State
 from raybo.goal import Goals, Mode
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
@@ -36,7 +36,7 @@ try:
     from ray.tune.result import DEFAULT_METRIC
     from ray.tune.search import Searcher
 except ImportError as missing:
-    raise MissingExtra(f"Ray Tune cannot be imported ({missing}); pip install 'raybo[tune]'") from missing
+    raise MissingExtra(f"Ray Tune cannot be imported ({missing}); {install_command('tune')}") from missing
 
 logger = logging.getLogger(__name__)
 

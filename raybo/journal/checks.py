@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -20,6 +21,7 @@ from raybo.error_text import in_words
 from raybo.events import OPEN, Event, Kind, Origin, State, states_before
 from raybo.goal import Goals
 from raybo.history import GENERATION, ONE
+from raybo.journal.beside import is_uri
 from raybo.journal.clean import clean_json
 from raybo.journal.description import Description
 from raybo.space import Categorical, Integer, Space, context_space
@@ -232,6 +234,7 @@ def _require(holds: bool, otherwise: str) -> None:
 
 ANY: Mapping[str, Callable[[Any], bool]] = {  # what each key holds, in whatever event it stands
     "trials": lambda value: _is_count(value) and value > 0,
+    "artifacts": lambda value: _is_text(value) and (is_uri(value) or os.path.isabs(value)),
     "seen": _is_count,
     "gain": _is_finite,
     "tags": lambda value: isinstance(value, dict),

@@ -95,4 +95,4 @@ def _best(study: Study) -> str:
         best = study.best
     except TrialError:
         return ""
-    return f"{study.description.metric} {best.value:.6g} (trial {best.number})"
+    return "" if best.value is None else f"{study.description.metric} {best.value:.6g} (trial {best.number})"

@@ -48,7 +48,8 @@ def trial_view(study: Study, number: int) -> Group:
     parts += notes_view(study, number)
     if directory := study.directory(trial):
         parts += _output(directory / OUTPUT, next(e.at for e in study.events if e.trial == number))
-        parts += [Text("\nits directory", style="bold"), Text(f"  {directory}")]
+    if places := study.files(trial):
+        parts += [Text("\nits files", style="bold"), *(Text(f"  {place}") for place in places)]
     return Group(*parts)
 
 

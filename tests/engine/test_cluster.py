@@ -17,6 +17,7 @@ import pytest
 import raybo
 from raybo.events import Kind, State
 from tests.engine import hosts
+from tests.journals import finished, pending
 
 pytestmark = [
     pytest.mark.slow,
@@ -70,14 +71,6 @@ def until(condition, what):
         time.sleep(0.1)
 
 
-def running_now(path):
-    return sum(trial.state is State.PENDING for trial in raybo.load(path).trials) if path.exists() else 0
-
-
-def finished(path):
-    return raybo.load(path).count(State.FINISHED) if path.exists() else 0
-
-
 def test_a_node_may_join_and_be_cut_off_and_nothing_hangs_or_is_lost(cluster, directory):
     path, log = directory / "study.db", directory / "log"
     study = command(
@@ -85,9 +78,9 @@ def test_a_node_may_join_and_be_cut_off_and_nothing_hangs_or_is_lost(cluster, di
         "--address", cluster.address, "--set", "seconds=0.7", "--set", f"log={log}",
     )  # fmt: skip
     until(lambda: finished(path) >= 1, "the first trial")
-    assert running_now(path) <= 1  # the head has one processor
+    assert pending(path) <= 1  # the head has one processor
     node = cluster.add(cpus=2)
-    until(lambda: running_now(path) == 3, "trials on the new node")
+    until(lambda: pending(path) == 3, "trials on the new node")
     cluster.cut(node)  # with two trials on it, which will never answer
     out = output(study)
 

@@ -207,7 +207,9 @@ def test_a_ray_of_its_own_is_out_of_others_reach(temporary):
     script = textwrap.dedent(
         """
         import os, stat
-                with ray_for_study(None, 1) as ray:
+        from raybo.engine.connection import ray_for_study
+
+        with ray_for_study(None, 1) as ray:
             path = ray._private.worker._global_node.raylet_socket_name
             above, reached = [], "/"
             for part in os.path.dirname(path).split("/")[1:]:

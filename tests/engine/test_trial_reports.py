@@ -282,6 +282,16 @@ def test_a_run_goes_on_from_the_checkpoint_that_is_committed_and_counts_on_from_
     assert names(tmp_path) == ["2-4"]
 
 
+def test_a_job_killed_between_its_last_report_and_its_end_is_finished_by_what_it_reported(tmp_path):
+    run(saving(3), StudySide(), tmp_path)
+    study = StudySide()
+    occurrence, data = run(saving(3), study, tmp_path, Course(checkpoint="1-3", step=3), attempt=2)
+    assert (occurrence, study.batches) == (Occurrence.RETURNED, [])
+    assert "value" not in data
+    occurrence, _ = run(lambda config: None, study, tmp_path, Course(checkpoint="1-3", step=3), attempt=3)
+    assert occurrence is Occurrence.BAD_RESULT  # it did not ask for its checkpoint: it began anew, and said nothing
+
+
 def test_a_checkpoint_that_is_not_there_is_none(tmp_path):
     study, seen = StudySide(), []
     run(saving(2, seen=seen), study, tmp_path, Course(checkpoint="1-7", step=7), attempt=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from tests.faults import checks
 from tests.faults.checks import Complaint, Wrong
 from tests.faults.cluster import Cluster
 from tests.faults.disk import Disk
-from tests.faults.plan import LOSE_NODES, Kill, Kind, Place, PlannedStudy
+from tests.faults.plan import LOSE_NODES, WHILE_PAUSED, Kill, Kind, Place, PlannedStudy
 from tests.faults.running import HERE, Running
 from tests.faults.strikes import DISK, HUNG_SECONDS, STRIKES, in_a_line
 
@@ -151,6 +152,8 @@ def _put_off(running: Running, ahead: list[Kill]) -> None:
 
 
 def _is_possible(running: Running, kill: Kill) -> bool:
+    if kill.kind in WHILE_PAUSED and not running.has_paused():
+        return False
     if kill.kind in LOSE_NODES and running.cluster is not None:
         return bool(running.cluster.up)
     if kill.kind is Kind.SECOND:  # where the journal has no writer just now, any command may take it
@@ -162,7 +165,7 @@ def _checked(running: Running) -> list[Complaint]:
     study = raybo.load(running.journal)
     return [
         *[Complaint(Wrong.LOST, f"the journal: {text}") for text in running.shrunk],
-        *checks.of_the_journal(study, running.planned.trials),
+        *checks.of_the_journal(study, running.planned.trials, may_miss_room=math.isfinite(running.freed)),
         *checks.of_what_was_announced(study, checks.read_announced(running.announced)),
         *checks.of_what_ran(study, running.lines),
         *checks.of_replay(study),

@@ -22,11 +22,20 @@ import pytest
 
 import raybo
 from raybo import cli
-from raybo.errors import JournalError, JournalInUse, MethodError, MissingExtra, ObjectiveError, RayError
+from raybo.errors import (
+    JournalError,
+    JournalInUse,
+    MethodError,
+    MissingExtra,
+    ObjectiveError,
+    RayError,
+    install_command,
+)
 from raybo.events import Event, Kind, State
 from raybo.integrations import dashboard, jobs, package, travel
 from raybo.journal import Description, Journal, read
 from tests.engine.hosts import LocalHead
+from tests.journals import finished
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 DESCRIPTION = Description("job", "score", "max", SPACE.to_json(), "random", 0)
@@ -359,7 +368,7 @@ def test_where_nobody_answers_is_told_within_seconds():
 
 def test_without_rays_job_client_it_is_told_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "aiohttp", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'raybo\[cluster\]', which brings ray\[default\]"):
+    with pytest.raises(MissingExtra, match=re.escape(f"{install_command('cluster')}, which brings ray[default]")):
         jobs.Cluster("http://127.0.0.1:8265")
 
 
@@ -660,10 +669,6 @@ def until(condition):
     while not condition():
         assert time.monotonic() < give_up
         time.sleep(0.1)
-
-
-def finished(path):
-    return raybo.load(path).count(State.FINISHED) if Path(path).exists() else 0
 
 
 @pytest.mark.slow

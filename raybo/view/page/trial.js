@@ -58,7 +58,7 @@ function page(trial, id, curve) {
     trial.reports.length ? section("What it reported", curve) : null,
     trial.traceback ? section("Traceback", el("pre", { tabindex: "0" }, trial.traceback)) : null,
     trial.output ? section("The end of what it printed", el("pre", { tabindex: "0" }, trial.output)) : null,
-    trial.files.length ? section("Its files", files(trial, id)) : null,
+    trial.files.length || trial.directory.includes("://") ? section("Its files", files(trial, id)) : null,
     section("What happened", events(trial)),
   ];
 }
