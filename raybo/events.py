@@ -37,7 +37,16 @@ Tags: TypeAlias = dict[str, Any]
 
 
 class State(str, Enum):
-    """Where a trial stands. A name, once stored, is never removed."""
+    """Where a trial stands. A name, once stored, is never removed.
+
+    Example:
+        >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
+        >>> trial = searcher.fail(searcher.ask(), "diverged")
+        >>> trial.state
+        <State.FAILED: 'failed'>
+        >>> [str(state) for state in raybo.State]
+        ['pending', 'finished', 'failed', 'lost', 'stopped', 'pruned', 'paused']
+    """
 
     PENDING = "pending"  # asked, not yet told
     FINISHED = "finished"
@@ -251,6 +260,11 @@ class Trial:
         details: what else is known of its end: other metrics, host, traceback; of one that has only reported, the other
             metrics of its last step; of one that was pruned or is paused, which rule decided that, and by what numbers.
         checkpoint: name of its last checkpoint; None where it saved none.
+    Example:
+        >>> searcher = raybo.Searcher({"x": raybo.Integer(1, 9)}, "random", seed=0)
+        >>> trial = searcher.tell(searcher.ask(), 0.5)
+        >>> trial.number, str(trial.state), trial.value
+        (0, 'finished', 0.5)
     """
 
     number: int
@@ -350,7 +364,9 @@ def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -
         TrialError: none is declared, or this one is missing a value or rejected; begun with `who`.
     """
     if declared is None:
-        raise TrialError(f"{who}: a context was given, but none is declared; give context= beside the space")
+        raise TrialError(
+            f"{who}: a context was given, but none is declared; declare one with context= beside the space"
+        )
     if not isinstance(context, Mapping):
         raise TrialError(f"{who}: a context is a dict, got {shown(context)}")
     if unknown := [name for name in context if name not in declared.names]:

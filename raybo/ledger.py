@@ -73,7 +73,7 @@ class Ledger:
         """Take in the event that follows; returns it with its number.
 
         Raises:
-            TrialError: it is about a trial that is unknown or has already ended; nothing is changed.
+            TrialError: it must not name a trial that is unknown or has already ended; nothing is changed.
         """
         if not event.number:
             event = replace(event, number=self.last_event + 1)
@@ -106,8 +106,8 @@ class Ledger:
         """
         if self.goals.k > 1:
             raise TrialError(
-                f"with several metrics ({', '.join(self.goals.names)}) there is no best trial; `front` holds those "
-                "that no other dominates"
+                f"with several metrics ({', '.join(self.goals.names)}) there is no single best trial; `front` holds "
+                "the trials that no other dominates"
             )
         if self.incumbent is None:
             if self.count(State.FINISHED):
@@ -133,7 +133,8 @@ class Ledger:
             return None
         step = max(trial.step for trial in pruned)
         there = [trial for trial in pruned if trial.step == step]
-        return there[self.goal.best_first([trial._reports[-1][1] for trial in there])[0]]
+        first: int = self.goal.best_first([trial.reports[-1][1] for trial in there])[0]
+        return there[first]
 
     @property
     def best_expected(self) -> Trial:
@@ -252,9 +253,8 @@ class Ledger:
         spread = np.where(margins.std(axis=0) > 0.0, margins.std(axis=0), 1.0)
         place = int(np.argmin((np.maximum(-margins, 0.0) / spread).max(axis=1)))
         done = [trial for trial in self.trials if trial.state is State.FINISHED]
-        return (
-            f"no trial keeps all constraints yet; trial {done[place].number} comes nearest: {self.broken(done[place])}"
-        )
+        nearest = done[place]
+        return f"no trial satisfies all constraints yet; trial {nearest.number} comes closest: {self.broken(nearest)}"
 
     def broken(self, trial: Trial) -> str:
         """The constraints that a trial breaks, and by how much, in words; empty where it keeps them."""

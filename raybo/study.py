@@ -29,7 +29,7 @@ class Study:
     Attributes:
         trials: every trial, in the order of asking.
         history: the same as the methods saw them.
-        planned: how many trials the study means to run; None where nobody said.
+        planned: how many trials the study is to run; None if unknown.
         description: objective, metric, mode, method, options, seed.
         mode: "max" or "min".
         goal: which of two values is better, with several metrics of the first.
@@ -40,6 +40,11 @@ class Study:
         events: everything that has happened, in order.
         path: the journal; None where it was not kept.
         artifacts: where its trials' directories are, paths and URIs, the last one first; empty for beside the journal.
+    Example:
+        >>> study = raybo.load("job.db")
+        >>> best = max(trial.value for trial in study.trials if trial.value is not None)
+        >>> study.mode, study.best.value == best
+        ('max', True)
     """
 
     def __init__(
@@ -77,8 +82,8 @@ class Study:
         none has finished: of those that were pruned the one that came furthest, the best there; its `value` is None.
 
         Raises:
-            TrialError: no trial has finished or was pruned yet, none keeps all constraints (which one comes nearest is
-                said), or there are several metrics, and so a `front`.
+            TrialError: no trial has finished or was pruned yet, none satisfies all constraints (the message says which
+                comes closest), or there are several metrics, and so a `front`.
         """
         return self._ledger.best
 
@@ -249,6 +254,10 @@ def load(path: Path | str) -> Study:
 
     Raises:
         JournalError: there is no such file, or it is not a journal that this version can read.
+    Example:
+        >>> study = raybo.load("job.db")
+        >>> len(study.trials) >= study.count(raybo.State.FINISHED)
+        True
     """
     description, events = journal.read(path)
     return Study(description, events, Path(path))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from raybo.engine.checkpoints import Checkpoints, Keep
 from raybo.error_text import in_words
-from raybo.errors import MissingExtra, RayError
+from raybo.errors import MissingExtra, RayError, install_command
 from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory, trial_uri
 
 
@@ -32,7 +32,7 @@ class Mirror:
         try:
             from pyarrow import fs
         except ImportError:
-            raise MissingExtra(f"{uri}: a URI needs pyarrow: pip install 'raybo[tune]'") from None
+            raise MissingExtra(f"{uri}: a URI needs pyarrow: {install_command('tune')}") from None
         self._fs = fs
         try:
             self._files, self._root = fs.FileSystem.from_uri(uri)

@@ -68,7 +68,7 @@ class Judging:
                 flight.answer = Answer(verdict.action, verdict.why)
                 if verdict.pause and self.log.searcher.history.records[number].checkpoint is None:
                     self._warn(
-                        f"trial {number} is to wait and has saved no checkpoint, so it would begin anew; save some "
+                        f"trial {number} is to pause but has saved no checkpoint, so it would begin anew; save some "
                         "with raybo.saving(), or choose a scheduler that ends trials"
                     )
                 event = event_of(verdict, self.rule.name, number, data["step"], added.number)

@@ -115,5 +115,5 @@ class Printed:
 
     def _complain(self, path: Path, error: Exception) -> None:
         if not self._has_told:
-            self.tell(f"{path}: what trials print cannot be kept ({first_line(error)})")
+            self.tell(f"{path}: the trials' output cannot be kept ({first_line(error)})")
         self._has_told = True

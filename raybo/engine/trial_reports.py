@@ -76,6 +76,7 @@ class TrialReports:
     Attributes:
         count: how many steps were reported.
         value: of the last one.
+        is_resumed: whether it went on from a checkpoint, behind which there are an earlier attempt's reports.
         fault: what was wrong with a report, which ends the trial as failed; empty where nothing was.
         answer: the last one.
     """
@@ -83,6 +84,7 @@ class TrialReports:
     def __init__(self, course: Course, send: Send, checkpoints: Checkpoints, read: Read, meet: Meet) -> None:
         self.course = course
         self.count, self.value = 0, 0.0
+        self.is_resumed = False
         self.fault = ""
         self.answer = Answer(waits_at=course.waits_at)
         self._read, self._send, self._meet = read, send, meet
@@ -110,7 +112,7 @@ class TrialReports:
         except ObjectiveError as error:
             self._reject(str(error))
         if step <= self._step:
-            self._reject(f"steps go up, and it reported step {step} after step {self._step}")
+            self._reject(f"steps must increase, but it reported step {step} after step {self._step}")
         if self.course.steps is not None and step > self.course.steps:
             self._reject(f"it reported step {step}, and the objective declares steps={self.course.steps}")
         if isinstance(metrics, Mapping):
@@ -142,7 +144,7 @@ class TrialReports:
         """The directory of the last checkpoint; steps that are not named are counted on from its step."""
         found = self._checkpoints.last()
         if found is not None and self.count == 0:
-            self._step = self.course.step
+            self._step, self.is_resumed = self.course.step, True
         return found
 
     @contextmanager

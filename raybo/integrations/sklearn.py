@@ -29,9 +29,9 @@ try:
     from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
     from sklearn.utils import check_random_state
 except ImportError:
-    from raybo.errors import MissingExtra
+    from raybo.errors import MissingExtra, install_command
 
-    raise MissingExtra("RayboSearchCV needs scikit-learn: pip install 'raybo[sklearn]'") from None
+    raise MissingExtra(f"RayboSearchCV needs scikit-learn: {install_command('sklearn')}") from None
 
 from raybo.events import State, Trial
 from raybo.integrations.sklearn_spaces import candidate_of, space_of

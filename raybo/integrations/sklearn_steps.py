@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from raybo.errors import MissingExtra, ObjectiveError
+from raybo.errors import MissingExtra, ObjectiveError, install_command
 from raybo.events import OPEN, Trial
 from raybo.reports import checkpoint, saving
 
 try:
     from sklearn.base import clone, is_classifier
 except ImportError:
-    raise MissingExtra("estimators in steps need scikit-learn: pip install 'raybo[sklearn]'") from None
+    raise MissingExtra(f"estimators in steps need scikit-learn: {install_command('sklearn')}") from None
 
 ESTIMATOR = "estimator.pkl"  # in a checkpoint
 

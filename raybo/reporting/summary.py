@@ -47,7 +47,7 @@ def facts(study: Study) -> str:
     if pruned := study.count(State.PRUNED):
         told.append(("", "pruned", str(pruned)))
         if saved := saved_share(study.trials, study.steps):
-            told.append(("", "of the steps saved by that", f"{saved:.0%}"))
+            told.append(("", "of the steps saved", f"{saved:.0%}"))
     if waiting := study.count(State.PAUSED):
         told.append(("", "paused", str(waiting)))
     if stopped := study.count(State.STOPPED):
@@ -75,7 +75,7 @@ def _reached(study: Study) -> tuple[str, str, str]:
         return "best", f"on the front, hypervolume {shown(study.hypervolume())}", str(len(study.front))
     best = study.incumbent
     if best is None and study.count(State.FINISHED):
-        return "failed", "keeps all constraints", "none yet"
+        return "failed", "satisfies all constraints", "none yet"
     return "best", f"best {study.description.metric}", "none yet" if best is None else shown(study.best.value)
 
 

@@ -209,7 +209,7 @@ def confirmations(study: Study) -> list[RenderableType]:
         runs = f"{len(each.values)} of {each.planned}" if len(each.values) < each.planned else str(each.planned)
         table.add_row(str(each.trial.number), f"{each.mean:.6g}", error, runs, f"{each.trial.value:.6g}")
     words = Text.assemble(
-        "recommended, by the means of further runs: ",
+        "recommended by the means of further runs: ",
         (f"trial {best.trial.number}", "bold green"),
         f", {best.mean:.6g}",
     )

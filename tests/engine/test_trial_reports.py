@@ -174,7 +174,7 @@ def test_a_job_that_swallows_the_end_is_told_again():
         ([0.1, {"loss": 1.0}], "at step 2, it returned no 'accuracy' but 'loss'"),
         (
             [{"accuracy": 0.1, "step": 3}, {"accuracy": 0.1, "step": 3}],
-            "steps go up, and it reported step 3 after step 3",
+            "steps must increase, but it reported step 3 after step 3",
         ),
         ([{"accuracy": 0.1, "step": 0}], "report: a step must be a whole number from 1, got 0"),
         ([{"accuracy": 0.1, "step": 11}], "it reported step 11, and the objective declares steps=10"),
@@ -280,6 +280,16 @@ def test_a_run_goes_on_from_the_checkpoint_that_is_committed_and_counts_on_from_
     assert seen == [3]
     assert study.steps == [3, 4, 5, 6]
     assert names(tmp_path) == ["2-4"]
+
+
+def test_a_job_killed_between_its_last_report_and_its_end_is_finished_by_what_it_reported(tmp_path):
+    run(saving(3), StudySide(), tmp_path)
+    study = StudySide()
+    occurrence, data = run(saving(3), study, tmp_path, Course(checkpoint="1-3", step=3), attempt=2)
+    assert (occurrence, study.batches) == (Occurrence.RETURNED, [])
+    assert "value" not in data
+    occurrence, _ = run(lambda config: None, study, tmp_path, Course(checkpoint="1-3", step=3), attempt=3)
+    assert occurrence is Occurrence.BAD_RESULT  # it did not ask for its checkpoint: it began anew, and said nothing
 
 
 def test_a_checkpoint_that_is_not_there_is_none(tmp_path):

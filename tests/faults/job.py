@@ -84,7 +84,9 @@ def obey(log: str, moment: str) -> None:
 
 def note(log: str, what: str, config: Mapping[str, Any]) -> None:
     """One line, written at once, so that lines of several processes never mix."""
-    line = json.dumps({"what": what, "config": dict(config), "pid": os.getpid(), "at": time.time()}) + "\n"
+    attempt = raybo.current_trial().attempt
+    said = {"what": what, "config": dict(config), "attempt": attempt, "pid": os.getpid(), "at": time.time()}
+    line = json.dumps(said) + "\n"
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(descriptor, line.encode())
     os.close(descriptor)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -67,10 +69,10 @@ def whole() -> Left:
     def record(event: Event) -> None:
         events.append(replace(searcher.apply(event), at=(NOON + len(events) * SECOND).isoformat()))
 
-    def begin(number: int) -> None:
+    def begin(number: int, attempt: int = 1) -> None:
         at = NOON + len(events) * SECOND - SECOND / 2
-        config = searcher.trials[number].config
-        lines.extend({"what": what, "config": config, "pid": 7, "at": at.timestamp()} for what in ("begin", "end"))
+        line = {"config": searcher.trials[number].config, "attempt": attempt, "pid": 7, "at": at.timestamp()}
+        lines.extend({"what": what, **line} for what in ("begin", "end"))
 
     record(Event(Kind.PLANNED, None, {"trials": TRIALS}))
     for number in range(TRIALS):
@@ -78,7 +80,7 @@ def whole() -> Left:
         begin(number)
         if number == 1:
             record(Event(Kind.RETRIED, number, {"reason": "its worker died", "attempt": 2}))
-            begin(number)
+            begin(number, attempt=2)
         data = {"value": 9.0 - number, "seconds": 0.1, "attempt": 2 if number == 1 else 1}
         record(Event(Kind.TOLD, number, data))
     announced: list[dict[str, Any]] = [
@@ -122,6 +124,16 @@ def a_finished_trial_began_again(left: Left) -> Left:
 
 def a_trial_began_once_too_often(left: Left) -> Left:
     return replace(left, lines=[left.lines[0], *left.lines])
+
+
+def an_attempt_began_twice(left: Left) -> Left:
+    return replace(left, lines=[{**line, "attempt": 1} for line in left.lines])
+
+
+def the_last_attempt_began_again(left: Left) -> Left:
+    line = next(line for line in left.lines if line["attempt"] == 2)
+    others = [each for each in left.lines if each["config"] != line["config"] or each["attempt"] == 1]
+    return replace(left, lines=[*others, {**line, "at": left.lines[-1]["at"] + 60}])
 
 
 def an_attempt_is_not_counted(left: Left) -> Left:
@@ -173,6 +185,8 @@ DAMAGES: dict[Callable[[Left], Left], set[Wrong]] = {
     the_last_trial_was_never_told: {Wrong.UNFINISHED, Wrong.BEST},
     a_finished_trial_began_again: {Wrong.AGAIN, Wrong.ATTEMPTS},
     a_trial_began_once_too_often: {Wrong.ATTEMPTS},
+    an_attempt_began_twice: {Wrong.ATTEMPTS},
+    the_last_attempt_began_again: {Wrong.AGAIN},
     an_attempt_is_not_counted: {Wrong.ATTEMPTS},
     an_attempt_is_left_out: {Wrong.ATTEMPTS},
     a_result_came_from_nowhere: {Wrong.DOUBLED},
@@ -193,6 +207,22 @@ def test_a_whole_study_gives_no_complaint(whole: Left) -> None:
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_each_damage_is_complained_of(whole: Left, damage: Callable[[Left], Left]) -> None:
     assert damage(whole).complaints() == DAMAGES[damage]
+
+
+def test_an_attempt_that_was_given_up_with_its_node_may_begin_late(whole: Left) -> None:
+    given_up = next(line for line in whole.lines if line["attempt"] == 2) | {"attempt": 1}
+    others = [line for line in whole.lines if line["config"] != given_up["config"] or line["attempt"] == 2]
+    late = {**given_up, "at": whole.lines[-1]["at"] + 60}
+    assert replace(whole, lines=[*others, late]).complaints() == set()
+
+
+def test_a_trial_may_fail_for_want_of_room_where_the_disk_was_filled(whole: Left) -> None:
+    told = of(whole, Kind.TOLD, 0)
+    data = {"reason": f"OSError: [Errno 28] {os.strerror(errno.ENOSPC)}", "attempt": 1}
+    events = [replace(told, kind=Kind.FAILED, data=data) if each is told else each for each in whole.events]
+    study = Study(Description("job", "value", "min", SPACE.to_json(), "random", 3), events)
+    assert [each.wrong for each in checks.of_the_journal(study, TRIALS)] == [Wrong.UNFINISHED]
+    assert list(checks.of_the_journal(study, TRIALS, may_miss_room=True)) == []
 
 
 def test_a_line_in_whose_middle_the_command_was_killed_is_passed_over(tmp_path: Path) -> None:
