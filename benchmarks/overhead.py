@@ -1,4 +1,4 @@
-"""What reports and verdicts cost: of a verdict of each scheduler, of a report in its trial, in its study, in a searcher.
+"""What reports and verdicts cost: a verdict of each scheduler; a report in its trial, in its study, in a searcher.
 
 All of it in seconds of a processor, which a busy machine does not change. Ray's own calls are not in it: one for each
 batch of reports, of which a trial sends at most twenty a second.
