@@ -173,6 +173,7 @@ class Breaking(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
 
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite:UserWarning")
 @pytest.mark.parametrize("n_points", [1, 2])
 def test_a_candidate_that_breaks_on_its_way_has_failed(n_points):
     with pytest.warns(UserWarning, match="fits failed"):
