@@ -241,9 +241,9 @@ class Ledger:
     def broken(self, trial: Trial) -> str:
         """The constraints that a trial breaks, and by how much, in words; empty where it keeps them."""
         return ", ".join(
-            f"{constraint.name} {trial.values[constraint.name]:.6g} breaks {constraint} by {by:.3g}"
+            constraint.broken_by(trial.values[constraint.name])
             for constraint in self.goals.constraints
-            if (by := trial.violations.get(constraint.name)) is not None
+            if constraint.name in trial.violations
         )
 
 

@@ -59,7 +59,8 @@ def compare(
 
     Every run is a study with one worker, kept under DIR/runs: type the same command again to continue, or with more
     repeats to add to it. Where a scheduler ends trials early, the budget is that of N whole trials, in steps: what is
-    saved buys more of them.
+    saved buys more of them. Several metrics are compared by the hypervolume of the front, and where there are
+    constraints what breaks one counts as the worst value seen.
     """
     from raybo.experiments import Entry, Experiment, Problem
     from raybo.objectives import study_name

@@ -24,6 +24,7 @@ BATCH_SECONDS = 0.05  # between two batches that decide nothing
 LONG_SECONDS = 0.1  # of a step, from which on its verdict is waited for
 
 Read: TypeAlias = Callable[[Any], tuple[float | None, str, dict[str, Any]]]  # value, why there is none, others
+Broken: TypeAlias = Callable[[float, Mapping[str, Any]], str]  # of the value and what else was said
 Meet: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]  # the metrics without the contexts among them
 
 
@@ -43,6 +44,11 @@ class Answer:
 
 
 Send: TypeAlias = Callable[[list[Data]], Answer]  # waits for the answer
+
+
+def keeps_all(value: float, metrics: Mapping[str, Any]) -> str:
+    """That a report breaks no constraint, as there is none."""
+    return ""
 
 
 @dataclass(frozen=True)
@@ -73,19 +79,23 @@ class TrialReports:
         checkpoints: the trial's.
         read: makes of metrics the value, or the reason why there is none, and the other metrics.
         meet: takes the contexts among the metrics.
+        broken: says in words which constraints a report breaks that must hold at every step; empty for none.
     Attributes:
         count: how many steps were reported.
-        value: of the last one.
+        value: of the last one. metrics: what else was said with it.
         fault: what was wrong with a report, which ends the trial as failed; empty where nothing was.
         answer: the last one.
     """
 
-    def __init__(self, course: Course, send: Send, checkpoints: Checkpoints, read: Read, meet: Meet) -> None:
+    def __init__(
+        self, course: Course, send: Send, checkpoints: Checkpoints, read: Read, meet: Meet, broken: Broken = keeps_all
+    ) -> None:
         self.course = course
         self.count, self.value = 0, 0.0
+        self.metrics: Mapping[str, Any] = {}
         self.fault = ""
         self.answer = Answer(waits_at=course.waits_at)
-        self._read, self._send, self._meet = read, send, meet
+        self._read, self._send, self._meet, self._broken = read, send, meet, broken
         self._checkpoints = checkpoints
         self._step = 0  # the last one
         self._buffer: list[Data] = []
@@ -120,7 +130,7 @@ class TrialReports:
             self._reject(f"at step {step}, {reason}")
         now = time.perf_counter()
         is_long, self._reported = now - self._reported > LONG_SECONDS, now
-        self._step, self.count, self.value = step, self.count + 1, value
+        self._step, self.count, self.value, self.metrics = step, self.count + 1, value, others
         data: Data = {"step": step, "value": value, "seconds": round(now - self._begun, 6)}
         if others:
             data["metrics"] = others
@@ -130,11 +140,14 @@ class TrialReports:
             self._buffer.append(data)
         waits_at = self.answer.waits_at
         is_awaited = self.course.has_rule and (is_long or (waits_at is not None and step >= waits_at))
-        if saved is not None or is_awaited:
+        broken = self._broken(value, others)
+        if saved is not None or is_awaited or broken:
             self._flush()
             if saved is not None and self.answer.action != "gone":
                 self._checkpoints.committed(saved)
             self._go_on()
+            if broken:
+                raise TrialPruned(f"at step {step}, {broken}")
         else:
             self._send_later()
 
@@ -221,6 +234,6 @@ def answer_of(actor: Any, number: int, attempt: int, batch: list[Data]) -> Answe
     return answer
 
 
-def unheard(read: Read, meet: Meet) -> TrialReports:
+def unheard(read: Read, meet: Meet, broken: Broken = keeps_all) -> TrialReports:
     """Reports that are read and sent nowhere, of a run from the beginning to the end."""
-    return TrialReports(Course(), lambda batch: Answer(), Checkpoints(None, 1, None), read, meet)
+    return TrialReports(Course(), lambda batch: Answer(), Checkpoints(None, 1, None), read, meet, broken)
