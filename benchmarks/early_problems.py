@@ -79,6 +79,11 @@ def of_job(name: str) -> Problem:
 
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
-    **{f"lcbench-{task}": partial(of_lcbench, task) for task in lcbench.INSTANCES},
+    **{f"lcbench-{task}": partial(of_lcbench, task) for task in lcbench.REFERENCES},
     **{name: partial(of_job, name) for name in JOBS},
+}
+GROUPS: dict[str, list[str]] = {
+    "lcbench": [f"lcbench-{task}" for task in lcbench.INSTANCES],
+    "lcbench-others": [f"lcbench-{task}" for task in lcbench.OTHERS],
+    "jobs": list(JOBS),
 }

@@ -163,7 +163,8 @@ class LooksThenBest:
     """The simple thing: random configurations, a thirteenth of the steps each; then the best eight in full.
 
     With a budget of b whole runs there are as many looks as b - 8 of them pay for, at least half of all. The best are
-    run on from where they were left.
+    run on from where they were left. Of several workers, one that is free while looks are under way goes on with the
+    best of those that are done, or looks once more.
     """
 
     def __init__(self, problem: Problem, seed: int, budget: int) -> None:
@@ -171,9 +172,8 @@ class LooksThenBest:
         self.look = max(1, round(problem.steps / 13))
         full = 8 * (problem.steps - self.look)
         self.looks = max(budget // 2, budget - full) // self.look
-        self.seen: list[tuple[float, dict[str, Any]]] = []
+        self.seen: list[tuple[float, dict[str, Any]]] = []  # and not yet run on
         self.asked = 0
-        self.chosen: list[dict[str, Any]] | None = None
 
     def ask(self) -> tuple[Any, dict[str, Any], int]:
         """The next look, or the next best."""
@@ -181,9 +181,8 @@ class LooksThenBest:
         if self.asked <= self.looks or not self.seen:
             (config,) = self.problem.space.decode(self.problem.space.snap(self.rng.random((1, self.problem.space.d))))
             return config, config, 0
-        if self.chosen is None:
-            self.chosen = [config for _, config in sorted(self.seen, key=lambda pair: -pair[0])]
-        config = self.chosen.pop(0)
+        value, config = max(self.seen, key=lambda pair: pair[0])
+        self.seen.remove((value, config))
         return None, config, self.look
 
     def report(self, trial: Any, step: int, value: float) -> bool:

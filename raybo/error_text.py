@@ -40,7 +40,7 @@ def nearest(name: str, known: Sequence[str]) -> str:
     """The end of a message about an unknown name: the likely one, or all that there are."""
     if likely := near(name, known):
         return f"; did you mean {likely!r}?"
-    return f"; there are: {', '.join(known)}" if known else "; it has none"
+    return f"; available: {', '.join(known)}" if known else "; it has none"
 
 
 def near(name: str, known: Sequence[str], likeness: float = NEAR) -> str:

@@ -37,7 +37,16 @@ Tags: TypeAlias = dict[str, Any]
 
 
 class State(str, Enum):
-    """Where a trial stands. A name, once stored, is never removed."""
+    """Where a trial stands. A name, once stored, is never removed.
+
+    Example:
+        >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
+        >>> trial = searcher.fail(searcher.ask(), "diverged")
+        >>> trial.state
+        <State.FAILED: 'failed'>
+        >>> [str(state) for state in raybo.State]
+        ['pending', 'finished', 'failed', 'lost', 'stopped', 'pruned', 'paused']
+    """
 
     PENDING = "pending"  # asked, not yet told
     FINISHED = "finished"
@@ -108,6 +117,7 @@ class Data(TypedDict, total=False):
     """What an event holds, plain JSON under the names that the journal keeps. What is not known is left out."""
 
     trials: int  # planned: how many in all
+    artifacts: str  # planned: a path or a URI under which the trials' directories are from now on
 
     # asked
     x: list[float]  # (d,), the point of the cube
@@ -250,6 +260,11 @@ class Trial:
         details: what else is known of its end: other metrics, host, traceback; of one that has only reported, the other
             metrics of its last step; of one that was pruned or is paused, which rule decided that, and by what numbers.
         checkpoint: name of its last checkpoint; None where it saved none.
+    Example:
+        >>> searcher = raybo.Searcher({"x": raybo.Integer(1, 9)}, "random", seed=0)
+        >>> trial = searcher.tell(searcher.ask(), 0.5)
+        >>> trial.number, str(trial.state), trial.value
+        (0, 'finished', 0.5)
     """
 
     number: int
@@ -309,9 +324,16 @@ def saved_share(trials: Sequence[Trial], steps: int | None) -> float:
     return saved / (steps * len(ended)) if saved else 0.0
 
 
-def planned(trials: int) -> Event:
-    """The event of saying how many trials the study means to run, in all."""
-    return Event(Kind.PLANNED, None, {"trials": int(trials)})
+def planned(trials: int, artifacts: str | None = None) -> Event:
+    """The event of saying how many trials the study means to run, in all, and where their directories are, if news."""
+    data: Data = {"trials": int(trials)}
+    return Event(Kind.PLANNED, None, data if artifacts is None else {**data, "artifacts": artifacts})
+
+
+def artifacts_of(events: Sequence[Event]) -> list[str]:
+    """The places where trials' directories have been kept, the last one first; empty for beside the journal."""
+    told = [event.data["artifacts"] for event in events if event.kind is Kind.PLANNED and "artifacts" in event.data]
+    return list(dict.fromkeys(reversed(told)))
 
 
 def origin_of(tags: Tags) -> Origin | None:
@@ -342,7 +364,9 @@ def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -
         TrialError: none is declared, or this one is missing a value or rejected; begun with `who`.
     """
     if declared is None:
-        raise TrialError(f"{who}: a context was given, but none is declared; give context= beside the space")
+        raise TrialError(
+            f"{who}: a context was given, but none is declared; declare one with context= beside the space"
+        )
     if not isinstance(context, Mapping):
         raise TrialError(f"{who}: a context is a dict, got {shown(context)}")
     if unknown := [name for name in context if name not in declared.names]:

@@ -133,7 +133,7 @@ class History:
         """Append an event.
 
         Raises:
-            TrialError: it is about a trial that is unknown or has already ended.
+            TrialError: it must not name a trial that is unknown or has already ended.
         """
         if event.kind is Kind.PLANNED:
             self.planned = int(event.data["trials"])
@@ -170,7 +170,7 @@ class History:
             step, value = event.report
             y = self.goals.first.maximised(value)
             if step <= record.step:
-                raise TrialError(f"trial {number}: steps go up, and step {step} comes after step {record.step}")
+                raise TrialError(f"trial {number}: steps must increase, but step {step} comes after step {record.step}")
             known = record.reports if isinstance(record.reports, Grown) else Grown(record.reports)
             told = {**event.data.get("metrics", {}), self.goals.names[0]: value}
             early = self.goals.known_margins(told)

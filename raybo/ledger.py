@@ -73,7 +73,7 @@ class Ledger:
         """Take in the event that follows; returns it with its number.
 
         Raises:
-            TrialError: it is about a trial that is unknown or has already ended; nothing is changed.
+            TrialError: it must not name a trial that is unknown or has already ended; nothing is changed.
         """
         if not event.number:
             event = replace(event, number=self.last_event + 1)
@@ -98,17 +98,22 @@ class Ledger:
     def best(self) -> Trial:
         """The best feasible trial, the earliest of equals; with a context, by the estimated expectation over it.
 
+        Where nothing has finished, the `furthest` of those that were pruned, which has no value.
+
         Raises:
-            TrialError: no trial has finished, none that has is feasible, or there are several metrics.
+            TrialError: no trial has finished or was pruned, none that has finished is feasible, or there are several
+                metrics.
         """
         if self.goals.k > 1:
             raise TrialError(
-                f"with several metrics ({', '.join(self.goals.names)}) there is no best trial; `front` holds those "
-                "that no other dominates"
+                f"with several metrics ({', '.join(self.goals.names)}) there is no single best trial; `front` holds "
+                "the trials that no other dominates"
             )
         if self.incumbent is None:
             if self.count(State.FINISHED):
                 raise TrialError(self.nearest)
+            if self.furthest is not None:
+                return self.furthest
             raise TrialError("no trial has finished yet, so there is no best one")
         if self.context is None:
             return self._telling(self.incumbent)
@@ -116,6 +121,20 @@ class Ledger:
 
         with limit_threads(1):
             return self._expecting(*best_expected(self.history))
+
+    @property
+    def furthest(self) -> Trial | None:
+        """The pruned trial that came furthest, the best report of those; None where one has finished or none reported.
+
+        A report of an early step is no result, so it is compared with others of the same step only.
+        """
+        pruned = [trial for trial in self.trials if trial.state is State.PRUNED and trial.step]
+        if not pruned or self.count(State.FINISHED):
+            return None
+        step = max(trial.step for trial in pruned)
+        there = [trial for trial in pruned if trial.step == step]
+        first: int = self.goal.best_first([trial.reports[-1][1] for trial in there])[0]
+        return there[first]
 
     @property
     def best_expected(self) -> Trial:
@@ -128,7 +147,7 @@ class Ledger:
             TrialError: no trial has finished.
         """
         if self.context is not None or self.incumbent is None:
-            return self.best
+            return self.best  # or why there is none
         found = self._expectation()
         if found is None:
             return self.incumbent
@@ -234,9 +253,8 @@ class Ledger:
         spread = np.where(margins.std(axis=0) > 0.0, margins.std(axis=0), 1.0)
         place = int(np.argmin((np.maximum(-margins, 0.0) / spread).max(axis=1)))
         done = [trial for trial in self.trials if trial.state is State.FINISHED]
-        return (
-            f"no trial keeps all constraints yet; trial {done[place].number} comes nearest: {self.broken(done[place])}"
-        )
+        nearest = done[place]
+        return f"no trial satisfies all constraints yet; trial {nearest.number} comes closest: {self.broken(nearest)}"
 
     def broken(self, trial: Trial) -> str:
         """The constraints that a trial breaks, and by how much, in words; empty where it keeps them."""
@@ -264,6 +282,7 @@ def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals) -
     data = event.data
     if event.kind is Kind.REPORTED:
         return _reporting(trial, event)
+    is_lost = event.kind is Kind.RETRIED and trial.state is State.PENDING and trial.step > 0
     trial = replace(
         trial,
         state=event.state,
@@ -274,7 +293,8 @@ def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals) -
         return trial
     trial = replace(trial, reason=str(data.get("reason", "")))  # that it was retried is no fault of its end
     if not event.is_end and event.kind is not Kind.PAUSED:  # a failed one that runs again has no end any more
-        return replace(trial, seconds=None, details={})
+        said = {"metrics": trial.details["metrics"]} if is_lost and "metrics" in trial.details else {}
+        return replace(trial, seconds=None, details=said)  # of one that was lost, what it said with its last report
     trial = replace(trial, value=event.value, seconds=data.get("seconds"), details=event.details)
     if goals.is_plain or event.value is None:
         return trial

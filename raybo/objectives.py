@@ -41,6 +41,15 @@ class Objective:
 
     Calling it calls the function: `gradient_boosting({"learning_rate": 0.1, ...}, folds=5)`. With several metrics
     `metric` and `mode` are those of the first, and `goals` holds all.
+
+    Example:
+        >>> @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
+        ... def job(config, *, power=2):
+        ...     return (config["x"] - 1) ** power
+        >>> job.name, job.metric, job.space.names
+        ('job', 'loss', ['x'])
+        >>> job.with_settings(power="4")({"x": 3.0})
+        16.0
     """
 
     function: Callable[..., Any]
@@ -193,14 +202,14 @@ def objective(
 ) -> Callable[[Callable[..., Any]], Objective]:
     """Decorate a training function so that raybo can tune it.
 
-    The function takes a configuration (a dict) and returns the metric, or a dict that holds it under its name. Where it
-    comes to its value step by step it yields them instead, or says them with `raybo.report`.
+    The function takes a configuration (a dict) and returns the metric, or a dict that holds it under its name. If it
+    trains step by step, it yields the results of its steps instead, or reports them with `raybo.report`.
 
     Args:
         space: what to search, or a function of the objective's keyword parameters that returns it.
         metric: the name under which the result holds the value.
         mode: "max" or "min", what is wanted of the metric.
-        context: what each trial meets and nobody chooses, declared like a space; the result holds its values beside
+        context: what each trial observes and nobody controls, declared like a space; the result holds its values beside
             the metric. It must not depend on the configuration.
         num_cpus: processors that one trial holds.
         num_gpus: GPUs that one trial holds.
@@ -212,9 +221,15 @@ def objective(
         value: which of its reports is the trial's value: its "last" one, or its "best" one.
         metrics: in place of `metric` and `mode`, two to four metrics by name, each "max" or "min"; the result is then a
             dict that holds all of them.
-        constraints: bounds that numbers of the result have to keep: `{"memory": "<= 2e9"}`.
+        constraints: bounds on numbers of the result: `{"memory": "<= 2e9"}`.
     Raises:
         ObjectiveError: an argument is wrong.
+    Example:
+        >>> @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
+        ... def job(config):
+        ...     return {"loss": abs(config["x"] - 0.3)}
+        >>> job({"x": 0.3})
+        {'loss': 0.0}
     """
     if not isinstance(mode, str) or mode not in ("max", "min"):
         raise ObjectiveError(f"mode must be 'max' or 'min', got {shown(mode)}")
@@ -312,10 +327,19 @@ _report: ContextVar[Callable[[Mapping[str, Any]], None] | None] = ContextVar("_r
 
 
 def report_context(**values: Any) -> None:
-    """Say, inside an objective, which context this trial has met, before its metric is known.
+    """Report, from inside an objective, the context of this trial before its metric is known.
 
     A trial that fails or is killed afterwards keeps it, and the proposals made meanwhile know it. Where the objective
     is not run by raybo, nothing happens.
+
+    Example:
+        >>> space, context = {"x": raybo.Float(0, 1)}, {"load": raybo.Float(0, 1)}
+        >>> @raybo.objective(space=space, context=context, metric="seconds", mode="min")
+        ... def serve(config):
+        ...     raybo.report_context(load=0.5)
+        ...     return {"seconds": 0.5 * config["x"], "load": 0.5}
+        >>> serve({"x": 1.0})
+        {'seconds': 0.5, 'load': 0.5}
     """
     if (report := _report.get()) is not None:
         report(values)
@@ -358,7 +382,7 @@ def load_objective(target: str, *, is_module: bool = False) -> Objective:
         if name in found:
             return found[name]
         if callable(vars(module).get(name)):
-            raise ObjectiveError(f"{text}: {name} is no objective; decorate it with @raybo.objective(...)")
+            raise ObjectiveError(f"{text}: {name} is not an objective; decorate it with @raybo.objective(...)")
         raise ObjectiveError(f"{text} has no objective {name!r}{nearest(name, list(found))}")
     if not found:
         raise ObjectiveError(f"{text} holds no objective; decorate the function to tune with @raybo.objective(...)")
@@ -460,7 +484,9 @@ def _load_module(path: Path) -> Any:
         raise ObjectiveError(f"{path}{_line_in(error, path)}: does not import: {in_words(error)}") from error
     except (Exception, SystemExit) as error:  # whatever the user's file raises is told as the file's fault
         said = in_words(error)
-        remedy = "; is it in a package? then give that an __init__.py" if "no known parent package" in said else ""
+        remedy = (
+            "; is it in a package? then give the package an __init__.py" if "no known parent package" in said else ""
+        )
         raise ObjectiveError(f"{path}{_line_in(error, path)}: does not import: {said}{remedy}") from error
     return module
 

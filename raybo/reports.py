@@ -19,6 +19,13 @@ class TrialPruned(BaseException):
     """The trial is to end here: raised in the job by `raybo.report`, and by the job where it gives up itself.
 
     No `Exception`, so that a job that goes on after errors does not swallow it.
+
+    Example:
+        >>> def job(config):
+        ...     if config["rate"] > 1:
+        ...         raise raybo.TrialPruned("it would diverge")
+        >>> issubclass(raybo.TrialPruned, Exception)
+        False
     """
 
 
@@ -42,7 +49,7 @@ _listener: Listener | None = None  # of the process, which runs one trial at a t
 
 
 def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
-    """Say, inside an objective, what a step of it came to. A generator says the same by yielding the metrics.
+    """Report, from inside an objective, the result of a step. A generator yields the metrics instead.
 
     Where the objective is only called, and not run as a trial, nothing happens but the check of the arguments.
 
@@ -52,6 +59,12 @@ def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
     Raises:
         TrialPruned: the trial is to end here.
         ObjectiveError: an argument is wrong.
+    Example:
+        >>> raybo.report({"loss": 0.5}, step=1)
+        >>> raybo.report("half")
+        Traceback (most recent call last):
+            ...
+        raybo.errors.ObjectiveError: report: metrics must be a number or a dict of them, got 'half'
     """
     is_number = hasattr(metrics, "__float__") and not isinstance(metrics, bool)
     if not isinstance(metrics, Mapping) and not is_number:
@@ -70,9 +83,13 @@ def require_step(step: Any) -> int:
 
 
 def checkpoint() -> Path | None:
-    """The directory of this trial's last checkpoint, to go on from; None where it begins from nothing.
+    """The directory of this trial's last checkpoint, to continue from; None if it starts from scratch.
 
     What it holds must not be changed. Steps that are not named are counted on from the one that it was reported with.
+
+    Example:
+        >>> raybo.checkpoint() is None
+        True
     """
     return None if _listener is None else _listener.checkpoint()
 
@@ -83,6 +100,11 @@ def saving() -> Iterator[Path]:
 
     It is kept whole or not at all: where the block raises or the process dies, there is no such checkpoint. Where the
     objective is only called, and not run as a trial, the directory is thrown away.
+
+    Example:
+        >>> with raybo.saving() as directory:
+        ...     _ = (directory / "weights.txt").write_text("0.1 0.2")
+        ...     raybo.report({"loss": 0.5})
     """
     if _listener is not None:
         with _listener.saving() as directory:

@@ -19,6 +19,14 @@ class CurrentTrial:
         seed: a whole number below 2**32, of the study's seed and the trial's number: the same at every attempt, another
             one for every trial.
         config: the configuration.
+    Example:
+        >>> def job(config):
+        ...     me: raybo.CurrentTrial | None = raybo.current_trial()
+        ...     if me:
+        ...         (me.directory / "config.txt").write_text(f"trial {me.number}, attempt {me.attempt}: {me.config}")
+        ...     return config["x"]
+        >>> job({"x": 0.5})
+        0.5
     """
 
     number: int
@@ -49,6 +57,13 @@ def current_trial() -> CurrentTrial | None:
     """The trial that this process is running; None outside the trials of `raybo tune` and `raybo.tune`.
 
     Trials that Ray Tune or scikit-learn run are theirs and not known here.
+
+    Example:
+        >>> def job(config):
+        ...     me = raybo.current_trial()
+        ...     return me.seed if me else 0
+        >>> job({})
+        0
     """
     return _running
 

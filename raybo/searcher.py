@@ -57,9 +57,9 @@ class Searcher:
         mode: "max" or "min", what is wanted of the value; of several metrics, `metrics` says it.
         seed: of every random stream; drawn, and kept in `seed`, where it is None.
         trials: how many trials are planned; some methods depend on it.
-        context: what each trial meets and nobody chooses, declared like a space: `{"demand": raybo.Float(0, 1)}`.
+        context: what each trial observes and nobody controls, declared like a space: `{"demand": raybo.Float(0, 1)}`.
         metrics: two to four metrics by name, each "max" or "min": `{"accuracy": "max", "seconds": "min"}`.
-        constraints: bounds that told numbers have to keep, by name: `{"memory": "<= 2e9"}`.
+        constraints: bounds on the numbers that are told, by name: `{"memory": "<= 2e9"}`.
         metric: the one metric's name, where constraints are declared and `tell` is therefore given a dict.
         steps: how many steps a whole run has, where trials report as they go.
         scheduler: the name of the rule that ends trials early, see `raybo schedulers`; None where none does.
@@ -71,6 +71,13 @@ class Searcher:
         MethodError: the method, the scheduler, an option, the mode, a metric, a constraint, the number of trials or of
             steps is wrong, the method needs a context or takes no several metrics or constraints, or the scheduler
             needs steps.
+    Example:
+        >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, mode="min", seed=0)
+        >>> for _ in range(12):
+        ...     trial = searcher.ask()
+        ...     trial = searcher.tell(trial, (trial.config["x"] - 0.3) ** 2)
+        >>> searcher.best.value < 0.01
+        True
     """
 
     def __init__(
@@ -109,7 +116,7 @@ class Searcher:
         if steps is not None and (isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1):
             raise MethodError(f"steps must be a whole number from 1, got {shown(steps)}")
         if scheduler_options and scheduler is None:
-            raise MethodError("scheduler_options are given, and no scheduler; see `raybo schedulers`")
+            raise MethodError("scheduler_options are given, but no scheduler; see `raybo schedulers`")
         self.steps = None if steps is None else int(steps)
         self.rule: Rule | None = None
         if scheduler is not None:
@@ -194,7 +201,7 @@ class Searcher:
         It goes on, unless the verdict says `prune`, which `prune` carries out, or `pause`, which `pause` does.
 
         Args:
-            trial: it.
+            trial: which one.
             value: as the trial's own would be, if it ended here.
             step: which one, from 1; they go up. None for the one after the last.
         Raises:
@@ -209,7 +216,7 @@ class Searcher:
         return verdict
 
     def prune(self, trial: Trial | int, why: str = "") -> Trial:
-        """End a trial by the verdict on its last report, or for a reason of one's own."""
+        """End a trial by the verdict on its last report, or for a reason of your own."""
         number = self.history.require(trial.number if isinstance(trial, Trial) else trial, *states_before(Kind.PRUNED))
         verdict, seen = self._verdicts.pop(number, (GO, self.ledger.last_event))
         if why or not verdict.prune:
@@ -228,7 +235,7 @@ class Searcher:
         number = self._pending(trial)
         verdict, seen = self._verdicts.get(number, (GO, 0))
         if self.rule is None or not verdict.pause:
-            raise TrialError(f"trial {number}: no scheduler has it wait; go on with it, or prune it")
+            raise TrialError(f"trial {number}: no scheduler has paused it; continue it, or prune it")
         return self._carry_out(verdict, self.rule.name, number, seen)
 
     def promoted(self) -> Trial | None:
@@ -261,10 +268,12 @@ class Searcher:
         """The best feasible trial; where a context is declared, the one with the best estimated expectation over it.
 
         A lucky context does not make a trial the best. The estimate and its standard deviation, in the user's units,
-        are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured.
+        are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured. Where none has
+        finished: of those that were pruned the one that came furthest, the best there; its `value` is None.
 
         Raises:
-            TrialError: no trial has finished, none keeps all constraints, or there are several metrics.
+            TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
+                metrics.
         """
         return self.ledger.best
 
@@ -398,7 +407,7 @@ class Searcher:
         if isinstance(at, bool) or not isinstance(at, (int, np.integer)) or at < 1:
             raise TrialError(f"trial {number}: a step is a whole number from 1, got {shown(at)}")
         if at <= last:
-            raise TrialError(f"trial {number}: steps go up, and step {at} comes after step {last}")
+            raise TrialError(f"trial {number}: steps must increase, but step {at} comes after step {last}")
         if self.steps is not None and at > self.steps:
             raise TrialError(f"trial {number}: step {at} is beyond the last, a whole run has {self.steps}")
         return int(at)

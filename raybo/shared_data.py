@@ -64,6 +64,12 @@ def shared(source: Callable[[], T] | T) -> Shared[T]:
 
     Args:
         source: a function that makes the data, called once; or the data.
+    Example:
+        >>> def load():
+        ...     return [1, 2, 3]
+        >>> data = raybo.shared(load)
+        >>> sum(data.value)
+        6
     """
     return Shared(source)
 

@@ -95,7 +95,7 @@ class Stopping:
         elif origin is not Origin.ADDED:
             self._since += 1
             if self.limits.patience is not None and self._since >= self.limits.patience and not self.reason:
-                self.reason = f"no trial was better in the last {self._since} that finished"
+                self.reason = f"no improvement in the last {self._since} that finished"
 
     def _hear_gain(self, event: Event) -> None:
         least = self.limits.stop_below_gain

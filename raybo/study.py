@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 from raybo import journal, methods
 from raybo.columns import to_dataframe
 from raybo.confirming import Confirmed, again, confirmed
-from raybo.events import COUNTED, Event, Kind, State, Trial
+from raybo.events import COUNTED, Event, Kind, State, Trial, artifacts_of
 from raybo.goal import Mode
-from raybo.journal.beside import trial_directory
+from raybo.journal.beside import is_uri, trial_directory, trial_uri
 from raybo.ledger import Ledger
 from raybo.searcher import Searcher, explain
 from raybo.space import Space
@@ -29,7 +29,7 @@ class Study:
     Attributes:
         trials: every trial, in the order of asking.
         history: the same as the methods saw them.
-        planned: how many trials the study means to run; None where nobody said.
+        planned: how many trials the study is to run; None if unknown.
         description: objective, metric, mode, method, options, seed.
         mode: "max" or "min".
         goal: which of two values is better, with several metrics of the first.
@@ -39,6 +39,12 @@ class Study:
         context: the space of the contexts; None where none is declared.
         events: everything that has happened, in order.
         path: the journal; None where it was not kept.
+        artifacts: where its trials' directories are, paths and URIs, the last one first; empty for beside the journal.
+    Example:
+        >>> study = raybo.load("job.db")
+        >>> best = max(trial.value for trial in study.trials if trial.value is not None)
+        >>> study.mode, study.best.value == best
+        ('max', True)
     """
 
     def __init__(
@@ -66,16 +72,18 @@ class Study:
         self.trials = self._ledger.trials
         self.history = self._ledger.history
         self.planned = self._ledger.planned
+        self.artifacts = artifacts_of(self.events)
 
     @cached_property
     def best(self) -> Trial:
         """The best feasible trial, the earliest of equals.
 
-        Where a context is declared: the trial with the best estimated expectation over it, as `Searcher.best`.
+        Where a context is declared: the trial with the best estimated expectation over it, as `Searcher.best`. Where
+        none has finished: of those that were pruned the one that came furthest, the best there; its `value` is None.
 
         Raises:
-            TrialError: no trial has finished yet, none keeps all constraints (which one comes nearest is said), or
-                there are several metrics, and so a `front`.
+            TrialError: no trial has finished or was pruned yet, none satisfies all constraints (the message says which
+                comes closest), or there are several metrics, and so a `front`.
         """
         return self._ledger.best
 
@@ -131,6 +139,11 @@ class Study:
         return self._ledger.incumbent
 
     @property
+    def furthest(self) -> Trial | None:
+        """Where none has finished, the pruned trial that came furthest, the best there; else None."""
+        return self._ledger.furthest
+
+    @property
     def nearest(self) -> str:
         """That no trial keeps all constraints, and which comes nearest, in words; needs a finished one."""
         return self._ledger.nearest
@@ -156,6 +169,7 @@ class Study:
         for event in events:
             self.events.append(self._ledger.apply(event))
         self.planned = self._ledger.planned
+        self.artifacts = artifacts_of(self.events)
         for name in [name for name in vars(self) if name != "method"]:
             if isinstance(getattr(type(self), name, None), cached_property):  # what was told of fewer events
                 delattr(self, name)
@@ -176,12 +190,23 @@ class Study:
     def directory(self, trial: Trial | int) -> Path | None:
         """Where a trial's own files are, those that it wrote to `raybo.current_trial().directory` and what it printed.
 
-        None where there are none: it left nothing, or on another machine, or the study was not kept.
+        None where there are none: it left nothing, or on another machine, or the study was not kept. Under a URI
+        (`--artifacts s3://...`) only what it printed is in a directory here; `files` has the rest.
         """
         if self.path is None:
             return None
-        place = trial_directory(self.path, trial if isinstance(trial, int) else trial.number)
-        return place if place.is_dir() else None
+        number = trial if isinstance(trial, int) else trial.number
+        kept = [place for place in self.artifacts if not is_uri(place)]
+        places = [trial_directory(self.path, number, place) for place in (*kept, None)]
+        return next((place for place in places if place.is_dir()), None)
+
+    def files(self, trial: Trial | int) -> list[str]:
+        """Where to look for what a trial has left, in words: its directory, if there is one here, and its URI."""
+        number = trial if isinstance(trial, int) else trial.number
+        here = self.directory(number)
+        last = self.artifacts[0] if self.artifacts else None
+        uri = [trial_uri(self.path, number, last)] if self.path is not None and last and is_uri(last) else []
+        return uri + ([] if here is None else [str(here)])
 
     def to_dataframe(self) -> pandas.DataFrame:
         """A row per trial: number, state, value, seconds, attempt, reason, then parameters, contexts, further metrics.
@@ -229,6 +254,10 @@ def load(path: Path | str) -> Study:
 
     Raises:
         JournalError: there is no such file, or it is not a journal that this version can read.
+    Example:
+        >>> study = raybo.load("job.db")
+        >>> len(study.trials) >= study.count(raybo.State.FINISHED)
+        True
     """
     description, events = journal.read(path)
     return Study(description, events, Path(path))

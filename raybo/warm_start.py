@@ -18,7 +18,7 @@ from raybo.errors import JournalError, SpaceError, TrialError
 from raybo.events import Event, Kind, Origin, State, told_context
 from raybo.goal import Goals
 from raybo.history import ONE
-from raybo.journal import Journal, fits, require_exists
+from raybo.journal import Journal, fits, in_use, requests, require_exists
 from raybo.searcher import Searcher, told
 from raybo.space import Categorical, Config, Parameter, Row, Space, choice_names
 from raybo.study import Study, load, searcher_of
@@ -59,7 +59,7 @@ def known_of(entries: Sequence[Any], space: Space, goals: Goals = ONE) -> list[K
         elif isinstance(entry, Mapping) and "config" in entry and set(entry) <= {"config", "value"}:
             config, value = entry["config"], entry.get("value")
         if not isinstance(config, Mapping):
-            raise SpaceError(f"enqueue: entry {i} is no configuration, got {shown(entry)}")
+            raise SpaceError(f"enqueue: entry {i} is not a configuration, got {shown(entry)}")
         if value is not None:
             told(value, i, goals)
         found.append(Known(space.accept(config), value))
@@ -85,7 +85,7 @@ def known_from(
     theirs, mine = (replace(wanted, constraints=()) for wanted in (study.goals, goals))
     if theirs != mine:
         raise JournalError(
-            f"{name}: it wants {theirs}, and this study {mine}; results of another metric say nothing here"
+            f"{name}: it wants {theirs}, and this study {mine}; results for another metric are no help here"
         )
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     found, refusal = [], ""
@@ -118,7 +118,7 @@ def _defaults(space: Space, defaults: Mapping[str, Any]) -> dict[tuple[str, ...]
             raise SpaceError(f"default {name}: not a parameter of the space{nearest(name, space.names)}")
         path, parameter = list(space.parameters.items())[space.names.index(name)]
         if not all(isinstance(step, str) for step in path):
-            raise SpaceError(f"default {name}: it is open in some configurations only; give the whole choice a default")
+            raise SpaceError(f"default {name}: it exists in some configurations only; give the whole choice a default")
         if isinstance(value, str):
             row = _read(parameter, name, value)
             value = parameter.choices[cast(int, row)] if isinstance(parameter, Categorical) else row
@@ -140,7 +140,7 @@ def _with_remedy(error: SpaceError) -> str:
     """Why a result does not fit, and what helps where a parameter is new."""
     told = str(error)
     name, _, problem = told.partition(": ")
-    return f"{told}; --default {name}=... (defaults=) says what it was there" if problem.startswith("missing") else told
+    return f"{told}; --default {name}=... (defaults=) gives its value there" if problem.startswith("missing") else told
 
 
 def enter(journal: Journal, searcher: Searcher, known: Sequence[Known]) -> list[Event]:
@@ -189,39 +189,74 @@ def wanted(searcher: Searcher, row: Any) -> Event | None:
     """
     space = searcher.space
     if not fits(row, space):
-        raise SpaceError(f"enqueue: {shown(row)} is no configuration of the space; name every parameter that is open")
+        raise SpaceError(
+            f"enqueue: {shown(row)} is not a configuration of the space; give every parameter that is open"
+        )
     asked = searcher.known(space.accept(space.unpack(row)), Origin.ENQUEUED)
     there = (_identity(space, t.config, t.tags) for t in searcher.trials if t.origin is Origin.ENQUEUED)
     return None if _identity(space, space.unpack(row), asked.data["tags"]) in there else asked
 
 
-def enqueue(path: Path | str, config: Mapping[str, Any], value: float | Mapping[str, Any] | None = None) -> None:
-    """Add a configuration to the journal of a study that is not running: as a result, or to be run first.
+def enqueue(path: Path | str, config: Mapping[str, Any], value: float | Mapping[str, Any] | None = None) -> str:
+    """Have a study run a configuration next, or add its result where that is known.
 
+    A running study is asked through its requests; otherwise the journal is written, and the study's next run begins
+    with the configuration.
+
+    Returns:
+        what happens next, in words.
     Raises:
-        JournalError: there is no such journal, or a study is writing it.
-        SpaceError: the configuration does not fit.
-        TrialError: the value is not a finite number.
+        JournalError: there is no such journal, it cannot be written, or the study is running and takes no requests, or
+            a result was given.
+        SpaceError: the configuration does not fit the space.
+        TrialError: the value is not a finite number, or the configuration was added before.
     """
-    _enqueue(path, lambda space: config, value)
+    return _enqueue(path, lambda space: config, value)
 
 
-def enqueue_text(path: Path | str, texts: Mapping[str, str], value: float | Mapping[str, Any] | None = None) -> None:
-    """`enqueue` a configuration that `read_config` reads from text; raises as they do."""
-    _enqueue(path, lambda space: read_config(space, texts), value)
+def enqueue_text(path: Path | str, texts: Mapping[str, str], value: float | Mapping[str, Any] | None = None) -> str:
+    """`enqueue` a configuration that `read_config` reads from text; returns and raises as they do."""
+    return _enqueue(path, lambda space: read_config(space, texts), value)
 
 
 def _enqueue(
     path: Path | str, config_in: Callable[[Space], Mapping[str, Any]], value: float | Mapping[str, Any] | None
-) -> None:
+) -> str:
     require_exists(path)
+    if in_use(path):
+        return _ask_for(path, config_in, value)
     with contextlib.closing(Journal(path)) as opened:
         if (description := opened.description) is None:
-            raise JournalError(f"{path}: there is no study in it yet; `raybo tune ... --storage {path}` begins one")
+            raise JournalError(f"{path}: there is no study in it yet; `raybo tune ... --storage {path}` starts one")
         study = Study(description, opened.events)
         known = known_of([(config_in(study.space), value)], study.space, study.goals)
         opened.begin(description)
-        enter(opened, searcher_of(description, study.space, study.context), known)
+        if not enter(opened, searcher_of(description, study.space, study.context), known):
+            _refuse_repeated(study, known[0].config, Origin.ENQUEUED if value is None else Origin.ADDED)
+    return "Added; the study's next run " + ("starts with it" if value is None else "knows its result")
+
+
+def _ask_for(
+    path: Path | str, config_in: Callable[[Space], Mapping[str, Any]], value: float | Mapping[str, Any] | None
+) -> str:
+    """Ask a running study for a configuration."""
+    name = Path(path).name
+    if value is not None:
+        raise JournalError(f"{name}: it is running, and takes configurations but no results; add this one once it ends")
+    requests.require_heard(path, "enqueue the configuration once the study has ended")
+    study = load(path)
+    config = study.space.accept(config_in(study.space))
+    _refuse_repeated(study, config, Origin.ENQUEUED)
+    requests.ask(path, study.space.pack(config))
+    return "Enqueued; the study runs it as soon as a worker is free"
+
+
+def _refuse_repeated(study: Study, config: Config, origin: Origin) -> None:
+    row = study.space.pack(config)
+    for trial in study.trials:
+        if trial.origin is origin and study.space.pack(trial.config) == row:
+            verb = "enqueued" if origin is Origin.ENQUEUED else "added"
+            raise TrialError(f"this configuration was {verb} before, as trial {trial.number}; change a value")
 
 
 def read_config(space: Space, texts: Mapping[str, str]) -> Config:
@@ -237,7 +272,7 @@ def read_config(space: Space, texts: Mapping[str, str]) -> Config:
     for name, parameter, condition in zip(space.names, space.parameters.values(), space.cube.conditions, strict=True):
         if condition is not None and row[condition[0]] != condition[1]:  # a choice comes before what it opens
             if name in texts:
-                raise SpaceError(f"{name}: the configuration chooses something else, where this has no meaning")
+                raise SpaceError(f"{name}: it has no meaning with the other choices")
             row.append(None)
         elif name not in texts:
             raise SpaceError(f"{name}: missing from the configuration")

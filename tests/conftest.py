@@ -44,11 +44,18 @@ def pytest_xdist_auto_num_workers():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """One process runs all tests that start a Ray: never two at once, and one session's Ray for all of them."""
+    """One process runs all tests that start a Ray: never two at once, and one session's Ray for all of them.
+
+    And one runs all of the contract's for a method, whose histories begin alike.
+    """
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             if item.get_closest_marker("ray") or "ray_session" in item.fixturenames:
                 item.add_marker(pytest.mark.xdist_group("ray"))
+            elif "test_contract" in item.nodeid and "name" in (
+                case := getattr(item, "callspec", None).params if hasattr(item, "callspec") else {}
+            ):
+                item.add_marker(pytest.mark.xdist_group(f"contract {case['name']}"))
 
 
 @pytest.fixture(scope="session")
@@ -56,23 +63,19 @@ def ray_session():
     """A local Ray, the one that `raybo.tune` finds this process connected to."""
     import ray
 
+    from raybo.engine.connection import patience_with
+
     with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as directory:  # Ray's sockets need a short path
-        for left in (2, 1, 0):  # Ray gives its own start 30 seconds, which are few on a busy machine
-            try:
-                ray.init(
-                    address="local",
-                    num_cpus=CPUS,
-                    include_dashboard=False,
-                    log_to_driver=False,
-                    logging_level="error",
-                    object_store_memory=80 * 2**20,
-                    _temp_dir=directory,
-                )
-                break
-            except Exception:  # all that Ray says of it
-                ray.shutdown()
-                if not left:
-                    raise
+        with patience_with(ray):
+            ray.init(
+                address="local",
+                num_cpus=CPUS,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="error",
+                object_store_memory=80 * 2**20,
+                _temp_dir=directory,
+            )
         yield ray
         ray.shutdown()
 

@@ -73,7 +73,7 @@ def test_choices_that_cannot_be_compared_or_printed():
     assert Space({"c": raybo.Categorical([Unequal(), Unequal()])}).d == 1
     space = {"c": raybo.Categorical([Unprintable(), 1])}
     with pytest.raises(
-        SpaceError, match="a Unprintable cannot be told in text: its repr raises RuntimeError: not today"
+        SpaceError, match="a Unprintable cannot be written as text: its repr raises RuntimeError: not today"
     ):
         tune(raybo.objective(space=space)(lambda config: 0.0), trials=1)
 
@@ -81,9 +81,9 @@ def test_choices_that_cannot_be_compared_or_printed():
 @pytest.mark.parametrize("name", ["a\0b.db", "x" * 300 + ".db"])
 def test_names_that_no_file_can_have(name):
     for use in (exists, read, raybo.load, lambda path: Journal(path, DESCRIPTION)):
-        with pytest.raises(JournalError, match="no file can be looked for there"):
+        with pytest.raises(JournalError, match="this path cannot be used"):
             use(name)
-    with pytest.raises(JournalError, match="no file can be looked for there"):
+    with pytest.raises(JournalError, match="this path cannot be used"):
         tune(job, trials=1, storage=name)
 
 

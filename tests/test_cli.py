@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import click
 import pytest
 
 import raybo
@@ -102,9 +104,73 @@ def test_every_command_and_option_has_its_help(run, command):
     assert (code, err) == (0, ""), (out, err)
     assert out.startswith(f"Usage: raybo {command}")
     for parameter in cli.cli.get_command(None, command).params:
-        if parameter.param_type_name == "option":
+        if parameter.param_type_name == "option" and not parameter.hidden:
             assert parameter.help
             assert parameter.opts[0] in out
+
+
+def examples(command):
+    """The lines of a command's help that are to be typed."""
+    text = cli.cli.get_command(None, command).help or ""
+    return [line.strip() for line in text.splitlines() if line.startswith("    raybo ")]
+
+
+@pytest.mark.parametrize("command", [name for name in cli.COMMANDS if not name.startswith("job-")])
+def test_every_command_has_examples_that_its_parser_takes(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    found = examples(command) or (["raybo completion bash"] if command == "completion" else [])
+    assert found
+    for line in found:
+        words = shlex.split(line.partition(" > ")[0])
+        assert words[:2] == ["raybo", command]
+        one = cli.cli.get_command(None, command)
+        one.make_context(command, words[2:])
+
+
+def flags():
+    """Every flag of the command line, with the commands that have it and what it takes there."""
+    found = {}
+    for name in cli.COMMANDS:
+        for parameter in cli.cli.get_command(None, name).params:
+            if isinstance(parameter, click.Option) and not parameter.hidden:
+                for flag in (*parameter.opts, *parameter.secondary_opts):
+                    found.setdefault(flag, {})[name] = parameter
+    return found
+
+
+def test_a_flag_means_one_thing_wherever_it_is():
+    for flag, commands in flags().items():
+        assert len({(p.is_flag, p.multiple) for p in commands.values()}) == 1, flag
+        assert len({p.name for p in commands.values()}) == 1, flag
+    assert "--out" not in flags()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_given_its_completion(run, shell):
+    code, out, err = run("completion", shell)
+    assert (code, err) == (0, "")
+    assert f"_RAYBO_COMPLETE={shell}_complete" in out
+    assert run("completion", "tcsh")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("raybo sch", "schedulers"),
+        ("raybo tune --sched", "--scheduler"),
+        ("raybo tune job.py --method turb", "turbo"),
+        ("raybo tune job.py --scheduler hyper", "hyperband"),
+        ("raybo methods gp-u", "gp-ucb"),
+    ],
+)
+def test_what_is_typed_is_completed(run, monkeypatch, typed, offered):
+    monkeypatch.setenv("_RAYBO_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    code, out, _ = run()
+    assert code == 0
+    assert f"plain,{offered}" in out.split()
 
 
 def test_tune_has_the_options_of_the_contract(run):
@@ -139,7 +205,7 @@ def test_the_version_is_told(run):
         (["tune", "job.py", "--max-minutes", "nan"], ["max_minutes must be above 0, got nan"]),
         (["tune", "job.py", "--trial-seconds", "-2"], ["trial_seconds must be above 0, got -2"]),
         (["tune", "job.py", "--method", "gp_ucb"], ["there is no method 'gp_ucb'; did you mean 'gp-ucb'?"]),
-        (["tune", "job.py", "--method", "zzz"], ["there is no method 'zzz'; there are: auto, random"]),
+        (["tune", "job.py", "--method", "zzz"], ["there is no method 'zzz'; available: auto, random"]),
         (
             ["tune", "job.py", "--method", "gp-ucb", "--option", "solvr=cg"],
             ["no option 'solvr'; did you mean 'solver'?"],
@@ -197,6 +263,22 @@ def test_wrong_use_is_refused_in_one_line(run, folder, arguments, words):
         (["show"], ["Missing argument 'FILE.db'"]),
         (["shwo", "x.db"], ["No such command 'shwo'"]),
         (["--nonsense"], ["--nonsense"]),
+        (["show", "x.db", "--trial", "1", "--watch"], ["--trial and --watch cannot be used together"]),
+        (["show", "x.db", "--replay", "--context", "a=1"], ["--context and --replay cannot be used together"]),
+        (["show", "x.db", "--all", "--last", "3"], ["--last and --all cannot be used together"]),
+        (["show", "x.db", "--trial", "1", "--last", "3"], ["--last and --trial cannot be used together"]),
+        (["show", "x.db", "--all", "--watch"], ["--all and --watch cannot be used together"]),
+        (["show", "x.db", "--watch", "--json"], ["--watch and --json cannot be used together"]),
+        (["show", "x.db", "--last", "0"], ["--last"]),
+        (["show", "x.db", "--context", "a"], ["--context takes NAME=VALUE, got 'a'"]),
+        (["studies", ".", "--address", "auto"], ["[DIR] and --address cannot be used together"]),
+        (["compare", "job.py", "--methods", "ei", "--here", "--workers", "2"], ["--workers and --here"]),
+        (["compare", "job.py", "--methods", "ei", "-o", "a", "--out", "b"], ["--output and --out"]),
+        (["reproduce", "x", "--all"], ["[NAME ...] and --all cannot be used together"]),
+        (["stop", "job.db", "--address", "auto"], ["job.db is a journal on this machine"]),
+        (["enqueue", "job.db", "x"], ["NAME=VALUE is needed, got 'x'"]),
+        (["enqueue", "job.db", "x=1", "--value", "good"], ["--value takes a number", "got 'good'"]),
+        (["enqueue", "job.db", "x=1", "--value", "[1]"], ["--value takes a number", "got '[1]'"]),
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
 )
@@ -260,7 +342,7 @@ def spoil(path, how):
 SPOILT = {
     "truncated": "it is damaged (",
     "shorn": "it is damaged (",
-    "text": "it is not a journal of raybo (not an SQLite file); give another file",
+    "text": "it is not a raybo journal (not an SQLite file); give another file",
     "newer": "a newer raybo wrote it (schema 99, this one reads 2); upgrade raybo",
     "foreign": "it is an SQLite file of another program; give another file",
     "directory": "it is a directory; give a file",
@@ -488,7 +570,8 @@ def test_a_detached_study_is_left_with_the_commands_that_find_it(run, folder, en
     code, out, err = run("tune", "job.py", "--detach", "--address", "10.0.0.1:6379")
     assert (code, err) == (0, "")
     assert engine.arguments["detach"] is True
-    assert out == "job runs, kept in job.db; raybo attach job --address 10.0.0.1:6379 follows it, raybo stop ends it\n"
+    at = "job --address 10.0.0.1:6379"
+    assert out == f"job is running, kept in job.db\nraybo attach {at} follows it, raybo stop {at} stops it\n"
 
 
 def test_a_log_is_kept_while_the_study_runs(run, folder, engine, journal):
@@ -519,7 +602,7 @@ def compared(monkeypatch):
 
 
 def test_every_option_of_compare_reaches_the_comparison(run, folder, compared):
-    options = "--repeats 3 --trials 7 --seed 4 --set sleep=1 --optimum 2.5 --workers 2 --address auto --out there"
+    options = "--repeats 3 --trials 7 --seed 4 --set sleep=1 --optimum 2.5 --workers 2 --address auto --output there"
     code, out, err = run("compare", "job.py:job", "--methods", "random,gp-ucb:solver=cg:grid=fixed", *options.split())
     assert (code, err) == (0, "")
     ((experiment, directory, named),) = compared

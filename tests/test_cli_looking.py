@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import pty
+import re
+import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 
 import pytest
 
 import raybo
 from raybo import cli
-from raybo.journal import Journal
+from raybo.journal import Journal, requests
 from raybo.reporting import watch
 from raybo.study import load
 from tests.reporting.studies import run as study_of
@@ -82,7 +87,7 @@ def test_show_finds_the_best_for_a_context(run, tmp_path):
 def test_show_replays_and_fails_where_a_proposal_differs(run, tmp_path):
     code, out, err = run("show", "job.db", "--replay")
     assert (code, err) == (0, "")
-    assert out == "12 proposals made again from the journal alone: every one is the same\n"
+    assert out == "12 proposals recomputed from the journal alone: all are identical\n"
     study = load("job.db")
     events = [
         replace(e, data={**e.data, "x": [0.5] * 4}) if e.trial == 3 and "x" in e.data else e for e in study.events
@@ -90,7 +95,7 @@ def test_show_replays_and_fails_where_a_proposal_differs(run, tmp_path):
     with contextlib.closing(Journal(tmp_path / "other.db", study.description)) as journal:
         journal.append(events)
     code, out, err = run("show", "other.db", "--replay")
-    assert (code, out) == (1, "trial 3: proposed again, its x differ\n")
+    assert (code, out) == (1, "trial 3: proposed again, its x differs\n")
     assert err.startswith("Error: 1 of 12 proposals differ")
 
 
@@ -134,7 +139,7 @@ def test_export_follows_a_study_that_runs(run, tmp_path, monkeypatch):
 def test_enqueue_adds_to_a_journal(run):
     values = ["lr=0.01", "net.depth=4", "net.kind=tanh", "momentum=0.5"]
     code, out, _ = run("enqueue", "job.db", *values)
-    assert (code, out) == (0, "Added; the study's next run begins with it\n")
+    assert (code, out) == (0, "Added; the study's next run starts with it\n")
     code, out, _ = run("enqueue", "job.db", *values[:3], "momentum=0.75", "--value", "-0.5")
     assert (code, out) == (0, "Added; the study's next run knows its result\n")
     last = load("job.db").trials[-2:]
@@ -153,7 +158,158 @@ def test_a_list_that_is_none_is_refused(run, tmp_path):
     (tmp_path / "bad.json").write_text("{}")
     code, _, err = run("tune", "job.py", "--enqueue", "bad.json", "--storage", "new.db")
     assert code == 2
-    assert "a list of configurations is needed" in err
+    assert "must hold a list of configurations" in err
     code, _, err = run("tune", "job.py", "--log", "csv=x.csv", "--detach")
     assert code == 2
     assert "raybo export --follow" in err
+
+
+# ---- JSON, for scripts
+
+
+def printed(result):
+    """The JSON that a command printed, and nothing else; strict, so that any program reads it."""
+    code, out, err = result
+    assert (code, err) == (0, ""), (out, err)
+
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    return json.loads(out, parse_constant=refuse)
+
+
+def test_show_prints_json(run, tmp_path):
+    whole = printed(run("show", "job.db", "--json"))
+    assert set(whole) == {"study", "planned", "best", "trials"}
+    assert [trial["number"] for trial in whole["trials"]] == [*range(12)]
+    assert run("export", "job.db", "--to", "json", "-o", "s.json")[0] == 0
+    assert json.loads((tmp_path / "s.json").read_text()) == whole
+    assert [trial["number"] for trial in printed(run("show", "job.db", "--json", "--last", 2))["trials"]] == [10, 11]
+    one = printed(run("show", "job.db", "--json", "--trial", 3))
+    assert one == whole["trials"][3]
+    assert set(one) == {
+        "number", "state", "value", "config", "context", "seconds", "suggest_seconds", "attempt", "reason", "tags",
+        "details",
+    }  # fmt: skip
+    assert run("show", "job.db", "--json", "--trial", 99)[:2] == (1, "")
+
+
+def test_what_json_lacks_is_told_in_words(run, capsys):
+    cli.console.say_json({"a": float("nan"), "b": [float("inf")], "c": 1.5})
+    assert json.loads(capsys.readouterr().out) == {"a": "nan", "b": ["inf"], "c": 1.5}
+
+
+@pytest.mark.parametrize(("command", "name"), [("methods", "gp-ucb"), ("schedulers", "asha")])
+def test_methods_and_schedulers_print_json(run, command, name):
+    assert len(printed(run(command, "--json"))) > 2
+    (one,) = printed(run(command, name, "--json"))
+    assert set(one) == {"name", "description", "options"}
+    assert one["name"] == name
+    assert all(set(option) == {"name", "default", "meaning"} for option in one["options"])
+    assert run(command, "nonsense", "--json")[:2] == (2, "")
+
+
+def test_studies_print_json(run, tmp_path):
+    (tmp_path / "bad.db").write_text("no journal at all")
+    bad, good = printed(run("studies", "--json"))
+    assert set(good) == set(bad) == {
+        "name", "running_on", "done", "planned", "failed", "best", "method", "problem",
+    }  # fmt: skip
+    assert (good["name"], good["running_on"], good["done"], good["method"]) == ("job.db", None, 12, "random")
+    assert good["problem"] is None
+    assert "bad.db" in bad["problem"]
+
+
+# ---- colours
+
+
+@pytest.mark.parametrize("arguments", [["show", "job.db"], ["show", "job.db", "--trial", "3"], ["methods"]])
+def test_no_color_is_heeded_on_a_terminal(run, tmp_path, arguments):
+    """Bold and dim may stay: NO_COLOR is about colours."""
+
+    def shown(**environment):
+        ours, theirs = pty.openpty()
+        line = [sys.executable, "-m", "raybo.cli", *arguments]
+        environment = {**os.environ, "TERM": "xterm-256color", **environment}
+        command = subprocess.Popen(line, stdout=theirs, stderr=theirs, cwd=tmp_path, env=environment)
+        os.close(theirs)
+        text = b""
+        with contextlib.suppress(OSError):  # the terminal is closed at its end
+            while piece := os.read(ours, 65_536):
+                text += piece
+        os.close(ours)
+        assert command.wait(60) == 0
+        return re.findall(rb"\x1b\[([\d;]*)m", text)
+
+    def coloured(codes):
+        return [code for code in codes if any(30 <= int(part or 0) <= 49 for part in code.split(b";"))]
+
+    assert coloured(shown(NO_COLOR="1")) == []
+    if arguments == ["show", "job.db"]:
+        assert coloured(shown(NO_COLOR=""))
+
+
+# ---- a study that runs
+
+
+VALUES = ["lr=0.01", "net.depth=4", "net.kind=tanh", "momentum=0.5"]
+
+
+def test_a_running_study_is_asked_for_a_configuration(run, tmp_path):
+    path = tmp_path / "job.db"
+    with contextlib.closing(Journal(path)) as journal:
+        journal.begin(journal.description)
+        code, _, err = run("enqueue", "job.db", *VALUES)
+        assert (code, "takes no requests; enqueue the configuration once" in err) == (1, True)
+        assert requests.hear(path)
+        code, out, _ = run("enqueue", "job.db", *VALUES)
+        assert (code, out) == (0, "Enqueued; the study runs it as soon as a worker is free\n")
+        code, _, err = run("enqueue", "job.db", *VALUES, "--value", "0.5")
+        assert (code, "takes configurations but no results" in err) == (1, True)
+        (asked,) = requests.waiting(path)
+        study = load(path)
+        assert study.space.unpack(asked.values)["lr"] == 0.01
+
+
+def test_enqueuing_twice_is_told(run):
+    assert run("enqueue", "job.db", *VALUES)[0] == 0
+    code, _, err = run("enqueue", "job.db", *VALUES)
+    assert (code, "this configuration was enqueued before, as trial 12" in err) == (1, True)
+    assert run("enqueue", "job.db", *VALUES, "--value", "0.5")[0] == 0
+    code, _, err = run("enqueue", "job.db", *VALUES, "--value", "0.7")
+    assert (code, "this configuration was added before, as trial 13" in err) == (1, True)
+
+
+def test_a_result_of_several_metrics_is_an_object(run, tmp_path):
+    wanted = {"metric": "accuracy", "metrics": {"accuracy": "max", "seconds": "min"}}
+    with contextlib.closing(Journal(tmp_path / "two.db", replace(load("job.db").description, **wanted))):
+        pass
+    code, out, err = run("enqueue", "two.db", *VALUES, "--value", '{"accuracy": 0.5, "seconds": 3}')
+    assert (code, err) == (0, ""), out
+    assert load("two.db").trials[-1].values == {"accuracy": 0.5, "seconds": 3.0}
+    code, _, err = run("enqueue", "two.db", *VALUES, "--value", "0.5")
+    assert code == 1
+    assert "a dict with accuracy and seconds is needed" in err
+
+
+def test_a_running_study_is_stopped_by_its_journal(run, tmp_path):
+    path = tmp_path / "job.db"
+    code, _, err = run("stop", "job.db")
+    assert (code, "job.db: it is not running, so there is nothing to stop" in err) == (1, True)
+    code, _, err = run("stop", "none.db")
+    assert (code, "none.db: no such file" in err) == (1, True)
+    journal = Journal(path)
+    journal.begin(journal.description)
+    code, _, err = run("stop", "job.db")
+    assert (code, "takes no requests; stop it where it was started" in err) == (1, True)
+    assert requests.hear(path)
+
+    def end():
+        while not requests.waiting(path):
+            time.sleep(0.01)
+        journal.close()
+
+    ending = threading.Thread(target=end)
+    ending.start()
+    assert run("stop", "job.db") == (0, "Stopped; the study is in job.db\n", "")
+    ending.join()

@@ -27,6 +27,7 @@ TOY = Problem("toy", SPACE, 13, curve, best=1.0, chance=0.9)
         lambda: RayboSearch(TOY, 0, "random", "asha", variant="promote", eta="2"),
         lambda: RayboSearch(TOY, 0, "auto", "curve"),
         lambda: LooksThenBest(TOY, 0, 10 * 13),
+        lambda: LooksThenBest(TOY, 0, 2 * 13),  # with five workers, some are free before enough looks are done
         lambda: OptunaSearch(TOY, 0, "hyperband"),
     ],
 )

@@ -29,5 +29,5 @@ def test_an_error_in_a_line(error, line, words):
 
 def test_the_nearest_name_or_all_of_them():
     assert nearest("kapa", ["kappa", "delta"]) == "; did you mean 'kappa'?"
-    assert nearest("folds", ["kappa", "delta"]) == "; there are: kappa, delta"
+    assert nearest("folds", ["kappa", "delta"]) == "; available: kappa, delta"
     assert nearest("folds", []) == "; it has none"

@@ -170,5 +170,5 @@ def test_a_csv_has_no_formula_unless_it_is_asked_for(tmp_path):
     for row in safe:
         assert not [cell for cell in row if cell.startswith(("=", "+", "@")) or (cell[:1] == "-" and cell != "-3")]
     assert {cell.removeprefix("'") for row in safe for cell in row} == {cell for row in raw for cell in row}
-    with pytest.raises(MethodError, match="raw is about csv and reports alone"):
+    with pytest.raises(MethodError, match="raw applies to csv and reports only"):
         exporter("json", "x", raw=True)

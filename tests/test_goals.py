@@ -172,7 +172,9 @@ def test_the_front_is_what_no_feasible_trial_dominates():
     for wrong in ({"accuracy": 0.0}, {"accuracy": 0.0, "seconds": float("inf")}, 3.0):
         with pytest.raises(TrialError, match="reference must be a number for each of accuracy, seconds"):
             searcher.hypervolume(wrong)
-    with pytest.raises(TrialError, match=r"with several metrics \(accuracy, seconds\) there is no best trial; `front`"):
+    with pytest.raises(
+        TrialError, match=r"with several metrics \(accuracy, seconds\) there is no single best trial; `front`"
+    ):
         _ = searcher.best
 
 
@@ -193,7 +195,7 @@ def test_the_best_of_one_metric_is_feasible_or_the_nearest_is_told():
         _ = searcher.best
     for value, memory in ((9.0, 4.0), (5.0, 1.5)):
         searcher.tell(searcher.ask(), {"value": value, "memory": memory})
-    with pytest.raises(TrialError, match=r"trial 1 comes nearest: memory 1.5 breaks memory <= 1 by 0.5"):
+    with pytest.raises(TrialError, match=r"trial 1 comes closest: memory 1.5 breaks memory <= 1 by 0.5"):
         _ = searcher.best
     assert searcher.front == []
     searcher.tell(searcher.ask(), {"value": 1.0, "memory": 1.0})
@@ -329,7 +331,7 @@ def test_results_from_elsewhere_bring_all_their_numbers(tmp_path):
         ({"accuracy": 1.0, "seconds": float("inf"), "memory": 1.0}, "its seconds is inf, not a finite number"),
         ({"accuracy": 1.0, "seconds": "fast", "memory": 1.0}, "its seconds is not a number but 'fast'"),
         ({"seconds": 1.0}, "it returned no 'accuracy' but 'seconds'"),
-        (1.0, "it returned a number alone; return a dict with 'accuracy', 'seconds', 'memory'"),
+        (1.0, "it returned a single number; return a dict with 'accuracy', 'seconds', 'memory'"),
     ],
 )
 def test_it_is_a_failed_trial_with_one_line(returned, said):

@@ -132,7 +132,7 @@ def test_a_journal_is_continued(written):
 def test_several_events_are_written_together_or_not_at_all(path):
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
         journal.append(EVENTS[:2])
-        with pytest.raises(JournalError, match="something else has written it"):
+        with pytest.raises(JournalError, match="something else has written to it"):
             journal.append([told(3), told(4), told(2)])  # the last number is taken
         assert numbers(path) == [1, 2]
         with pytest.raises(TypeError):
@@ -475,7 +475,9 @@ def test_a_journal_of_another_study_is_refused_with_what_differs(written, change
     with pytest.raises(JournalError) as caught:
         Journal(written, dataclasses.replace(DESCRIPTION, **change))
     message = str(caught.value)
-    assert message.startswith(f"{written}: it is the journal of another study: {words}; continue it as it was, or")
+    assert message.startswith(
+        f"{written}: it is the journal of another study: {words}; continue it with the same settings, or"
+    )
     assert "\n" not in message
     assert written.read_bytes() == before
     assert os.listdir(written.parent) == ["study.db"]
@@ -506,7 +508,7 @@ def refused(path, words):
 
 def test_text_is_no_journal(path):
     path.write_text("number,value\n1,2\n" * 100)
-    refused(path, "it is not a journal of raybo (not an SQLite file); give another file")
+    refused(path, "it is not a raybo journal (not an SQLite file); give another file")
 
 
 def test_a_few_bytes_are_no_journal(path):

@@ -126,7 +126,7 @@ def test_settings_take_the_types_of_the_parameters():
     ("settings", "words"),
     [
         ({"fold": "3"}, "job has no parameter 'fold'; did you mean 'folds'?"),
-        ({"xyz": "3"}, "job has no parameter 'xyz'; there are: folds, rate, data, fast, note, limit"),
+        ({"xyz": "3"}, "job has no parameter 'xyz'; available: folds, rate, data, fast, note, limit"),
         ({"config": "3"}, "job has no parameter 'config'"),
         ({"self": "3"}, "job has no parameter 'self'"),
         ({"folds": "ten"}, "job: parameter folds must be a whole number, got 'ten'"),
@@ -296,7 +296,7 @@ def test_a_module_is_wanted_even_where_there_is_such_a_file(package):
         ("shp.jobs.first:job", "there is no module 'shp' here"),
         ("shop.broken", r"does not import: ModuleNotFoundError: No module named 'nothing_like_it'"),
         ("shop.jobs.first:jbo", "has no objective 'jbo'; did you mean 'job'"),
-        ("shop.plain:plain", "plain is no objective; decorate it"),
+        ("shop.plain:plain", "plain is not an objective; decorate it"),
         ("shop/data.pi", "no such file"),
         ("shop/jobs/furst.py", "did you mean 'shop/jobs/first.py'"),
     ],

@@ -5,12 +5,16 @@ begins with a comment such as `# trials/papers/mine.py` is saved there first, an
 file of the objective's name. Its shell blocks run in this process, with 6 trials a study and 2 repeats whatever they
 say; what installs something, needs a cluster or takes hours is only checked: commands and options, extras, modules and
 experiments exist. SQL blocks run on the page's journal. A line `<!-- not run: why -->` before a block leaves it out.
+
+A table that sets another library beside raybo is run cell by cell: theirs with the names that the page's first Python
+block has left behind, ours with those of the page so far.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib.util
+import itertools
 import os
 import re
 import shlex
@@ -35,10 +39,11 @@ from tests.imports import reduced, rooms
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md") if "reproduction" not in path.parts)
 PAGES = {path.relative_to(ROOT).as_posix(): path for path in [ROOT / "README.md", *DOCS]}
 LEFT_OUT = re.compile(r"<!-- not run: .+ -->")
-SHOWN_ONLY = {"text", "mermaid", "yaml", "toml", "json"}
+SHOWN_ONLY = {"text", "mermaid", "yaml", "toml", "json", "{toctree}", "{eval-rst}", "{include}"}
+LIBRARIES = {"Optuna": True, "Ray Tune": True, "scikit-learn": True, "Hyperopt": False}  # whether it is there to be run
 NOT_RUN = {".", "git", "pytest", "ruff", "mypy", "lint-imports", "ray", "ssh", "export", "docker", "kubectl"}
 ON_A_CLUSTER = {"attach", "stop", "submit", "jobs", "fetch"}
 SERVES = {"view"}  # until Ctrl-C
@@ -66,6 +71,10 @@ def blocks(path):
     found, lines = [], path.read_text(encoding="utf-8").splitlines()
     begun, before = None, ""
     for number, line in enumerate(lines, 1):
+        beside = re.fullmatch(r"\| ([\w -]+) \| raybo \|", line)
+        if beside and begun is None:
+            rows = list(itertools.takewhile(lambda row: row.startswith("|"), lines[number + 1 :]))
+            found.append(Block(f"{path.name}:{number}", beside[1], "\n".join(rows)))
         if not line.startswith("```"):
             before = line if begun is None and line.strip() else before
         elif begun is None:
@@ -103,13 +112,16 @@ def read_page(path, folder, monkeypatch):
     for file in (ROOT / "trials").iterdir():
         if file.name != "papers":
             (folder / "trials" / file.name).symlink_to(file)
-    namespace = {"__name__": "__main__"}
+    namespace, theirs = {"__name__": "__main__"}, {}
     for block in blocks(path):
-        if block.language == "python":
+        if block.language in LIBRARIES:
+            run_side_by_side(block, theirs, namespace)
+        elif block.language == "python":
             if block.file:
                 (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
                 (folder / block.file).write_text(block.text, encoding="utf-8")
             exec(compile(block.text, block.where, "exec"), namespace)
+            theirs = theirs or dict(namespace)
         elif block.language == "sh":
             for words in commands(block):
                 perform(words, block.where, folder, monkeypatch)
@@ -121,6 +133,17 @@ def read_page(path, folder, monkeypatch):
         else:
             assert block.language in SHOWN_ONLY, f"{block.where}: a block of {block.language or 'no language'}"
     return namespace
+
+
+def run_side_by_side(block, theirs, ours):
+    """Run a table of two columns of code, row by row."""
+    for row in block.text.splitlines():
+        cells = re.fullmatch(r"\| `([^`]+)` \| `([^`]+)` \|", row)
+        assert cells, f"{block.where}: {row}"
+        their_code, our_code = (compile(cell, f"{block.where}: {cell}", "exec") for cell in cells.groups())
+        if LIBRARIES[block.language]:
+            exec(their_code, theirs)
+        exec(our_code, ours)
 
 
 def perform(words, where, folder, monkeypatch):
@@ -175,25 +198,37 @@ def shortened(name, rest):
 
 
 LONG = [pytest.mark.slow, pytest.mark.timeout(900)]
-LONG_PAGES = {"README.md", "docs/coming-from.md"}  # of 60 trials of a real job; of a Tuner with ASHA and checkpoints
+LONG_PAGES = {  # a real job, 60 trials of one; Tuners, with ASHA and checkpoints
+    "README.md",
+    "docs/tutorials/first-study.md",
+    "docs/tutorials/existing-tuner.md",
+    "docs/coming-from/ray-tune.md",
+}
 
 
 @pytest.mark.ray
 @pytest.mark.parametrize("page", [pytest.param(name, marks=LONG if name in LONG_PAGES else ()) for name in PAGES])
 def test_a_page_is_run_as_it_stands(page, folder, monkeypatch, ray_session):
     namespace = read_page(PAGES[page], folder, monkeypatch)
-    if page == "README.md":
+    if page == "docs/tutorials/first-study.md":
         assert namespace["study"].count(raybo.State.FINISHED) == 60
+    if page in ("README.md", "docs/tutorials/first-study.md"):
         assert namespace["searcher"].best.value > 0.9
+
+
+def test_the_readme_is_short_and_its_first_command_brings_what_draws_the_report():
+    assert len(README.splitlines()) <= 170
+    first = next(block for block in blocks(ROOT / "README.md") if block.language == "sh").text
+    assert {"trials", "plot", "view"} <= set(re.search(r"\[(.*?)\]", first)[1].split(","))
 
 
 # ---- what the pages name is there
 
 
 def test_every_method_is_named_and_every_file_exists():
+    overview = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
     for name in methods.METHODS:
-        assert f"`{name}`" in README, name
-        assert any(f"`{name}`" in path.read_text(encoding="utf-8") for path in DOCS if path.stem != "README"), name
+        assert f"`{name}`" in overview, name
     for path in PAGES.values():
         for named in re.findall(r"(?:trials|raybo|tests)/[a-z_/]+\.py", path.read_text(encoding="utf-8")):
             if named not in [block.file for block in blocks(path)]:

@@ -106,7 +106,7 @@ def test_a_step_that_is_repeated_after_a_loss_counts_once_as_it_was_first():
 
 def test_steps_that_do_not_go_up_are_refused():
     searcher = study_of(ASKED, reported(0, 2, 0.5))
-    with pytest.raises(TrialError, match="trial 0: steps go up, and step 2 comes after step 2"):
+    with pytest.raises(TrialError, match="trial 0: steps must increase, but step 2 comes after step 2"):
         searcher.apply(Event(Kind.REPORTED, 0, {"step": 2, "value": 0.5}))
 
 
@@ -270,14 +270,14 @@ def test_wrong_reports_are_refused_in_a_line():
     searcher.report(trial, 0.5, 2)
     for arguments, told in (
         ((trial, math.nan), "trial 0: a finite number is needed"),
-        ((trial, 0.5, 2), "trial 0: steps go up, and step 2 comes after step 2"),
+        ((trial, 0.5, 2), "trial 0: steps must increase, but step 2 comes after step 2"),
         ((trial, 0.5, 4), "trial 0: step 4 is beyond the last, a whole run has 3"),
         ((trial, 0.5, 2.5), "trial 0: a step is a whole number from 1, got 2.5"),
         ((5, 0.5), "trial 5: no such trial"),
     ):
         with pytest.raises(TrialError, match=told):
             searcher.report(*arguments)
-    with pytest.raises(TrialError, match="trial 0: no scheduler has it wait"):
+    with pytest.raises(TrialError, match="trial 0: no scheduler has paused it"):
         searcher.pause(trial)
     assert searcher.promoted() is None
     assert searcher.trials[0].reports == [(2, 0.5)]
@@ -290,7 +290,7 @@ def test_wrong_reports_are_refused_in_a_line():
         ({"scheduler": "median"}, "the scheduler median needs trials that report as they go"),
         ({"scheduler": "median", "steps": 3, "scheduler_options": {"grase": 1}}, "median has no option 'grase'; did"),
         ({"scheduler": "median", "steps": 3, "scheduler_options": {"grace": 0}}, "grace must be at least 1, got 0"),
-        ({"scheduler_options": {"grace": 1}}, "scheduler_options are given, and no scheduler"),
+        ({"scheduler_options": {"grace": 1}}, "scheduler_options are given, but no scheduler"),
         ({"steps": 0}, "steps must be a whole number from 1, got 0"),
     ],
 )

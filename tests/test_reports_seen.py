@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 from pathlib import Path
@@ -10,15 +11,19 @@ import pytest
 from rich.console import Console
 
 import raybo
-from raybo.events import Kind, State, saved_share
+from raybo.cli.console import conclude
+from raybo.engine.driver import describe
+from raybo.events import Event, Kind, State, planned, saved_share
 from raybo.experiments import Entry, Experiment, Problem, compare
 from raybo.experiments.here import tune_here
 from raybo.experiments.measures import values
 from raybo.experiments.run import is_complete, steps_spent
 from raybo.integrations.export import exporter
+from raybo.journal import Journal
 from raybo.objectives import load_objective
 from raybo.replay import replay, replay_verdicts
 from raybo.reporting.curves_in_text import BLOCKS, spark_line
+from raybo.reporting.summary import best_configuration
 from raybo.reporting.tables import study_view
 from raybo.reporting.trial_view import trial_view
 
@@ -220,3 +225,70 @@ def test_mlflow_has_a_curve_for_each_trial(study, tmp_path):
         assert each.data.tags["raybo.state"] == "pruned"
         history = client.get_metric_history(each.info.run_id, "accuracy")
         assert [(metric.step, metric.value) for metric in history] == trial.reports
+
+
+# ---- where nothing has finished
+
+
+@pytest.fixture(scope="module")
+def all_pruned(tmp_path_factory):
+    """A study whose trials were all pruned, of which the second came furthest with the third, and was better there."""
+    return unfinished(tmp_path_factory.mktemp("pruned"), [[0.9], [0.3, 0.5], [0.2, 0.4]])
+
+
+def unfinished(folder, curves, mode="max"):
+    path = folder / "job.py"
+    path.write_text(JOB.replace('metric="accuracy"', f'metric="accuracy", mode="{mode}"'))
+    description, searcher = describe(load_objective(str(path)), "sobol", 0, {}, None)
+    events = [searcher.apply(planned(len(curves)))]
+    for curve in curves:
+        number = len(searcher.trials)
+        events.append(searcher.apply(searcher.propose(searcher.history)))
+        for step, value in enumerate(curve, 1):
+            events.append(searcher.apply(Event(Kind.REPORTED, number, {"step": step, "value": value})))
+        pruned = Event(Kind.PRUNED, number, {"reason": "hopeless", "rule": "curve", "step": len(curve)})
+        events.append(searcher.apply(pruned))
+    with contextlib.closing(Journal(folder / "s.db")) as opened:
+        opened.begin(description)
+        opened.append(events)
+    return raybo.load(folder / "s.db")
+
+
+def test_where_nothing_has_finished_the_best_is_the_pruned_one_that_came_furthest(all_pruned, tmp_path):
+    assert (all_pruned.best.number, all_pruned.best.value, all_pruned.best.state) == (1, None, State.PRUNED)
+    assert all_pruned.best_expected.number == 1
+    assert all_pruned.incumbent is None
+    assert unfinished(tmp_path, [[0.9], [0.3, 0.5], [0.2, 0.4]], "min").best.number == 2
+
+
+def test_a_pruned_trial_is_never_the_best_beside_a_finished_one(tmp_path):
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, method="random", seed=0, steps=5)
+    first = searcher.ask()
+    searcher.report(first, 0.9, 4)
+    searcher.prune(first, "enough")
+    assert searcher.best.number == 0
+    searcher.tell(searcher.ask(), 0.1)
+    assert searcher.best.number == 1
+    assert searcher.ledger.furthest is None
+
+
+def test_pruned_without_a_report_there_is_no_best():
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, method="random", seed=0, steps=5)
+    searcher.prune(searcher.ask(), "enough")
+    with pytest.raises(raybo.TrialError, match="no trial has finished yet"):
+        _ = searcher.best
+
+
+def test_where_nothing_has_finished_everything_says_so_and_names_it(all_pruned, tmp_path):
+    told = "no trial has finished; trial 1 came furthest, accuracy 0.5 at step 2, and was pruned"
+    assert told in text_of(study_view(all_pruned, 20))
+    assert "Trial 1 came furthest".lower() in best_configuration(all_pruned).lower()
+    exporter("json", str(tmp_path / "s.json"))(all_pruned)
+    assert json.loads((tmp_path / "s.json").read_text())["best"] == 1
+    console = Console(record=True, width=140)
+    conclude(console, all_pruned, Path("s.db"))
+    ended = console.export_text()
+    assert told in ended
+    assert "3 trials, kept in s.db" in ended
+    for form in ("csv", "reports", "optuna"):
+        exporter(form, str(tmp_path / form))(all_pruned)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import raybo
-from raybo.journal.beside import trial_directory
+from raybo.journal.beside import trial_directory, trial_uri, without_password
 from raybo.running_trial import CurrentTrial, running
 from raybo.searcher import trial_seed
 
@@ -44,3 +44,10 @@ def test_seeds_are_of_study_and_number_and_any_library_takes_them():
     assert len(set(seeds)) == len(seeds)
     assert all(0 <= seed < 2**32 for seed in seeds)
     assert trial_seed(3, 4) == trial_seed(3, 4)
+
+
+def test_under_a_uri_the_same_names_are_used_and_no_password_is_written_down(tmp_path):
+    assert trial_uri(tmp_path / "study.db", 3, "s3://bucket/prefix/") == "s3://bucket/prefix/study.trials/3"
+    for plain in ("s3://bucket/a@b", "/home/me@work/kept", "gs://bucket"):
+        assert without_password(plain) == plain
+    assert without_password("s3://key:secret@bucket/x?region=eu") == "s3://bucket/x?region=eu"

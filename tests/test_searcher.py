@@ -159,7 +159,7 @@ def test_there_is_no_best_before_a_trial_has_finished():
         ({"trials": 2.5}, "trials must be"),
         ({"trials": True}, "trials must be"),
         ({"method": "rnadom"}, "there is no method 'rnadom'; did you mean 'random'?"),
-        ({"method": "xyz"}, "there is no method 'xyz'; there are: "),
+        ({"method": "xyz"}, "there is no method 'xyz'; available: "),
         ({"method": ""}, "there is no method ''"),
         ({"method": "gp-ucb", "sovler": "cg"}, "gp-ucb has no option 'sovler'; did you mean 'solver'?"),
         ({"method": "random", "solver": "cg"}, "random has no option 'solver'; it has none"),

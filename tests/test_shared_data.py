@@ -104,7 +104,7 @@ def test_data_that_cannot_be_made_are_told_in_a_line():
         return 1.0
 
     broken = raybo.shared(lambda: 1 / 0)
-    with pytest.raises(ObjectiveError, match=r"job: its shared data cannot be made: ZeroDivisionError"):
+    with pytest.raises(ObjectiveError, match=r"job: its shared data cannot be created: ZeroDivisionError"):
         raybo.tune(job, trials=1, settings={"data": broken})
 
 

@@ -36,7 +36,7 @@ def test_a_target_is_reached_by_what_is_at_least_as_good():
 
 def test_patience_counts_finished_trials_since_the_best():
     assert reason(Limits(patience=3), [0.5, 0.4, 0.4]) == ""
-    assert reason(Limits(patience=3), [0.5, 0.4, 0.5, 0.4]) == "no trial was better in the last 3 that finished"
+    assert reason(Limits(patience=3), [0.5, 0.4, 0.5, 0.4]) == "no improvement in the last 3 that finished"
     assert reason(Limits(patience=3), [0.5, None, None, None, 0.4, 0.3]) == ""
     assert reason(Limits(patience=3), [0.5, 0.4, 0.4, 0.6, 0.4, 0.4]) == ""
     assert reason(Limits(patience=2), [0.5, 0.4, 0.4], "min") == ""

@@ -143,3 +143,46 @@ def test_without_pandas_the_remedy_is_told(study, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(MissingExtra, match="to_dataframe needs pandas: pip install pandas"):
         study.to_dataframe()
+
+
+# ---- where its trials' files are
+
+
+def kept_in(tmp_path, *places):
+    """A study of six trials that was told of these places, one after another."""
+    told = events()
+    for place in places:
+        told.append(Event(Kind.PLANNED, None, {"trials": 9, "artifacts": place}, len(told) + 1))
+    tmp_path.mkdir(exist_ok=True)
+    path = tmp_path / "s.db"
+    with contextlib.closing(Journal(path)) as opened:
+        opened.begin(description())
+        opened.append(told)
+    return load(path)
+
+
+def test_a_trials_directory_is_where_artifacts_are_kept(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    study = kept_in(tmp_path, str(first), str(second))
+    assert study.artifacts == [str(second), str(first)]
+    assert study.directory(0) is None
+    places = [place / "s.trials" / "0" for place in (tmp_path, first, second)]
+    for place in places:  # of several, where the last attempt may have been
+        place.mkdir(parents=True)
+        assert study.directory(study.trials[0]) == place
+        assert study.files(0) == [str(place)]
+    assert study.directory(1) is None
+    assert kept_in(tmp_path / "other").artifacts == []
+
+
+def test_under_a_uri_its_files_are_told_and_what_it_printed_is_here(tmp_path):
+    study = kept_in(tmp_path, str(tmp_path / "first"), "s3://bucket/prefix")
+    assert study.directory(0) is None
+    assert study.files(0) == ["s3://bucket/prefix/s.trials/0"]
+    (tmp_path / "s.trials" / "0").mkdir(parents=True)
+    assert study.files(0) == ["s3://bucket/prefix/s.trials/0", str(tmp_path / "s.trials" / "0")]
+
+
+def test_a_relative_place_is_nothing_that_raybo_writes(tmp_path):
+    with pytest.raises(JournalError, match="artifacts"):
+        kept_in(tmp_path, "first")

@@ -125,7 +125,7 @@ def test_what_cannot_be_taken_is_refused_with_the_reason(tmp_path):
         warm_start.known_from(other_study(elsewhere, [{"y": 0.5}]), GOALS, SPACE)
     with pytest.raises(JournalError, match="no such file"):
         warm_start.known_from(tmp_path / "none.db", GOALS, SPACE)
-    with pytest.raises(SpaceError, match="enqueue: entry 1 is no configuration, got 3"):
+    with pytest.raises(SpaceError, match="enqueue: entry 1 is not a configuration, got 3"):
         warm_start.known_of([config(), 3], SPACE)
     with pytest.raises(SpaceError, match=r"x: 2\.0 lies outside"):
         warm_start.known_of([config(2.0)], SPACE)
@@ -208,7 +208,7 @@ def test_a_configuration_in_text_names_what_its_choices_open():
     assert warm_start.read_config(space, {"model": "knn", "model.knn.k": "3"}) == {"model": {"kind": "knn", "k": 3}}
     with pytest.raises(SpaceError, match=r"model\.knn\.k: missing from the configuration"):
         warm_start.read_config(space, {"model": "knn"})
-    with pytest.raises(SpaceError, match=r"model\.svm\.C: the configuration chooses something else"):
+    with pytest.raises(SpaceError, match=r"model\.svm\.C: it has no meaning with the other choices"):
         warm_start.read_config(space, {"model": "knn", "model.knn.k": "3", "model.svm.C": "0.5"})
     with pytest.raises(SpaceError, match="model: 'tree' is not one of svm, knn"):
         warm_start.read_config(space, {"model": "tree"})
@@ -254,7 +254,7 @@ def test_without_a_default_the_refusal_says_so():
         ({"dropuot": 0.0}, "default dropuot: not a parameter of the space; did you mean 'dropout'?"),
         ({"dropout": 2.0}, "dropout: 2.0 lies outside"),
         ({"dropout": "much"}, "dropout: a number is needed, got 'much'"),
-        ({"m.l2.w": 0.5}, "default m.l2.w: it is open in some configurations only"),
+        ({"m.l2.w": 0.5}, "default m.l2.w: it exists in some configurations only"),
     ],
 )
 def test_a_default_is_a_value_of_a_parameter(defaults, told):

@@ -1,6 +1,6 @@
 """Linear policies that balance, swim and hop: the weights of action = state W in gymnasium's simulations.
 
-    pip install 'raybo[control]'
+    pip install -e '.[control]'
     raybo tune trials/linear_policy.py
     raybo tune trials/linear_policy.py --method la-min-ucb --set env=Swimmer
 
@@ -32,7 +32,7 @@ try:
     import gymnasium
     import mujoco  # noqa: F401  # whose want gymnasium would tell only in the middle of a trial
 except ImportError:
-    raise raybo.MissingExtra("it needs gymnasium and MuJoCo: pip install 'raybo[control]'") from None
+    raise raybo.MissingExtra("it needs gymnasium and MuJoCo: pip install -e '.[control]'") from None
 
 Array: TypeAlias = NDArray[np.float64]
 Env: TypeAlias = Literal["CartPole", "Swimmer", "Hopper"]

@@ -1,6 +1,6 @@
 """The command line. Exit status: 0 success, 1 failure, 2 wrong use, 130 stopped by Ctrl-C.
 
-Where nobody reads the output any more (`raybo show ... | head`) click and rich end the command with 1, and not a word.
+When the reader of a pipe has gone (`raybo show ... | head`), click and rich end the command with 1, silently.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ COMMANDS = {  # name: where the command is; a file is imported when one of its c
     "attach": "raybo.cli.cluster:attach",
     "stop": "raybo.cli.cluster:stop",
     "studies": "raybo.cli.studies:studies",
+    "completion": "raybo.cli.completion:completion",
     "job-run": "raybo.cli.cluster:job_run",
     "job-send": "raybo.cli.cluster:job_send",
 }
@@ -77,7 +78,10 @@ def cli() -> None:
     Decorate your training function with @raybo.objective, then:
 
     \b
-        raybo tune job.py            tune it, here, on all cores
+        raybo tune job.py            tune it on this machine, on all cores
         raybo show job.db            see what happened
         raybo submit job.py          tune it on a Ray cluster
+
+    Every command has examples in its --help. `raybo completion` sets up tab completion in your shell. NO_COLOR=1 turns
+    colours off.
     """

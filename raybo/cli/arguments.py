@@ -8,12 +8,37 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 from raybo.error_text import first_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-TARGET = click.argument("target", metavar="FILE[:NAME]")
+PATH = click.Path(path_type=Path, readable=False)  # whatever it is: who opens it says what is wrong
+
+
+def complete_files(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
+    return [CompletionItem(typed, type="file")]
+
+
+def _methods(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    from raybo.methods import METHODS
+
+    return [name for name in METHODS if name.startswith(typed)]
+
+
+def _schedulers(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    from raybo.schedulers import SCHEDULERS
+
+    return [name for name in SCHEDULERS if name.startswith(typed)]
+
+
+TARGET = click.argument("target", metavar="FILE[:NAME]", shell_complete=complete_files)
+JOURNAL = click.argument("journal", type=PATH, metavar="FILE.db")
+METHOD_NAMES = click.argument("names", nargs=-1, metavar="[NAME ...]", shell_complete=_methods)
+SCHEDULER_NAMES = click.argument("names", nargs=-1, metavar="[NAME ...]", shell_complete=_schedulers)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead, with the keys listed above.")
 
 
 def _workers(text: str) -> int | str:
@@ -23,119 +48,125 @@ def _workers(text: str) -> int | str:
 
 SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     click.option(
-        "--trials", default=50, show_default=True, metavar="N", help="Trials to run, those of the journal included."
+        "--trials",
+        default=50,
+        show_default=True,
+        metavar="N",
+        help="Trials to run in total, including those already in the journal.",
     ),
     click.option(
-        "--method", metavar="M", help="How to search, see `raybo methods`.  [default: auto, or the journal's]"
+        "--method",
+        metavar="M",
+        shell_complete=_methods,
+        help="How to search: see `raybo methods`.  [default: auto, or the journal's]",
     ),
-    click.option(
-        "--seed", type=int, metavar="S", help="Seed of every random stream.  [default: drawn, or the journal's]"
-    ),
+    click.option("--seed", type=int, metavar="S", help="Random seed.  [default: random, or the journal's]"),
     click.option(
         "--workers",
         type=_workers,
         metavar="K|max",
-        help="Trials that run at the same time; max: some wait besides, so that a cluster grows.  "
-        "[default: as many as there is room for]",
+        help="Trials to run at the same time; max keeps some queued, so that an autoscaling cluster grows.  "
+        "[default: as many as fit]",
     ),
-    click.option("--max-minutes", type=float, metavar="T", help="Stop the study after this time."),
+    click.option("--max-minutes", type=float, metavar="MINUTES", help="Stop the study after this long."),
     click.option(
-        "--trial-seconds", type=float, metavar="T", help="Stop a trial that runs longer, and count it as failed."
+        "--trial-seconds",
+        type=float,
+        metavar="SECONDS",
+        help="Stop any trial that runs longer than this, and count it as failed.",
     ),
     click.option(
-        "--retries", default=2, show_default=True, metavar="N", help="Fresh starts of a trial whose worker was lost."
+        "--retries",
+        default=2,
+        show_default=True,
+        metavar="N",
+        help="How often to restart a trial whose worker was lost.",
     ),
     click.option(
         "--set",
         "settings",
         multiple=True,
         metavar="KEY=VALUE",
-        help="A keyword parameter of the objective; repeatable.",
+        help="Set a keyword parameter of the objective; repeatable.",
     ),
-    click.option(
-        "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the method; repeatable."
-    ),
+    click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Set a method option; repeatable."),
     click.option(
         "--scheduler",
-        metavar="S",
-        help="End trials early that report as they go, see `raybo schedulers`.  [default: none, or the journal's]",
+        metavar="NAME",
+        shell_complete=_schedulers,
+        help="Stop unpromising trials early, if the objective reports as it goes: see `raybo schedulers`.  "
+        "[default: none, or the journal's]",
     ),
     click.option(
         "--scheduler-option",
         "scheduler_options",
         multiple=True,
         metavar="KEY=VALUE",
-        help="An option of the scheduler; repeatable.",
+        help="Set a scheduler option; repeatable.",
     ),
     click.option(
         "--artifacts",
         metavar="DIRECTORY|URI",
-        help="Where the trials' directories and checkpoints are kept.  [default: beside the journal]",
+        help="Where to keep the trials' directories and checkpoints.  [default: beside the journal]",
     ),
     click.option(
         "--keep-checkpoints",
         type=click.Choice(["all", "last", "none"]),
         default="last",
         show_default=True,
-        help="Which checkpoints of trials that have ended are kept.",
+        help="Which checkpoints of finished trials to keep.",
     ),
     click.option(
         "--from",
         "known_from",
-        type=Path,
+        type=PATH,
         metavar="OTHER.db",
-        help="Begin with the results of another study, where they fit the space.",
-    ),
-    click.option(
-        "--enqueue",
-        type=Path,
-        metavar="FILE.json",
-        help="A list of configurations to run first; those with values enter as known results.",
-    ),
-    click.option(
-        "--log",
-        "logs",
-        multiple=True,
-        metavar="FORM=WHERE",
-        help="Keep an export up to date, see `raybo export`; repeatable.",
-    ),
-    click.option(
-        "--fresh-workers",
-        is_flag=True,
-        help="Run every trial in a new process, for jobs that leave something behind in theirs.",
-    ),
-    click.option(
-        "--retry-failed", is_flag=True, help="Run the trials again that have failed, under their own numbers."
-    ),
-    click.option(
-        "--keep-going", is_flag=True, help="Go on where the first trials all fail alike, which else ends the study."
-    ),
-    click.option("--target", "wanted", type=float, metavar="V", help="Stop once a trial is at least as good."),
-    click.option(
-        "--patience", type=int, metavar="N", help="Stop once so many trials have finished since the best one."
-    ),
-    click.option(
-        "--stop-below-gain",
-        type=float,
-        metavar="G",
-        help="Stop once three proposals in a row are expected to better the best by less, in the metric's units.",
-    ),
-    click.option(
-        "--confirm",
-        metavar="KxR",
-        help="At the end run the K most promising configurations R times more, with other seeds, and recommend by the "
-        "means.",
+        help="Start from another study's results, as far as they fit the search space.",
     ),
     click.option(
         "--default",
         "defaults",
         multiple=True,
         metavar="NAME=VALUE",
-        help="With --from: what a parameter was there that its space does not have; repeatable.",
+        help="With --from: the value that a parameter missing from the other study had there; repeatable.",
     ),
     click.option(
-        "-q", "--quiet", is_flag=True, help="Print nothing but the result; neither what the trials themselves print."
+        "--enqueue",
+        type=PATH,
+        metavar="FILE.json",
+        help="A JSON list of configurations to run first; those with a value are added as known results.",
     ),
+    click.option(
+        "--log",
+        "logs",
+        multiple=True,
+        metavar="FORMAT=WHERE",
+        help="Keep an export up to date while the study runs: see `raybo export`; repeatable.",
+    ),
+    click.option(
+        "--fresh-workers",
+        is_flag=True,
+        help="Run every trial in a new process, for jobs that leave something behind in theirs.",
+    ),
+    click.option("--retry-failed", is_flag=True, help="Run failed trials again, under their old numbers."),
+    click.option("--keep-going", is_flag=True, help="Carry on even if the first trials all fail in the same way."),
+    click.option("--target", "wanted", type=float, metavar="V", help="Stop once a trial reaches this value."),
+    click.option(
+        "--patience", type=int, metavar="N", help="Stop once N trials in a row have not improved on the best one."
+    ),
+    click.option(
+        "--stop-below-gain",
+        type=float,
+        metavar="G",
+        help="Stop once three proposals in a row promise an improvement smaller than this, in the metric's units.",
+    ),
+    click.option(
+        "--confirm",
+        metavar="KxR",
+        help="Finally, run the K most promising configurations R more times each with new seeds, and recommend the one "
+        "with the best mean.",
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="Print only the result, and nothing that the trials print."),
 )
 
 
@@ -150,15 +181,26 @@ def all_of(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
     return decorate
 
 
+def at_most_one(ctx: click.Context, *names: str) -> None:
+    """UsageError where more than one of these parameters was given on the command line."""
+    given = [
+        parameter.opts[-1] if isinstance(parameter, click.Option) else str(parameter.metavar)
+        for parameter in ctx.command.params
+        if parameter.name in names and ctx.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    ]
+    if len(given) > 1:
+        raise click.UsageError(f"{given[0]} and {given[1]} cannot be used together; leave one out")
+
+
 def default_storage(target: str) -> Path:
-    """Where a study is kept when nobody says: named after the objective's file, in the current directory."""
+    """Where a study is kept by default: in the current directory, named after the objective's file."""
     from raybo.objectives import study_name
 
     return Path(f"{study_name(target)}.db")
 
 
 def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
-    """KEY=VALUE texts as a dict; UsageError where a text is not one."""
+    """KEY=VALUE texts as a dict; UsageError where one is malformed."""
     found = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -169,19 +211,20 @@ def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
 
 
 def named_values(texts: tuple[str, ...], option: str) -> dict[str, str]:
-    """NAME=VALUE texts as a dict, names as they are; UsageError where a text is not one."""
+    """NAME=VALUE texts as a dict, names unchanged; UsageError where one is malformed."""
     for text in texts:
         if not text.partition("=")[0] or "=" not in text:
-            raise click.UsageError(f"{option} takes NAME=VALUE, got {text!r}")
+            takes = "NAME=VALUE is needed" if option == "NAME=VALUE" else f"{option} takes NAME=VALUE"
+            raise click.UsageError(f"{takes}, got {text!r}")
     return {text.partition("=")[0].strip(): text.partition("=")[2] for text in texts}
 
 
 def read_list(path: Path) -> list[Any]:
-    """The list in a JSON file; UsageError where there is none."""
+    """The list in a JSON file; UsageError where it holds none."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise click.UsageError(f"{path}: not a list of configurations in JSON ({first_line(error)})") from None
     if not isinstance(content, list):
-        raise click.UsageError(f"{path}: a list of configurations is needed")
+        raise click.UsageError(f"{path}: must hold a list of configurations")
     return content

@@ -5,13 +5,25 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybo.cli.arguments import SEARCH, TARGET, all_of, default_storage, pairs, read_list
-from raybo.cli.console import conclude, make_console, say
+from raybo.cli.arguments import (
+    JSON,
+    PATH,
+    SEARCH,
+    TARGET,
+    all_of,
+    complete_files,
+    default_storage,
+    pairs,
+    read_list,
+)
+from raybo.cli.console import conclude, make_console, say, say_json
 
 if TYPE_CHECKING:
     from raybo.integrations.jobs import Cluster, Job
@@ -24,15 +36,14 @@ DASHBOARD = click.option(
     show_default=True,
     show_envvar=True,
     metavar="http://HOST:8265",
-    help="The dashboard of the cluster's head.",
+    help="The cluster, by the address of its dashboard.",
 )
 ANY_ADDRESS = click.option(
     "--address",
-    default="auto",
-    show_default=True,
     metavar="auto|HOST:PORT|http://HOST:8265",
-    help="The cluster it runs on; for a job, its dashboard.",
+    help="The cluster that it runs on; for a job, the address of the dashboard.  [default: auto]",
 )
+STOP_SECONDS = 60.0  # to wait for a study of this machine to record what it stops
 JOB = click.argument("name", metavar="JOB")
 
 
@@ -43,17 +54,23 @@ JOB = click.argument("name", metavar="JOB")
 @click.option(
     "--storage",
     metavar="FILE.db",
-    help="The journal on the head, absolute or from ~.  [default: ~/raybo/USER/DIRECTORY/FILE.db]",
+    help="The study's journal on the head node, absolute or starting with ~.  [default: "
+    "~/raybo/USER/DIRECTORY/FILE.db]",
 )
 @click.option(
     "-o",
     "--output",
-    type=Path,
+    type=PATH,
     metavar="FILE.db",
-    help="The journal here: sent along where it exists, up to date at the end.  [default: FILE's name with .db]",
+    help="The local copy of the journal: sent along if it exists, and updated at the end.  [default: FILE.db]",
 )
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="What is not sent, as in .gitignore; repeatable.")
-@click.option("--follow/--no-follow", default=True, show_default=True, help="Show its progress, and fetch its journal.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Files not to send, as in .gitignore; repeatable.")
+@click.option(
+    "--follow/--no-follow",
+    default=True,
+    show_default=True,
+    help="Show the job's progress, and fetch its journal at the end.",
+)
 def submit(
     target: str,
     address: str,
@@ -65,10 +82,14 @@ def submit(
     enqueue: Path | None,
     **search: Any,
 ) -> None:
-    """Tune the objective of a Python file on a Ray cluster, as a job of it.
+    """Tune an objective on a Ray cluster, as a Ray job.
 
-    The working directory is sent, without what .gitignore names. A journal that is here is continued there, and at the
-    end it has what the cluster found. Ctrl-C leaves the job running.
+    The working directory is sent, except for what .gitignore excludes. A local journal is continued there, and in the
+    end holds what the cluster found. Ctrl-C leaves the job running.
+
+    \b
+        raybo submit job.py --trials 200
+        raybo submit job.py --address http://10.0.0.1:8265 --no-follow
     """
     from raybo.integrations.jobs import Cluster
 
@@ -79,14 +100,14 @@ def submit(
     for form, where in pairs(search["logs"], "--log").items():
         if "://" not in where and not os.path.isabs(where):
             raise click.UsageError(
-                f"--log {form}={where}: what a job writes in its own directory is lost; use a URI, or "
-                "an absolute path on the head"
+                f"--log {form}={where}: files in a job's own directory are lost; give a URI, or an absolute path on "
+                "the head node"
             )
     artifacts = search["artifacts"]
     if artifacts is not None and "://" not in artifacts and not os.path.isabs(artifacts):
         raise click.UsageError(
-            f"--artifacts {artifacts}: what a job keeps in its own directory is lost; use a URI, or an absolute path "
-            "of a directory that all nodes share"
+            f"--artifacts {artifacts}: files in a job's own directory are lost; give a URI, or the absolute path of a "
+            "directory that all nodes share"
         )
     here = output or default_storage(target)
     cluster = Cluster(address)
@@ -100,37 +121,60 @@ def submit(
         known_from=known_from,
         enqueue=enqueue,
     )
-    say(f"{job.name} begins; its journal is {job.storage} on the cluster's head", err=search["quiet"])
+    say(f"{job.name} submitted; its journal is {job.storage} on the head node", err=search["quiet"])
     if follow:
         _follow(cluster, job.name, here)
     else:
-        say(f"raybo attach {job.name} --address {address} follows it, raybo fetch brings its journal here")
+        at = f"{job.name} --address {address}"
+        say(f"raybo attach {at} follows it, raybo fetch {at} brings its journal here")
 
 
 @click.command()
 @DASHBOARD
-def jobs(address: str) -> None:
-    """List the studies that were submitted to a cluster."""
+@JSON
+def jobs(address: str, as_json: bool) -> None:
+    """List the studies submitted to a cluster.
+
+    \b
+        raybo jobs
+        raybo jobs --address http://10.0.0.1:8265 --json
+
+    --json prints a list of objects, oldest first, with the keys name, state (PENDING, RUNNING, SUCCEEDED, FAILED or
+    STOPPED), exit_code, began (UTC), target, storage (the journal on the head node) and message.
+    """
     from raybo.integrations.jobs import Cluster
     from raybo.reporting.fitted import text_table
 
     def state(job: Job) -> str:
         return job.state.lower() + (f" ({job.exit_code})" if job.exit_code else "")
 
-    rows = [(job.name, state(job), job.began, job.target, job.storage) for job in Cluster(address).jobs()]
-    make_console().print(text_table(("job", "state", "began", "tunes", "journal on the head"), rows))
+    found = Cluster(address).jobs()
+    if as_json:
+        say_json([{**asdict(job), "began": job.began or None} for job in found])
+        return
+    rows = [(job.name, state(job), job.began, job.target, job.storage) for job in found]
+    make_console().print(text_table(("job", "state", "started", "tunes", "journal on the head node"), rows))
 
 
 @click.command()
 @JOB
 @DASHBOARD
 @click.option(
-    "-o", "--output", type=Path, metavar="FILE.db", help="The journal here.  [default: the name it has there, here]"
+    "-o",
+    "--output",
+    type=PATH,
+    metavar="FILE.db",
+    help="The local copy of the journal.  [default: in the current directory, under its own name]",
 )
 def fetch(name: str, address: str, output: Path | None) -> None:
-    """Bring the journal of a job here; it may be running.
+    """Copy a job's journal to this machine.
 
-    A journal that is here already is only added to: it must have gone the same way so far, and keeps what it has more.
+    The job may be running. A local copy that exists already is only added to: both must hold the same events as far as
+    the shorter one goes, and a local copy that is ahead stays as it is.
+
+    \b
+        raybo fetch job-3f2a1c
+        raybo fetch job-3f2a1c --address http://10.0.0.1:8265 -o job.db
     """
     from raybo.integrations.jobs import Cluster
 
@@ -142,11 +186,17 @@ def fetch(name: str, address: str, output: Path | None) -> None:
 @click.command()
 @click.argument("name", metavar="NAME")
 @ANY_ADDRESS
-def attach(name: str, address: str) -> None:
-    """Follow a study that was begun with --detach, or a job. Ctrl-C leaves it running.
+def attach(name: str, address: str | None) -> None:
+    """Follow a detached study, or a job.
 
-    NAME is its journal's, without `.db`; or the job's.
+    NAME is the name of the job, or that of the study's journal without `.db`. Ctrl-C leaves it running. To follow a
+    study by its journal, use `raybo show FILE.db --watch`.
+
+    \b
+        raybo attach job
+        raybo attach job-3f2a1c --address http://10.0.0.1:8265
     """
+    address = address or "auto"
     if _is_dashboard(address):
         from raybo.integrations.jobs import Cluster
 
@@ -161,28 +211,60 @@ def attach(name: str, address: str) -> None:
         with Display(console) as display:
             study = run(name, address, display)
     except KeyboardInterrupt:
-        say(f"{name} goes on; raybo stop {name} ends it", err=True)
+        say(f"{name} keeps running; raybo stop {name} stops it", err=True)
         raise
     if study is not None and study.path is not None:
         conclude(console, study, study.path)
 
 
 @click.command()
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="FILE.db|NAME", shell_complete=complete_files)
 @ANY_ADDRESS
-def stop(name: str, address: str) -> None:
-    """End a study that was begun with --detach, or a job; its journal keeps what has finished, and can be continued."""
+def stop(name: str, address: str | None) -> None:
+    """Stop a running study, or a job.
+
+    FILE.db is the journal of a study that is running on this machine, however it was started. NAME is that of a
+    detached study on a cluster (its journal's, without `.db`), or of a job. Running trials are stopped; what has
+    finished is kept, and the study can be continued.
+
+    \b
+        raybo stop job.db
+        raybo stop job --address auto
+        raybo stop job-3f2a1c --address http://10.0.0.1:8265
+    """
+    if name.endswith(".db") or (address is None and os.path.isfile(name)):
+        if address is not None:
+            raise click.UsageError(f"{name} is a journal on this machine, and needs no --address; leave it out")
+        _stop_here(Path(name))
+        return
+    address = address or "auto"
     if _is_dashboard(address):
         from raybo.integrations.jobs import Cluster
 
         job = Cluster(address).stop(name)
-        say(f"Stopped; the study is in {job.storage} on the head; raybo fetch {name} brings it here")
+        fetch = f"raybo fetch {name} --address {address}"
+        say(f"Stopped; the study is in {job.storage} on the head node; {fetch} brings it here")
         return
     from raybo.engine.follow import stop as run
 
     study = run(name, address)
     where = "" if study is None else f"; the study is in {study.path}"
     say(f"Stopped{where}")
+
+
+def _stop_here(path: Path) -> None:
+    """Ask a study that runs on this machine to stop, and wait until it has."""
+    from raybo.journal import in_use, requests, require_exists
+
+    require_exists(path)
+    requests.ask_to_stop(path)
+    give_up = time.monotonic() + STOP_SECONDS
+    while in_use(path):
+        if time.monotonic() > give_up:
+            say(f"Asked to stop; it has not ended yet: raybo show {path} --watch follows it")
+            return
+        time.sleep(0.1)
+    say(f"Stopped; the study is in {path}")
 
 
 # ---- what runs on the head
@@ -202,8 +284,8 @@ def job_run(storage: str, arguments: tuple[str, ...]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         arrival, more = unload(path, Path(scratch))
         if was_here and (arrival is None or arrival.ahead):
-            sent = "none was sent" if arrival is None else f"it has {arrival.ahead} events more than the one sent"
-            say(f"continues {path}, which was here already ({sent}); another --storage begins another study")
+            sent = "none was sent" if arrival is None else f"it is {arrival.ahead} events ahead of the one sent"
+            say(f"Continuing {path}, which was here already ({sent}); give another --storage to start a new study")
         tune.main([*arguments, *more, "--storage", str(path)], prog_name="raybo tune", standalone_mode=False)
 
 
@@ -228,7 +310,7 @@ def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
     try:
         job = cluster.follow(name, lambda piece: say(piece, nl=False))
     except KeyboardInterrupt:
-        say(f"{name} goes on; raybo stop {name} --address {cluster.address} ends it", err=True)
+        say(f"{name} keeps running; raybo stop {name} --address {cluster.address} stops it", err=True)
         raise
     if here is not None and _has_run(job):
         say(_told(cluster.fetch(name, here), name))
@@ -249,7 +331,7 @@ def _has_run(job: Job) -> bool:
 
 def _told(arrival: Arrival, name: str) -> str:
     if arrival.ahead:
-        return f"{arrival.path} stays: it has all of {name}, and {arrival.ahead} events more"
+        return f"{arrival.path} is unchanged: it has all of {name}, and {arrival.ahead} more events"
     return f"{arrival.path} has all of {name}: {arrival.added} events are new"
 
 

@@ -1,47 +1,72 @@
-"""Commands that compare methods: on an objective of one's own, and as the papers did."""
+"""Commands that compare methods: on the user's own objective, and as the papers did."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybo.cli.arguments import pairs
-from raybo.cli.console import make_console, say
+from raybo.cli.arguments import JSON, PATH, TARGET, at_most_one, pairs
+from raybo.cli.console import make_console, say, say_json
 from raybo.errors import MethodError
 
 if TYPE_CHECKING:
-    from raybo.experiments import Experiment, Figure
+    from raybo.experiments import Experiment, Figure, Verdict
+    from raybo.experiments.results import Row
     from raybo.experiments.run import Run
 
 
+WORKERS = click.option(
+    "--workers", type=int, metavar="K", help="Runs to do at the same time.  [default: as many as fit]"
+)
+ADDRESS = click.option(
+    "--address", metavar="auto|HOST:PORT", help="The Ray cluster to run on.  [default: a local Ray of its own]"
+)
+HERE = click.option("--here", is_flag=True, help="Do one run after another in this process, without Ray.")
+OUT = click.option("--out", type=PATH, hidden=True, help="What 0.1 called --output.")
+
+
 @click.command()
-@click.argument("target", metavar="FILE[:NAME]")
+@TARGET
 @click.option(
     "--methods",
     "names",
     required=True,
     metavar="A,B,...",
-    help="Methods; options as A:key=value:key=value, a scheduler as A@S:key=value.",
+    help="The methods; options as A:key=value:key=value, a scheduler as A@NAME:key=value.",
 )
-@click.option("--repeats", default=10, show_default=True, metavar="R", help="Runs of each method, paired by seed.")
+@click.option("--repeats", default=10, show_default=True, metavar="R", help="Runs per method, paired by seed.")
 @click.option("--trials", default=50, show_default=True, metavar="N", help="Trials per run.")
-@click.option("--seed", default=0, show_default=True, metavar="S", help="Seed of the first run; the next ones follow.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A keyword parameter of the objective.")
+@click.option("--seed", default=0, show_default=True, metavar="S", help="Seed of the first run; the others count up.")
 @click.option(
-    "--scheduler", metavar="S", help="End trials early that report as they go, in runs that name no scheduler."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a keyword parameter of the objective; repeatable.",
 )
-@click.option("--optimum", type=float, metavar="V", help="The best possible value, where it is known: adds regret.")
-@click.option("--workers", type=int, metavar="K", help="Runs at a time.  [default: as many as there is room for]")
-@click.option("--address", metavar="auto|HOST:PORT", help="A running Ray cluster to join.")
-@click.option("--here", is_flag=True, help="One run after another in this process, without Ray.")
-@click.option("--out", type=Path, metavar="DIR", help="The directory for the results.  [default: compare-FILE, here]")
+@click.option("--scheduler", metavar="NAME", help="Scheduler of the runs whose method names none.")
+@click.option("--optimum", type=float, metavar="V", help="The best possible value, if known; adds the regret.")
+@WORKERS
+@ADDRESS
+@HERE
+@click.option(
+    "-o",
+    "--output",
+    type=PATH,
+    metavar="DIR",
+    help="Directory for the results.  [default: compare-FILE in the current directory]",
+)
+@OUT
+@JSON
+@click.pass_context
 def compare(
+    ctx: click.Context,
     target: str,
     names: str,
     repeats: int,
@@ -53,15 +78,28 @@ def compare(
     workers: int | None,
     address: str | None,
     here: bool,
+    output: Path | None,
     out: Path | None,
+    as_json: bool,
 ) -> None:
-    """Compare methods on an objective of yours: curves, a table, and a verdict on each pair.
+    """Compare methods on your own objective.
 
-    Every run is a study with one worker, kept under DIR/runs: type the same command again to continue, or with more
-    repeats to add to it. Where a scheduler ends trials early, the budget is that of N whole trials, in steps: what is
-    saved buys more of them. Several metrics are compared by the hypervolume of the front, and where there are
-    constraints what breaks one counts as the worst value seen.
+    Draws curves and a table, and gives a verdict on each pair of methods. Every run is a study with one worker, kept
+    in DIR/runs: run the same command again to continue, or with more repeats to add to it. With a scheduler the budget
+    is the steps of N whole trials, so the steps that it saves buy more trials. Jobs with several metrics are compared
+    by the hypervolume of the front; with constraints, what breaks one counts as the worst value seen.
+
+    \b
+        raybo compare job.py --methods auto,random
+        raybo compare job.py --methods auto,auto@median,gp-ucb:solver=cg --repeats 20 --trials 30
+
+    --json prints an object with the keys directory, runs and verdicts. A run: problem, method, seed, mode and numbers,
+    the measures of results.csv by name. A verdict: problem, claim, verdict, better and worse (medians), difference and
+    interval (95 %) in the claim's favour, p (corrected for all claims) and pairs.
     """
+    at_most_one(ctx, "here", "address")
+    at_most_one(ctx, "here", "workers")
+    at_most_one(ctx, "output", "out")
     from raybo.experiments import Entry, Experiment, Problem
     from raybo.objectives import study_name
 
@@ -80,26 +118,29 @@ def compare(
         curve="best_value" if optimum is None else "simple_regret",
         first_seed=seed,
     )
-    _compare(experiment, out or Path(f"compare-{problem.name}"), None, workers, address, here)
+    directory = output or out or Path(f"compare-{problem.name}")
+    _compare(experiment, directory, None, workers, address, here, as_json=as_json)
 
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME ...]")
-@click.option("--all", "everything", is_flag=True, help="All of them, the cheapest first.")
-@click.option("--hours", type=float, metavar="H", help="Stop after H hours; 0 writes results of the runs there are.")
-@click.option("--repeats", type=int, metavar="R", help="Runs of each method.  [default: the experiment's]")
-@click.option("--workers", type=int, metavar="K", help="Runs at a time.  [default: as many as there is room for]")
-@click.option("--address", metavar="auto|HOST:PORT", help="A running Ray cluster to join.")
-@click.option("--here", is_flag=True, help="One run after another in this process, without Ray.")
+@click.option("--all", "everything", is_flag=True, help="Reproduce everything, the cheapest first.")
+@click.option("--hours", type=float, metavar="H", help="Stop after H hours; 0 only writes the results so far.")
+@click.option("--repeats", type=int, metavar="R", help="Runs per method.  [default: the experiment's]")
+@WORKERS
+@ADDRESS
+@HERE
 @click.option(
-    "--out",
-    type=Path,
-    default=Path("reproduction"),
-    show_default=True,
+    "-o",
+    "--output",
+    type=PATH,
     metavar="DIR",
-    help="The directory for the results.",
+    help="Directory for the results.  [default: reproduction]",
 )
+@OUT
+@click.pass_context
 def reproduce(
+    ctx: click.Context,
     names: tuple[str, ...],
     everything: bool,
     hours: float | None,
@@ -107,13 +148,25 @@ def reproduce(
     workers: int | None,
     address: str | None,
     here: bool,
-    out: Path,
+    output: Path | None,
+    out: Path | None,
 ) -> None:
-    """Reproduce figures and tables of the papers, in a clone of the repository; without a NAME, list them.
+    """Reproduce the papers' figures and tables.
 
-    A NAME may end in * to mean all that begin like that. Results go to DIR/NAME, all claims to DIR/claims.md. The same
-    command continues where it stood; when the time is over, results are those of the runs that are complete.
+    Works in a clone of the repository; without a NAME it lists what there is. A NAME may be a pattern such as uhe-*.
+    Results go to DIR/NAME, and all claims to DIR/claims.md. The same command continues where it stopped; when the
+    hours are up, results are written for the runs that are complete.
+
+    \b
+        raybo reproduce
+        raybo reproduce inexact-fig3 --repeats 6
+        raybo reproduce --all --hours 8
     """
+    at_most_one(ctx, "here", "address")
+    at_most_one(ctx, "here", "workers")
+    at_most_one(ctx, "output", "out")
+    at_most_one(ctx, "names", "everything")
+    directory = output or out or Path("reproduction")
     from raybo.experiments import Figure
     from raybo.experiments.papers import find_experiments
     from raybo.experiments.summary import write_summary
@@ -130,17 +183,17 @@ def reproduce(
     for name in _chosen(names, everything, known):
         experiment = known[name]
         if isinstance(experiment, Figure):
-            experiment.write(out / name)
-            say(f"{name} is in {out / name}")
+            experiment.write(directory / name)
+            say(f"{name} is in {directory / name}")
             continue
         if repeats is not None:
             experiment = replace(experiment, repeats=repeats)
-        _compare(experiment, out / name, root, workers, address, here, until)
-    say(f"every claim is in {write_summary(known, out)}")
+        _compare(experiment, directory / name, root, workers, address, here, until)
+    say(f"all claims are in {write_summary(known, directory)}")
 
 
 def _chosen(names: tuple[str, ...], everything: bool, known: Mapping[str, Experiment | Figure]) -> list[str]:
-    """The experiments that are meant: in the order of the names, or the cheapest first."""
+    """The experiments that were asked for: in the order of the names, or the cheapest first."""
     from fnmatch import fnmatch
 
     from raybo.error_text import nearest
@@ -164,6 +217,8 @@ def _compare(
     address: str | None,
     here: bool,
     until: float | None = None,
+    *,
+    as_json: bool = False,
 ) -> None:
     from rich.progress import Progress
 
@@ -172,12 +227,12 @@ def _compare(
     from raybo.reporting.fitted import text_table
 
     console = make_console()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(console=console, transient=True, disable=as_json or not console.is_terminal) as progress:
         bar = progress.add_task(experiment.name, total=None)
 
         def watch(done: int, total: int, finished: Run) -> None:
             progress.update(bar, completed=done, total=total)
-            if not console.is_terminal:
+            if not console.is_terminal and not as_json:
                 say(f"{done}/{total} runs: {finished.problem.name}, {finished.entry.name}, seed {finished.seed}")
 
         try:
@@ -188,13 +243,38 @@ def _compare(
             say(f"Stopped. The runs so far are in {out}; the same command continues.", err=True)
             raise
     if until is not None and not rows:
-        click.echo(f"{experiment.name}: no run of it is complete")
+        say(f"{experiment.name}: none of its runs is complete")
+        return
+    if as_json:
+        say_json(_as_json(out, rows, verdicts))
         return
     console.print(text_table(*table(experiment, rows)))
     for verdict in verdicts:
         p = f"p = {verdict.corrected:.3f}, " if verdict.word not in ("a look", "not measured") else ""
         say(f"{verdict.problem}: {verdict.claim.text}: {verdict.word} ({p}{verdict.repeats} pairs)")
     console.print(f"table, curves, figure and journals are in {out}", style="dim", soft_wrap=True)
+
+
+def _as_json(out: Path, rows: Sequence[Row], verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    def told(verdict: Verdict) -> dict[str, Any]:
+        difference, *interval = verdict.effect
+        return {
+            "problem": verdict.problem,
+            "claim": verdict.claim.text,
+            "verdict": verdict.word,
+            "better": verdict.better,
+            "worse": verdict.worse,
+            "difference": difference,
+            "interval": interval,
+            "p": verdict.corrected,
+            "pairs": verdict.repeats,
+        }
+
+    return {
+        "directory": str(out),
+        "runs": [asdict(row) for row in rows],
+        "verdicts": [told(verdict) for verdict in verdicts],
+    }
 
 
 def _name_and_options(text: str) -> tuple[str, dict[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,6 +29,15 @@ def say(text: str, *, err: bool = False, nl: bool = True) -> None:
     click.echo(visible(text), err=err, nl=nl)
 
 
+def say_json(value: Any) -> None:
+    """Print a value as JSON; what JSON lacks, infinities among it, is told by its repr."""
+    import json
+
+    from raybo.integrations.export import plain
+
+    click.echo(json.dumps(plain(value), indent=1, allow_nan=False))  # escaped: no terminal obeys it
+
+
 def conclude(console: Console, study: Study, path: Path) -> None:
     """Print the best configuration of a study that has ended, and how to continue it.
 
@@ -37,20 +46,23 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     """
     from raybo.errors import TrialError
     from raybo.events import COUNTED, FAILURES, Kind, Origin, State
+    from raybo.journal.beside import is_uri
     from raybo.reporting.tables import best_view, confirmations
 
     ended = study.count(*COUNTED)
-    if not study.count(State.FINISHED):
+    if not study.count(State.FINISHED) and study.furthest is None:
         if not study.trials:
-            raise TrialError(f"no trial was begun; see raybo show {path}")
+            raise TrialError(f"no trial was started; see raybo show {path}")
         last = next((t for t in reversed(study.trials) if t.state in FAILURES), None)
         why = f"; the last one: {last.reason}" if last else ""
         raise TrialError(
             f"none of the {len(study.trials)} trials has finished{why}; see raybo show {path}, and --retry-failed"
         )
     console.print(best_view(study))
-    if study.incumbent is not None and (directory := study.directory(study.best)):
-        console.print(f"its files: {os.path.relpath(directory)}", style="dim", highlight=False, soft_wrap=True)
+    best = study.best if study.incumbent is not None else study.furthest
+    for place in [] if best is None else study.files(best):
+        near = place if is_uri(place) else os.path.relpath(place)
+        console.print(f"its files: {near}", style="dim", highlight=False, soft_wrap=True)
     for line in confirmations(study):
         console.print(line)
     if study.ended and study.events[-1].kind is Kind.ENDED:

@@ -1,13 +1,15 @@
-"""Commands that look at a study that is kept: show, plot, export; and what methods there are."""
+"""Commands that look at a study: show, plot, export; and what methods and schedulers there are."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybo.cli.console import make_console, say
+from raybo.cli.arguments import JOURNAL, JSON, METHOD_NAMES, PATH, SCHEDULER_NAMES, at_most_one, named_values
+from raybo.cli.console import make_console, say, say_json
 from raybo.error_text import in_words
 from raybo.errors import RayboError
 from raybo.files import STANDARD_OUTPUT, is_stream
@@ -15,53 +17,110 @@ from raybo.files import STANDARD_OUTPUT, is_stream
 if TYPE_CHECKING:
     from raybo.study import Study
 
+MODES = ("trial", "context", "watch", "again")  # of `raybo show`: it is in one of them, or shows the table
+
 
 @click.command()
-@click.argument("journal", type=Path, metavar="FILE.db")
-@click.option("--last", default=20, show_default=True, metavar="N", help="How many of the last trials to list.")
-@click.option("--all", "everything", is_flag=True, help="List every trial.")
-@click.option("--trial", type=int, metavar="N", help="Show everything about one trial instead.")
-@click.option("--watch", is_flag=True, help="Follow a study that is running, until it ends; Ctrl-C only stops looking.")
-@click.option("--replay", "again", is_flag=True, help="Propose every trial again from the journal alone, and compare.")
+@JOURNAL
 @click.option(
-    "--context", multiple=True, metavar="NAME=VALUE", help="Show the best trial for this context instead; repeatable."
+    "--last", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="List the last N trials."
 )
+@click.option("--all", "everything", is_flag=True, help="List every trial.")
+@click.option("--trial", type=int, metavar="N", help="Show everything about one trial.")
+@click.option(
+    "--context", multiple=True, metavar="NAME=VALUE", help="Show the best trial for this context; repeatable."
+)
+@click.option("--watch", is_flag=True, help="Follow a running study until it ends; Ctrl-C only stops watching.")
+@click.option("--replay", "again", is_flag=True, help="Check that the journal alone gives every proposal again.")
+@JSON
+@click.pass_context
 def show(
-    journal: Path, last: int, everything: bool, trial: int | None, watch: bool, again: bool, context: tuple[str, ...]
+    ctx: click.Context,
+    journal: Path,
+    last: int,
+    everything: bool,
+    trial: int | None,
+    context: tuple[str, ...],
+    watch: bool,
+    again: bool,
+    as_json: bool,
 ) -> None:
-    """Show a study: its trials, why they were tried, and the best one. It may be running meanwhile."""
+    """Show a study: its trials and the best one.
+
+    The table says why each trial was tried. The study may be running.
+
+    \b
+        raybo show job.db
+        raybo show job.db --trial 7
+        raybo show job.db --watch
+        raybo show job.db --json > job.json
+
+    --json prints one object, as `raybo export --to json` does: study (what is tuned, and how), planned (the number of
+    trials), best (its number, or null), front (numbers, with several metrics) and trials. It holds every trial unless
+    --last is given; with --trial, that trial alone; with --context, the best one for it. The keys of a trial: number,
+    state, value, config, context, seconds, suggest_seconds, attempt, reason, tags, details; values and violations where
+    there are several metrics or constraints; reports and checkpoint where it has reported steps.
+    """
+    from raybo.integrations.export import study_as_json, trial_as_json
     from raybo.reporting.tables import best_view, study_view
     from raybo.reporting.trial_view import trial_view
     from raybo.reporting.watch import watch_study
     from raybo.space import read_text
     from raybo.study import load
 
+    _refuse_what_excludes_another(ctx)
+    if watch:
+        watch_study(journal, make_console(), last)
+        return
+    study = load(journal)
     if again:
-        _replay(load(journal))
+        _replay(study)
     elif trial is not None:
-        make_console().print(trial_view(load(journal), trial))
+        view = trial_view(study, trial)
+        say_json(trial_as_json(study, study.trials[trial])) if as_json else make_console().print(view)
     elif context:
-        study = load(journal)
-        told = [text.partition("=")[::2] for text in context]
-        make_console().print(best_view(study, {name: read_text(study.context, name, value) for name, value in told}))
-    elif watch:
-        watch_study(journal, make_console(), max(1, last))
+        told = {
+            name: read_text(study.context, name, value) for name, value in named_values(context, "--context").items()
+        }
+        if as_json:
+            say_json(trial_as_json(study, study.best_for(told)))
+        else:
+            make_console().print(best_view(study, told))
+    elif as_json:
+        is_limited = ctx.get_parameter_source("last") is click.core.ParameterSource.COMMANDLINE
+        say_json(study_as_json(study, last if is_limited else None))
     else:
-        study = load(journal)
-        make_console().print(study_view(study, len(study.trials) if everything else max(1, last)))
+        make_console().print(study_view(study, len(study.trials) if everything else last))
+
+
+def _refuse_what_excludes_another(ctx: click.Context) -> None:
+    at_most_one(ctx, *MODES)
+    for name in ("last", *MODES):
+        at_most_one(ctx, name, "everything")
+    for name in ("trial", "context", "again"):
+        at_most_one(ctx, name, "last")
+    for name in ("watch", "again"):
+        at_most_one(ctx, name, "as_json")
 
 
 @click.command()
-@click.argument("journal", type=Path, metavar="FILE.db")
+@JOURNAL
 @click.option(
     "-o",
     "--output",
-    type=Path,
+    type=PATH,
     metavar="FILE",
-    help="A page (.html, or - for standard output) or a picture.  [default: FILE.html]",
+    help="The file to write: .html, .png, .svg or .pdf; - writes HTML to standard output.  [default: FILE.html]",
 )
 def plot(journal: Path, output: Path | None) -> None:
-    """Draw a study: a page with all its figures (.html), or a picture for a paper (.png, .svg, .pdf)."""
+    """Draw a study as a page or a picture.
+
+    An .html file is a page with all figures, which needs no network; .png, .svg and .pdf are a picture for a paper.
+
+    \b
+        raybo plot job.db
+        raybo plot job.db -o job.pdf
+    """
     from raybo.reporting import draw
     from raybo.study import load
 
@@ -71,21 +130,33 @@ def plot(journal: Path, output: Path | None) -> None:
 
 
 @click.command()
-@click.argument("journal", type=Path, metavar="FILE.db")
+@JOURNAL
 @click.option(
     "--to",
     required=True,
-    metavar="FORM",
-    help="csv, reports (a CSV of every step), json, optuna (a journal file for optuna-dashboard), tensorboard (a "
-    "directory), mlflow (a tracking URI).",
+    metavar="FORMAT",
+    help="csv, reports (a CSV of every reported step), json, optuna (a journal file for optuna-dashboard), tensorboard "
+    "(a directory) or mlflow (a tracking URI).",
 )
 @click.option(
-    "-o", "--output", required=True, metavar="WHERE", help="The file, directory or URI to write; - is standard output."
+    "-o",
+    "--output",
+    required=True,
+    metavar="WHERE",
+    help="The file, directory or URI to write to; - is standard output.",
 )
-@click.option("--raw", is_flag=True, help="csv: no apostrophe before texts that a spreadsheet would take for formulas.")
-@click.option("--follow", is_flag=True, help="Keep it up to date until the study ends; Ctrl-C only stops that.")
+@click.option(
+    "--raw", is_flag=True, help="CSV: leave text that a spreadsheet would take for a formula without an apostrophe."
+)
+@click.option("--follow", is_flag=True, help="Keep it up to date until the study ends; Ctrl-C only stops the updates.")
 def export(journal: Path, to: str, output: str, raw: bool, follow: bool) -> None:
-    """Write a study in a form that other programs read: once, or for as long as it runs."""
+    """Write a study in a format that other programs read.
+
+    \b
+        raybo export job.db --to csv -o job.csv
+        raybo export job.db --to json -o -
+        raybo export job.db --to optuna -o job.log --follow
+    """
     from raybo.integrations.export import exporter
     from raybo.reporting.watch import follow as keep_following
     from raybo.study import load
@@ -100,32 +171,66 @@ def export(journal: Path, to: str, output: str, raw: bool, follow: bool) -> None
         except RayboError:
             raise
         except Exception as error:  # whatever another program's package raises
-            raise RayboError(f"{output}: it cannot be written as {to}: {in_words(error)}") from error
+            raise RayboError(f"{output}: cannot be written as {to}: {in_words(error)}") from error
     say(f"Wrote {len(study.trials)} trials to {output}", err=is_stream(output))
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[NAME ...]")
-def methods(names: tuple[str, ...]) -> None:
-    """List the methods: what each does, and its options."""
-    from raybo import methods as registry
-    from raybo.reporting.tables import options_table
+@METHOD_NAMES
+@JSON
+def methods(names: tuple[str, ...], as_json: bool) -> None:
+    """List the methods and their options.
 
-    for name in names:
-        registry.load(name)
-    make_console().print(options_table(names or list(registry.METHODS), registry.describe))
+    \b
+        raybo methods
+        raybo methods gp-ucb turbo
+        raybo methods --json
+
+    --json prints a list of objects with the keys name, description and options, a list of objects with the keys name,
+    default and meaning.
+    """
+    from raybo import methods as registry
+
+    _list(names or tuple(registry.METHODS), registry, as_json)
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[NAME ...]")
-def schedulers(names: tuple[str, ...]) -> None:
-    """List the schedulers, which end trials early that report as they go: what each does, and its options."""
+@SCHEDULER_NAMES
+@JSON
+def schedulers(names: tuple[str, ...], as_json: bool) -> None:
+    """List the schedulers and their options.
+
+    A scheduler stops unpromising trials early, if the objective reports as it goes.
+
+    \b
+        raybo schedulers
+        raybo schedulers asha
+        raybo schedulers --json
+
+    --json prints a list of objects with the keys name, description and options, a list of objects with the keys name,
+    default and meaning.
+    """
     from raybo import schedulers as registry
+
+    _list(names or tuple(registry.SCHEDULERS), registry, as_json)
+
+
+def _list(names: tuple[str, ...], registry: Any, as_json: bool) -> None:
+    """Print what methods or schedulers of these names do, and their options."""
     from raybo.reporting.tables import options_table
 
     for name in names:
-        registry.load(name)
-    make_console().print(options_table(names or list(registry.SCHEDULERS), registry.describe))
+        registry.load(name)  # an unknown name is refused before anything is printed
+    describe: Callable[[str], tuple[str, list[tuple[str, Any, str]]]] = registry.describe
+    if not as_json:
+        make_console().print(options_table(names, describe))
+        return
+    found = []
+    for name in names:
+        description, options = describe(name)
+        told = [{"name": option, "default": default, "meaning": meaning} for option, default, meaning in options]
+        found.append({"name": name, "description": " ".join(description.split()), "options": told})
+    say_json(found)
 
 
 def _replay(study: Study) -> None:
@@ -135,16 +240,15 @@ def _replay(study: Study) -> None:
     replayed = list(replay(study))
     different = [again for again in replayed if again.differs]
     for again in different:
-        say(f"trial {again.trial}: proposed again, its {' and its '.join(again.differs)} differ")
+        verb = "differs" if again.differs == ("x",) else "differ"
+        say(f"trial {again.trial}: proposed again, its {' and its '.join(again.differs)} {verb}")
     if different:
         raise TrialError(f"{len(different)} of {len(replayed)} proposals differ; was another version or machine used?")
     judged = list(replay_verdicts(study))
     wrong = [again for again in judged if again.verdict != again.recorded]
     for verdict in wrong:
-        say(
-            f"trial {verdict.trial}, step {verdict.step}: judged again, it is {verdict.verdict}, not {verdict.recorded}"
-        )
+        say(f"trial {verdict.trial}, step {verdict.step}: the verdict is now {verdict.verdict}, was {verdict.recorded}")
     if wrong:
         raise TrialError(f"{len(wrong)} of {len(judged)} verdicts differ; was another version used?")
-    verdicts = f" and {len(judged)} verdicts given" if judged else ""
-    say(f"{len(replayed)} proposals made{verdicts} again from the journal alone: every one is the same")
+    verdicts = f" and {len(judged)} verdicts" if judged else ""
+    say(f"{len(replayed)} proposals{verdicts} recomputed from the journal alone: all are identical")

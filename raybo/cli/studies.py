@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from raybo.cli.console import make_console
+from raybo.cli.arguments import JSON, at_most_one
+from raybo.cli.console import make_console, say_json
 
 if TYPE_CHECKING:
     from raybo.reporting.studies import Progress
@@ -18,14 +19,32 @@ if TYPE_CHECKING:
     "directory", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", metavar="[DIR]"
 )
 @click.option(
-    "--address", metavar="auto|HOST:PORT", help="List what runs detached on this Ray cluster instead of a directory."
+    "--address", metavar="auto|HOST:PORT", help="List the detached studies on this Ray cluster instead of a directory."
 )
-def studies(directory: Path, address: str | None) -> None:
-    """List the studies whose journals are in a directory: which run, where, and how far each of them is."""
+@JSON
+@click.pass_context
+def studies(ctx: click.Context, directory: Path, address: str | None, as_json: bool) -> None:
+    """List the studies in a directory, or on a cluster.
+
+    DIR is searched for journals, by default the current directory. The list shows which studies are running, where,
+    and how far each one is.
+
+    \b
+        raybo studies
+        raybo studies results/ --json
+        raybo studies --address 10.0.0.1:6379
+
+    --json prints a list of objects with the keys name, running_on (null unless it is running), done, planned, failed
+    (numbers of trials, null where unknown), best (text), method and problem (what is wrong with the journal, or null).
+    """
     from raybo.reporting.fitted import text_table
     from raybo.reporting.studies import HEADINGS, studies_in
 
+    at_most_one(ctx, "directory", "address")
     found = studies_in(directory) if address is None else _on_cluster(address)
+    if as_json:
+        say_json([study.facts for study in found])
+        return
     make_console().print(text_table(HEADINGS, [study.cells for study in found]))
 
 
@@ -45,7 +64,8 @@ def _on_cluster(address: str) -> list[Progress]:
                 planned=None if status is None else status.planned,
                 failed=None if status is None else status.failed,
                 best=best if status is None or status.best is None else f"{best} (trial {status.best[0]})",
-                method="it does not answer" if plan is None else plan.description.method,
+                method="" if plan is None else plan.description.method,
+                problem="it does not answer" if plan is None else "",
             )
         )
     return rows

@@ -1,15 +1,16 @@
-"""Commands that run a study here: tune, and what is to be run first."""
+"""Commands that run a study on this machine, and give it configurations to run."""
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from raybo.cli.arguments import SEARCH, TARGET, all_of, default_storage, named_values, pairs, read_list
+from raybo.cli.arguments import JOURNAL, PATH, SEARCH, TARGET, all_of, default_storage, named_values, pairs, read_list
 from raybo.cli.console import conclude, make_console, say
 
 if TYPE_CHECKING:
@@ -22,15 +23,20 @@ if TYPE_CHECKING:
 @all_of(SEARCH)
 @click.option(
     "--storage",
-    type=Path,
+    type=PATH,
     metavar="FILE.db",
-    help="The journal; an existing one is continued.  [default: FILE's name with .db, here]",
+    help="The study's journal; an existing one is continued.  [default: FILE.db in the current directory]",
 )
 @click.option(
-    "--address", metavar="auto|HOST:PORT", help="A running Ray cluster to join.  [default: a local Ray of its own]"
+    "--address", metavar="auto|HOST:PORT", help="The Ray cluster to run on.  [default: a local Ray of its own]"
 )
-@click.option("-m", "--module", is_flag=True, help="FILE is a module, as for `python -m`, even where such a file is.")
-@click.option("--detach", is_flag=True, help="Leave the study running on its cluster; see `raybo attach`.")
+@click.option(
+    "-m",
+    "--module",
+    is_flag=True,
+    help="Read FILE as a module name, as `python -m` does, even if there is a file of that name.",
+)
+@click.option("--detach", is_flag=True, help="Leave the study running on its cluster: see `raybo attach`.")
 def tune(
     target: str,
     trials: int,
@@ -63,10 +69,17 @@ def tune(
     quiet: bool,
     module: bool,
 ) -> None:
-    """Tune the objective of a Python file, or of package.module:NAME in FILE's place.
+    """Tune the objective in a Python file.
 
-    FILE holds a function decorated with @raybo.objective; NAME chooses one of several. Every proposal and every result
-    is kept in the journal: type the same command again to continue a study, whatever ended it.
+    FILE contains a function decorated with @raybo.objective; NAME picks one of several. package.module:NAME works too.
+    Every proposal and every result is kept in the journal: run the same command again to continue a study, whatever
+    ended it.
+
+    \b
+        raybo tune job.py
+        raybo tune job.py --trials 100 --workers 4 --seed 0
+        raybo tune job.py --set folds=10 --method gp-ucb --option solver=cg
+        raybo tune job.py --address auto --detach
     """
     from raybo.engine.driver import tune as run
     from raybo.engine.progress import Display
@@ -78,11 +91,11 @@ def tune(
     console = make_console()
     chosen = pairs(options, "--option")
     if ours := next((key for key in chosen if key in inspect.signature(run).parameters), None):
-        raise click.UsageError(
-            f"--option {ours}: this is not an option of any method; see raybo methods and raybo tune --help"
-        )
+        raise click.UsageError(f"--option {ours}: not a method option; see raybo methods, and raybo tune --help")
     if logs and detach:
-        raise click.UsageError("--log ends with this command, and a detached study does not; use raybo export --follow")
+        raise click.UsageError(
+            "--log stops when this command does, and --detach ends it at once; use raybo export --follow"
+        )
     recorders = [Recorder(path, form, where) for form, where in pairs(logs, "--log").items()]
 
     try:
@@ -122,26 +135,50 @@ def tune(
         raise
     if detach:
         at = f" --address {address}" if address else ""
-        say(f"{path.stem} runs, kept in {path}; raybo attach {path.stem}{at} follows it, raybo stop ends it")
+        say(f"{path.stem} is running, kept in {path}")
+        say(f"raybo attach {path.stem}{at} follows it, raybo stop {path.stem}{at} stops it")
         return
     conclude(console, study, path)
 
 
 @click.command()
-@click.argument("journal", type=Path, metavar="FILE.db")
+@JOURNAL
 @click.argument("values", nargs=-1, required=True, metavar="NAME=VALUE ...")
 @click.option(
-    "--value", type=float, metavar="V", help="Its result, if it is known.  [default: unknown, so it is run first]"
+    "--value",
+    metavar="V|JSON",
+    help="The configuration's result, if known: a number, or with several metrics or constraints a JSON object of all "
+    "of them. The configuration is then not run.",
 )
-def enqueue(journal: Path, values: tuple[str, ...], value: float | None) -> None:
-    """Add a configuration to a study that is not running: to be run first, or with its result.
+def enqueue(journal: Path, values: tuple[str, ...], value: str | None) -> None:
+    """Give a study a configuration to run next.
 
-    Every parameter must be named. The next `raybo tune` of the study takes it from there.
+    A running study runs it as soon as a worker is free; otherwise the study's next run starts with it. Every parameter
+    must be given. A result that is already known can be added while the study is not running.
+
+    \b
+        raybo enqueue job.db learning_rate=0.1 depth=4
+        raybo enqueue job.db learning_rate=0.2 depth=4 --value 0.93
+        raybo enqueue two-goals.db learning_rate=0.1 --value '{"accuracy": 0.93, "seconds": 12}'
     """
     from raybo.warm_start import enqueue_text
 
-    enqueue_text(journal, dict(text.partition("=")[::2] for text in values), value)
-    say("Added; the study's next run " + ("knows its result" if value is not None else "begins with it"))
+    say(enqueue_text(journal, named_values(values, "NAME=VALUE"), None if value is None else _result(value)))
+
+
+def _result(text: str) -> float | dict[str, Any]:
+    """A result as it is typed: a number, or a JSON object of numbers."""
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, dict):
+        raise click.UsageError(f"--value takes a number, or a JSON object with one number per metric, got {text!r}")
+    return told
 
 
 def _each_of(watches: Sequence[Callable[[Status], None]]) -> Callable[[Status], None] | None:

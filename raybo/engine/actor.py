@@ -93,7 +93,7 @@ class StudyActor:
     async def reported(self, number: int, attempt: int, batch: list[Data]) -> Answer:
         """A trial has come some steps further; whether it is to go on."""
         if self.study is None:
-            return Answer("gone", "its study has just begun anew")
+            return Answer("gone", "its study has just restarted")
         return await self.study.reported(number, attempt, batch)
 
     async def context_observed(self, number: int, attempt: int, data: Data) -> None:

@@ -14,13 +14,8 @@ from pathlib import Path
 
 from raybo.engine.checkpoints import Checkpoints, Keep
 from raybo.error_text import in_words
-from raybo.errors import MissingExtra, RayError
-from raybo.journal.beside import CHECKPOINTS, trial_directory
-
-
-def is_uri(artifacts: str | None) -> bool:
-    """Whether that is more than a path."""
-    return artifacts is not None and "://" in artifacts
+from raybo.errors import MissingExtra, RayError, install_command
+from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory, trial_uri
 
 
 class Mirror:
@@ -37,7 +32,7 @@ class Mirror:
         try:
             from pyarrow import fs
         except ImportError:
-            raise MissingExtra(f"{uri}: a URI needs pyarrow: pip install 'raybo[tune]'") from None
+            raise MissingExtra(f"{uri}: a URI needs pyarrow: {install_command('tune')}") from None
         self._fs = fs
         try:
             self._files, self._root = fs.FileSystem.from_uri(uri)
@@ -92,8 +87,7 @@ def kept_directory(
         place = trial_directory(journal, number, artifacts)
         yield place, Checkpoints(place / CHECKPOINTS, attempt, last, keep)
         return
-    beside = trial_directory(journal, number)
-    mirror = Mirror(f"{artifacts.rstrip('/')}/{beside.parent.name}/{number}")
+    mirror = Mirror(trial_uri(journal, number, artifacts))
     place = Path(tempfile.mkdtemp(prefix="raybo-trial-"))
     try:
         if attempt > 1:

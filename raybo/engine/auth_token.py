@@ -35,7 +35,9 @@ def warn_of_open_token() -> None:
     path = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or _default())
     with contextlib.suppress(OSError):  # none is there, or it is hidden even from us
         if "RAY_AUTH_TOKEN" not in os.environ and _others_can_read(path):
-            log.warning("%s can be read by other users of this machine, who may use your Ray; chmod 600 %s", path, path)
+            log.warning(
+                "%s can be read by other users of this machine, who could use your Ray; run chmod 600 %s", path, path
+            )
 
 
 def _default() -> Path:
@@ -58,8 +60,8 @@ def _write(path: Path, token: str) -> None:
             os.unlink(scratch)
     except OSError as error:
         raise RayError(
-            f"{path}: Ray's token cannot be written ({error.strerror}); set RAY_AUTH_TOKEN, or HOME to a directory "
-            "that can be written"
+            f"{path}: Ray's token cannot be written ({error.strerror}); set RAY_AUTH_TOKEN, or HOME to a writable "
+            "directory"
         ) from error
 
 

@@ -22,6 +22,7 @@ from raybo.errors import RayError
 log = logging.getLogger("raybo")
 
 PROBE_SECONDS = 3.0
+STARTS = 2  # at most: a raylet that waits too long for the rest of Ray dies
 START_SECONDS = 180.0  # for a local Ray to come up
 # how HTTP/2 begins, which Ray's servers speak: a preface and empty settings, answered by settings
 _SETTINGS = b"\x04"
@@ -99,29 +100,31 @@ def starts_its_own(address: str | None) -> bool:
 
 def _start(ray: Any, cpus: int | None, directory: Path, data: int) -> None:
     """Start a local Ray, reachable from this machine only."""
-    try:
-        make_token(ray)
-        with dying_in_words(ray), _patience(ray):
-            ray.init(
-                address="local",
-                num_cpus=cpus,
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level="error",
-                object_store_memory=OBJECT_STORE_BYTES + data + data // 10,
-                _temp_dir=str(directory),  # which Ray opens to everybody
-            )
-    except RayError:
-        raise
-    except Exception as error:  # as the last word on a process that did not come up, Ray raises just that
-        raise RayError(
-            f"no local Ray could be started ({first_line(error).removesuffix('.')}); try again, with fewer other "
-            "programs at work if the machine is busy"
-        ) from error
+    make_token(ray)
+    with dying_in_words(ray), patience_with(ray):
+        for left in reversed(range(STARTS)):
+            try:
+                ray.init(
+                    address="local",
+                    num_cpus=cpus,
+                    include_dashboard=False,
+                    log_to_driver=False,
+                    logging_level="error",
+                    object_store_memory=OBJECT_STORE_BYTES + data + data // 10,
+                    _temp_dir=str(directory),  # which Ray opens to everybody
+                )
+                return
+            except Exception as error:  # as the last word on a process that did not come up, Ray raises just that
+                ray.shutdown()
+                if not left:
+                    raise RayError(
+                        f"no local Ray could be started ({first_line(error).removesuffix('.')}); try again, with fewer "
+                        "other programs running if the machine is busy"
+                    ) from error
 
 
 @contextlib.contextmanager
-def _patience(ray: Any) -> Iterator[None]:
+def patience_with(ray: Any) -> Iterator[None]:
     """Give a raylet that runs longer to come up than Ray's fixed half minute, which a busy machine needs."""
     services = ray._private.services
     of_ray, start_of_ray = services.get_node, services.start_raylet
@@ -231,7 +234,7 @@ def _probe(address: str, host: str, port: int) -> None:
         while len(answer) < 4 and (more := connection.recv(4 - len(answer))):
             answer += more
     if answer[3:] != _SETTINGS:
-        raise RayError(f"what answers at {address} is no Ray cluster; give the address that `ray start` printed")
+        raise RayError(f"what answers at {address} is not a Ray cluster; give the address that `ray start` printed")
 
 
 def _check_token(ray: Any, address: str) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from raybo import journal, methods, warm_start
 from raybo.confirming import Confirm
-from raybo.engine.artifacts import Mirror, is_uri
+from raybo.engine.artifacts import Mirror
 from raybo.engine.checkpoints import Keep
 from raybo.engine.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.follow import NAMESPACE, leave, run_to_end
@@ -31,8 +31,10 @@ from raybo.engine.scratch import private_directory
 from raybo.engine.task import LARGE_BYTES, pickled, stored
 from raybo.error_text import first_line, in_words, near, shown
 from raybo.errors import MethodError, ObjectiveError, RayError
+from raybo.events import artifacts_of
 from raybo.history import GENERATION
 from raybo.journal import Description, Journal
+from raybo.journal.beside import is_uri
 from raybo.methods.options import ELSEWHERE
 from raybo.objectives import Objective, is_loaded_by_path, require_not_loading
 from raybo.searcher import Searcher
@@ -94,32 +96,32 @@ def tune(
 
     Args:
         objective: what `@raybo.objective` made.
-        trials: how many trials to run, in all; those of the journal count, results from elsewhere do not.
+        trials: how many trials to run in total, including those in the journal but not results from elsewhere.
         method: a method's name, see `raybo methods`; None for the journal's, or "auto" for a new study.
         seed: of every random stream; None for the journal's, or a fresh one.
         storage: the journal, an SQLite file; None keeps it only for as long as the study runs.
-        workers: how many trials run at a time; None for as many as the cluster has room for, "max" for some more, which
-            wait for room: so a cluster that can grow does, until it is as large as it may be.
+        workers: how many trials run at a time; None for as many as the cluster has room for, "max" for a few more,
+            which queue, so that an autoscaling cluster grows to its limit.
         address: "auto" or HOST:PORT of a running cluster.
-        max_minutes: stop the study after this time; what runs then is stopped.
+        max_minutes: stop the study, and the trials that are running, after this time.
         trial_seconds: time limit of one trial; None for the objective's own.
-        retries: how often a trial starts again when its worker or node is lost.
+        retries: how often a trial is restarted when its worker or node is lost.
         settings: the objective's keyword parameters.
         metrics: two to four metrics that are wanted, by name, in place of the objective's own.
         constraints: bounds that returned numbers have to keep, by name, in place of the objective's own.
         known_from: another study, or its journal: its finished trials that fit the space enter as known results.
-        defaults: what the parameters were there that only this space has, nested names dotted: `{"dropout": 0.0}`.
+        defaults: values, in the other study, of parameters that only this space has, dotted if nested: `{"drop": 0.0}`.
         enqueue: configurations to run first; a pair of a configuration and a value enters as a known result.
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
             with what there is; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
         fresh_workers: run every trial in a new process, for jobs that leave something behind in theirs (a patched
-            module, a limit, memory); it costs a second or two per trial, and what a job caches is made anew.
-        retry_failed: run the trials again that have failed so far, under their own numbers.
-        keep_going: go on where the first trials of a study all fail alike; else that ends it after 5, or as many as run
-            at a time.
-        target: stop once a trial has finished that is at least as good.
-        patience: stop once so many trials have finished since the best one.
-        stop_below_gain: stop once three proposals in a row are expected to better the best value by less than this, in
+            module, a limit, memory); it costs a second or two per trial, and what a job caches is computed again.
+        retry_failed: run failed trials again, under their own numbers.
+        keep_going: carry on even if the first trials all fail in the same way, which otherwise ends the study after 5,
+            or as many as run at a time.
+        target: stop once a trial reaches this value.
+        patience: stop once this many trials in a row have not improved on the best one.
+        stop_below_gain: stop once three proposals in a row are expected to improve the best value by less than this, in
             the metric's units.
         confirm: how many configurations are run again at the end, and how often each with another seed, as "5x3" or
             (5, 3); `Study.confirmed` has their means.
@@ -127,30 +129,39 @@ def tune(
             a new study. The objective must declare its steps.
         scheduler_options: its options.
         artifacts: where the trials' directories, with their checkpoints, are kept: a directory, or a URI of a file
-            system that pyarrow knows; None for beside the journal.
+            system that pyarrow knows; None for where the journal says, if that is there, or else beside it.
         keep_checkpoints: of trials that have ended, "all", the "last", or "none".
         watch: called with a `Status` several times a second; `print` prints a line whenever there is news. None shows
             progress on a terminal and in a notebook, and nothing elsewhere; False never shows anything.
         options: the method's options.
     Raises:
         RayboError: an argument is wrong, the journal cannot be continued, or Ray cannot be used.
-        TrialError: the first trials all failed alike.
+        TrialError: the first trials all failed in the same way.
         KeyboardInterrupt: Ctrl-C; the study has been stopped and its journal is whole.
+    Example:
+        >>> @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
+        ... def job(config):
+        ...     return (config["x"] - 0.3) ** 2
+        >>> study = raybo.tune(job, trials=4, method="random", seed=0, storage="tuned.db")
+        >>> study.count(raybo.State.FINISHED), study.best.value < 0.5
+        (4, True)
     """
     require_not_loading()
     _check(objective, trials, workers, max_minutes, trial_seconds, retries)
     if keep_checkpoints not in ("all", "last", "none"):
         raise MethodError(f"keep_checkpoints must be 'all', 'last' or 'none', got {shown(keep_checkpoints)}")
-    artifacts = _place_of(artifacts)
+    place = _place_of(artifacts)
+    if place is not None and storage is None:
+        raise RayError("artifacts are kept under the name of the journal, and it does not stay; give storage")
     limits = Limits(target, patience, stop_below_gain)
     confirmation = None if confirm is None else Confirm.of(confirm)
     if detach and storage is None:
-        raise RayError("a detached study needs a journal that stays; give storage")
+        raise RayError("a detached study needs a permanent journal; give storage")
     bound = objective.with_settings(**(settings or {}))
     bound.require_settings()
     if bound.goals.k > 1 and (limits != NO_LIMITS or confirmation):
         raise MethodError(
-            "target, patience, stop_below_gain and confirm are about the best of one metric, and there are "
+            "target, patience, stop_below_gain and confirm need a single metric, and there are "
             f"{bound.goals.k}; leave them out"
         )
     bound = bound.wanting(metrics, constraints)
@@ -167,10 +178,11 @@ def tune(
                 known = warm_start.known_from(known_from, bound.goals, searcher.space, defaults) + known
             elif defaults:
                 raise MethodError(
-                    "defaults (--default) complete the results of another study; give known_from (--from)"
+                    "defaults (--default) fill in the results of another study; give known_from (--from) too"
                 )
             opened.begin(description)
             events = opened.events + warm_start.enter(opened, searcher, known)
+            kept_at = place or next(filter(_is_there, artifacts_of(events)), None)
         planned = partial(
             Plan,
             description=description,
@@ -187,7 +199,7 @@ def tune(
             known=events[-1].number if events else 0,
             retry_failed=bool(retry_failed),
             keep_going=bool(keep_going),
-            artifacts=artifacts,
+            artifacts=kept_at,
             limits=limits,
             confirm=confirmation,
             keep_checkpoints=keep_checkpoints,
@@ -233,6 +245,11 @@ def _place_of(artifacts: Path | str | None) -> str | None:
         Mirror(str(artifacts))
         return str(artifacts)
     return str(Path(artifacts).expanduser().absolute())
+
+
+def _is_there(place: str) -> bool:
+    """Whether a place that the journal names can be gone on with; a directory may be another machine's."""
+    return is_uri(place) or Path(place).is_dir()
 
 
 def describe(
@@ -345,8 +362,8 @@ def _run(
                 )
                 if plan.detached and is_local(ray):
                     raise RayError(
-                        "a detached study needs a Ray that goes on without this command: `ray start --head` starts "
-                        "one, address=auto joins it"
+                        "a detached study needs a Ray that outlives this command: start one with `ray start "
+                        "--head`, and give address=auto"
                     )
                 _run_on(ray, objective, plan, watch)
                 return
@@ -354,7 +371,7 @@ def _run(
             left -= 1
             if not left:
                 raise RayDied(f"{died}; what has finished is in the journal, the same command continues") from died
-            log.warning("%s; another one is started, and the study goes on from its journal", died)
+            log.warning("%s; starting another one, and continuing from the journal", died)
             after = len(journal.read(planned.keywords["path"])[1])
 
 
@@ -367,7 +384,7 @@ def _shared_bytes(objective: Objective) -> int:
             for each in [*shared_by(objective.function).values(), *given]
         )
     except Exception as error:  # whatever a user's function raises
-        raise ObjectiveError(f"{objective.name}: its shared data cannot be made: {in_words(error)}") from error
+        raise ObjectiveError(f"{objective.name}: its shared data cannot be created: {in_words(error)}") from error
 
 
 def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> None:
@@ -386,8 +403,8 @@ def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> 
         ) from error
     if plan.detached and data:
         raise ObjectiveError(
-            f"{objective.name}: it shares data, which would go with this command, and a detached study stays; load the "
-            "data inside the function, or run the study without detaching it"
+            f"{objective.name}: it shares data, which is lost when this command ends, but a detached study goes on; "
+            "load the data inside the function, or run the study without detaching it"
         )
     if plan.detached and function.objects:  # the object would go with this process
         raise ObjectiveError(
@@ -408,7 +425,7 @@ def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> 
     except ray.exceptions.ActorAlreadyExistsError:
         raise RayError(
             f"a study named {name} is already running on this cluster; `raybo attach {name}` follows it, "
-            "another --storage begins another"
+            "give another --storage to start a new one"
         ) from None
 
 
@@ -434,7 +451,7 @@ def _sent(
     except Exception as error:  # whatever a user's object raises when it is pickled
         raise ObjectiveError(
             f"{objective.name}: it cannot be sent to the workers: {first_line(error)}; "
-            "make such things inside the function"
+            "create such objects inside the function"
         ) from error
     named = {
         place: token_of(each, data)

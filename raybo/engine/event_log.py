@@ -15,8 +15,9 @@ from raybo.engine.alike import Alike
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
 from raybo.errors import JournalError
-from raybo.events import COUNTED, FAILURES, Event, Kind, Origin, State, planned, saved_share
+from raybo.events import COUNTED, FAILURES, Event, Kind, Origin, State, artifacts_of, planned, saved_share
 from raybo.journal import Journal, clean
+from raybo.journal.beside import without_password
 from raybo.ledger import Ledger
 from raybo.objectives import Objective
 from raybo.searcher import NO_CONTEXT
@@ -74,8 +75,10 @@ class EventLog:
                 self.failures[cast(int, event.trial)] = event.number
             if event.state in COUNTED and event.number <= plan.after:
                 self._ended_before += 1
-        if self.searcher.ledger.planned != plan.trials:
-            self.add(planned(plan.trials))
+        place = None if plan.artifacts is None else without_password(plan.artifacts)
+        is_news = place is not None and place not in artifacts_of(self.journal.events)[:1]
+        if self.searcher.ledger.planned != plan.trials or is_news:
+            self.add(planned(plan.trials, place if is_news else None))
 
     @property
     def newest(self) -> int:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from raybo.engine.output import Piece
     from raybo.engine.trial_reports import Answer
 
+UNLOADED = "failed to import on the worker"  # Ray, of a function that it sent: the job itself travels inside
+
 Outcome = tuple[Occurrence, Data]  # and what the event that records it holds
 
 
@@ -103,7 +105,7 @@ class Flight:
                 return returned.result()
             ray.cancel(self.task, force=True)  # whatever it still delivers, nobody listens to this attempt any more
             if self.node is None:
-                return Occurrence.NEVER_BEGAN, {"reason": "a node was lost before it began"}
+                return Occurrence.NEVER_BEGAN, {"reason": "a node was lost before it started"}
             return Occurrence.WORKER_LOST, {"reason": "its node was lost"}
         finally:
             returned.cancel()
@@ -120,6 +122,8 @@ def _of_ray_error(error: Exception) -> Outcome:
         return Occurrence.OVER_LIMIT, {"reason": f"it was killed for want of memory: {first_line(error)}"}
     if isinstance(error, ray.exceptions.RayTaskError):  # before the objective began: its code could not be loaded
         last = str(error).strip().splitlines()[-1]
+        if UNLOADED in str(error) and not last.startswith(("ImportError", "ModuleNotFoundError")):
+            return Occurrence.WORKER_LOST, {"reason": f"its worker could not be given its code ({last})"}
         return Occurrence.RAISED, {"reason": last, "traceback": str(error)[-TRACEBACK_CHARACTERS:]}
     if isinstance(error, ray.exceptions.NodeDiedError):
         return Occurrence.WORKER_LOST, {"reason": "its node was lost"}

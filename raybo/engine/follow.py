@@ -110,7 +110,7 @@ def _find(ray: Any, name: str) -> tuple[Any, Plan]:
         raise RayError(f"the study {name} does not answer; try again, or end it by stopping its process") from None
     except (ValueError, ray.exceptions.RayActorError):
         names = [a["name"] for a in ray.util.list_named_actors(all_namespaces=True) if a["namespace"] == NAMESPACE]
-        running = f"there are: {', '.join(sorted(names))}" if names else "no study is"
+        running = f"available: {', '.join(sorted(names))}" if names else "no study is"
         raise RayError(f"no detached study named {name} is running on this cluster; {running}") from None
 
 

@@ -10,14 +10,13 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from raybo.engine.artifacts import is_uri
 from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
 from raybo.engine.lifecycle import Occurrence, Phase, Step
 from raybo.engine.trial_reports import BATCH_SECONDS, Answer, Course
 from raybo.events import Data, Event, Kind, State, Trial
 from raybo.goal import Goal
-from raybo.journal.beside import CHECKPOINTS, trial_directory
+from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory
 from raybo.schedulers import GO, Verdict
 from raybo.schedulers.rule import event_of
 
@@ -45,7 +44,8 @@ class Judging:
         trial = searcher.trials[number]
         waits_at = None if self.rule is None else self.rule.waits_at(searcher.history, number)
         step = searcher.history.records[number].checkpoint or 0
-        return Course(searcher.steps, self.rule is not None, waits_at, trial.checkpoint, step)
+        said = trial.details.get("metrics", {})
+        return Course(searcher.steps, self.rule is not None, waits_at, trial.checkpoint, step, said)
 
     async def hear(self, flight: Flight, batch: list[Data]) -> Answer:
         """Take in what an attempt that runs has reported; what is answered is committed."""
@@ -69,7 +69,7 @@ class Judging:
                 flight.answer = Answer(verdict.action, verdict.why)
                 if verdict.pause and self.log.searcher.history.records[number].checkpoint is None:
                     self._warn(
-                        f"trial {number} is to wait and has saved no checkpoint, so it would begin anew; save some "
+                        f"trial {number} is to pause but has saved no checkpoint, so it would begin anew; save some "
                         "with raybo.saving(), or choose a scheduler that ends trials"
                     )
                 event = event_of(verdict, self.rule.name, number, data["step"], added.number)

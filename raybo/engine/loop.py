@@ -65,7 +65,7 @@ class StudyLoop:
         self.on_cluster = len(cast(Any, ray).nodes()) > 1 or plan.elastic
         listens = plan.trial_seconds is not None or self.on_cluster or self.log.searcher.context is not None
         self.name = secrets.token_hex(8)
-        self.printed = Printed(plan.path if plan.is_kept else None, self.log.note)
+        self.printed = Printed(plan.path if plan.is_kept else None, self.log.note, plan.artifacts)
         self.launcher = Launcher(
             objective,
             function,
@@ -124,7 +124,7 @@ class StudyLoop:
             self.log.commit()
             if self.is_hopeless:
                 raise TrialError(
-                    f"{self.reason}; mend that and run them again with --retry-failed (retry_failed=True), or go on "
+                    f"{self.reason}; fix that and run them again with --retry-failed (retry_failed=True), or go on "
                     "with --keep-going (keep_going=True)"
                 )
         finally:
@@ -208,7 +208,7 @@ class StudyLoop:
             try:
                 asked = warm_start.wanted(self.log.searcher, request.values)
             except SpaceError as error:
-                self.log.note(f"a configuration was asked for that does not fit: {error}")
+                self.log.note(f"an enqueued configuration does not fit: {error}")
                 asked = None
             if asked is not None:
                 self.proposals.forget()
@@ -322,7 +322,7 @@ class StudyLoop:
         trial = self.log.searcher.trials[self.wanted.popleft()]
         phase = Phase.LOST if trial.state is State.LOST else Phase.FAILED
         self.flights[trial.number] = flight = Flight(Life(trial.number, phase, trial.attempt))
-        self._meet(flight, Occurrence.WANTED_AGAIN, {"reason": "it had failed, and is wanted again"})
+        self._meet(flight, Occurrence.WANTED_AGAIN, {"reason": "it had failed, and is retried"})
         self.log.commit()
         return flight
 

@@ -14,7 +14,7 @@ from raybo.engine.output import KEPT_BYTES, Piece
 from raybo.error_text import first_line
 from raybo.errors import RayboError
 from raybo.files import write_file
-from raybo.journal.beside import OUTPUT, trial_directory
+from raybo.journal.beside import OUTPUT, is_uri, trial_directory
 
 LINES = 200  # of the last, which are there for who watches
 LINE_CHARACTERS = 1_000
@@ -35,11 +35,13 @@ class Printed:
 
     Args:
         journal: beside which each trial's last 100 kB are kept; None where nothing is.
+        artifacts: a directory in which they are instead; None, or a URI, for beside the journal.
         tell: called once with the reason, where something cannot be kept.
     """
 
-    def __init__(self, journal: Path | None, tell: Callable[[str], None]) -> None:
+    def __init__(self, journal: Path | None, tell: Callable[[str], None], artifacts: str | None = None) -> None:
         self.journal = journal
+        self.artifacts = None if is_uri(artifacts) else artifacts
         self.tell = tell
         self._has_told = False
         self._voices: dict[int, _Voice] = {}
@@ -72,7 +74,7 @@ class Printed:
         if voice.line:
             self._add(trial, voice.line)
         if voice.heard and self.journal is not None:
-            self._shorten(trial_directory(self.journal, trial) / OUTPUT, KEPT_BYTES)
+            self._shorten(trial_directory(self.journal, trial, self.artifacts) / OUTPUT, KEPT_BYTES)
 
     def since(self, count: int) -> tuple[list[tuple[int, str]], int, int]:
         """Lines with their trials' numbers that came after so many; how many are left out; how many there are now."""
@@ -89,7 +91,7 @@ class Printed:
     def _keep(self, trial: int, voice: _Voice, data: bytes) -> None:
         if self.journal is None:
             return
-        path = trial_directory(self.journal, trial) / OUTPUT
+        path = trial_directory(self.journal, trial, self.artifacts) / OUTPUT
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             anew = os.O_TRUNC if voice.attempt == 1 and not voice.heard else 0
@@ -113,5 +115,5 @@ class Printed:
 
     def _complain(self, path: Path, error: Exception) -> None:
         if not self._has_told:
-            self.tell(f"{path}: what trials print cannot be kept ({first_line(error)})")
+            self.tell(f"{path}: the trials' output cannot be kept ({first_line(error)})")
         self._has_told = True

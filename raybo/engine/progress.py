@@ -51,7 +51,7 @@ class Display:
     def __call__(self, status: Status) -> None:
         """Show a status, and what has happened to single trials since the last one."""
         if status.unprinted:
-            self.console.print(Text(f"... {status.unprinted} lines that trials printed are left out", style="dim"))
+            self.console.print(Text(f"... {status.unprinted} lines printed by trials are left out", style="dim"))
         for trial, line in status.printed:
             self.console.print(Text(f"{trial:>4} | {without_colours(line)}", style="dim"), soft_wrap=True)
         for note in status.notes:

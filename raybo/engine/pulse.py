@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -67,11 +68,11 @@ class Pulse:
         if not self._reaches_raylet or self._raylet_answers():
             self._seen = now
         elif now - self._seen > RAYLET_SECONDS:
-            raise RayDied("the Ray of this machine has died (its raylet does not answer any more)")
+            raise RayDied("Ray on this machine has died (its raylet no longer answers)")
         if self._gcs_answers():
             self._heard, self._told = now, False
         elif now - self._heard > GCS_SECONDS:
-            raise RayDied(f"the Ray cluster at {self._address} has died (its head does not answer any more)")
+            raise RayDied(f"the Ray cluster at {self._address} has died (its head no longer answers)")
         elif now - self._heard > SILENCE_SECONDS and not self._told:
             log.warning("the head of the Ray cluster at %s does not answer; waiting for it", self._address)
             self._told = True
@@ -101,25 +102,38 @@ def dying_in_words(ray: Any) -> Iterator[None]:
 
     Ray would do the same, a minute later and with a line of C++: nothing can be raised in what waits there.
     """
-    started = threading.Event()
+    services, is_up = ray._private.services, threading.Event()
+    start_of_ray = services.start_gcs_server
+    gcs: list[subprocess.Popen[bytes]] = []  # known to Ray's node only when all of Ray has started
+
+    def start_gcs_server(*args: Any, **keywords: Any) -> Any:
+        found = start_of_ray(*args, **keywords)
+        gcs.append(found.process)
+        return found
 
     def watch() -> None:
         dead = 0
-        while not started.wait(START_LOOK_SECONDS) and dead < LOOKS:
+        while not is_up.wait(START_LOOK_SECONDS) and dead < LOOKS:
             node = ray._private.worker._global_node
-            died = [kind for kind, _ in node.dead_processes()] if node is not None else []
-            dead = dead + 1 if {"raylet", "gcs_server"} & set(died) else 0  # several times: Ray may yet raise an error
+            died = {kind for kind, _ in node.dead_processes()} if node is not None else set()
+            if gcs and gcs[-1].poll() is not None:
+                died.add("gcs_server")
+            died &= {"raylet", "gcs_server"}
+            dead = dead + 1 if died else 0  # several times: Ray may yet raise an error
         if dead == LOOKS:
-            log.error("Error: the local Ray died while it was started (its %s); try again", ", ".join(died))
-            node.kill_all_processes(check_alive=False, allow_graceful=False)
+            log.error("Error: the local Ray died while starting (its %s); try again", ", ".join(sorted(died)))
+            if node is not None:
+                node.kill_all_processes(check_alive=False, allow_graceful=False)
             os._exit(1)
 
+    services.start_gcs_server = start_gcs_server
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
         yield
     finally:
-        started.set()
+        services.start_gcs_server = start_of_ray
+        is_up.set()
         watcher.join()
 
 

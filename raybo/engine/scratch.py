@@ -38,7 +38,7 @@ def private_directory() -> Iterator[Path]:
         if directory is not None:
             shutil.rmtree(directory, ignore_errors=True)
         raise RayError(
-            f"{TEMPORARY}: no directory for Ray can be made there ({error.strerror}); make room in it"
+            f"{TEMPORARY}: no directory can be made there for Ray ({error.strerror}); make room in it"
         ) from error
     try:
         yield directory

@@ -232,7 +232,7 @@ def run_trial(
             result = function(dict(config), **settings)
             if inspect.isgenerator(result):
                 result = reports.follow(cast("Generator[Any, None, Any]", result))
-        is_whole = not reports.count or not (
+        is_whole = not (reports.count or reports.is_resumed) or not (
             result is None or (isinstance(result, Mapping) and needed[0] not in result)
         )
         if not is_whole:  # the value is one of the reports, whatever else it returned
@@ -351,7 +351,7 @@ def read_results(result: Any, needed: Sequence[str]) -> tuple[float | None, str,
         return value, reason, others
     if not isinstance(result, Mapping):
         names = ", ".join(map(repr, needed))
-        return None, f"it returned a number alone; return a dict with {names}", others
+        return None, f"it returned a single number; return a dict with {names}", others
     numbers: dict[str, Any] = {}
     for name in needed[1:]:
         number, reason, _ = read_result(result, name)

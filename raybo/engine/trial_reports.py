@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
@@ -61,6 +61,7 @@ class Course:
         waits_at: the first step at which the trial is to wait for one; None where none is near.
         checkpoint: name of the checkpoint to go on from; None where there is none.
         step: the one that it was reported with.
+        metrics: what else an earlier attempt said with its last report.
     """
 
     steps: int | None = None
@@ -68,6 +69,7 @@ class Course:
     waits_at: int | None = None
     checkpoint: str | None = None
     step: int = 0
+    metrics: Mapping[str, Any] = field(default_factory=dict)
 
 
 class TrialReports:
@@ -83,6 +85,7 @@ class TrialReports:
     Attributes:
         count: how many steps were reported.
         value: of the last one. metrics: what else was said with it.
+        is_resumed: whether it went on from a checkpoint, behind which there are an earlier attempt's reports.
         fault: what was wrong with a report, which ends the trial as failed; empty where nothing was.
         answer: the last one.
     """
@@ -92,7 +95,8 @@ class TrialReports:
     ) -> None:
         self.course = course
         self.count, self.value = 0, 0.0
-        self.metrics: Mapping[str, Any] = {}
+        self.metrics = course.metrics
+        self.is_resumed = False
         self.fault = ""
         self.answer = Answer(waits_at=course.waits_at)
         self._read, self._send, self._meet, self._broken = read, send, meet, broken
@@ -120,7 +124,7 @@ class TrialReports:
         except ObjectiveError as error:
             self._reject(str(error))
         if step <= self._step:
-            self._reject(f"steps go up, and it reported step {step} after step {self._step}")
+            self._reject(f"steps must increase, but it reported step {step} after step {self._step}")
         if self.course.steps is not None and step > self.course.steps:
             self._reject(f"it reported step {step}, and the objective declares steps={self.course.steps}")
         if isinstance(metrics, Mapping):
@@ -155,7 +159,7 @@ class TrialReports:
         """The directory of the last checkpoint; steps that are not named are counted on from its step."""
         found = self._checkpoints.last()
         if found is not None and self.count == 0:
-            self._step = self.course.step
+            self._step, self.is_resumed = self.course.step, True
         return found
 
     @contextmanager

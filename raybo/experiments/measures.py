@@ -162,7 +162,9 @@ def measure(
         return float(curve("simple_regret", study, problem, best_possible)[-1])
     if kind == "missed":
         if problem.found_within is None:
-            raise MethodError(f"{problem.name}: it does not say within which regret its optimum counts as found")
+            raise MethodError(
+                f"{problem.name}: it does not say how small the regret must be for its optimum to count as found"
+            )
         return float(curve("simple_regret", study, problem, best_possible)[-1] > problem.found_within)
     if kind == "final_inexactness":
         found = accumulated_inexactness(study)

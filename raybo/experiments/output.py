@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from raybo.columns import as_cell, from_cell
-from raybo.errors import MissingExtra
+from raybo.errors import MissingExtra, install_command
 from raybo.experiments.measures import curve
 from raybo.experiments.page import page
 from raybo.experiments.plan import Curve, Entry, Experiment, Problem
@@ -102,7 +102,7 @@ def draw(experiment: Experiment, directory: Path) -> Path:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtra("figures need matplotlib: pip install 'raybo[plot]'") from None
+        raise MissingExtra(f"figures need matplotlib: {install_command('plot')}") from None
     rows, curves = read_rows(directory), _read_curves(directory / CURVES)
     n = len(experiment.problems)
     columns = min(n, 3)

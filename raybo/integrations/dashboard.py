@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from raybo.errors import MissingExtra, RayError
+from raybo.errors import MissingExtra, RayError, install_command
 
 ANSWER_SECONDS = (3.0, 10.0)  # to connect, and to be answered
 
@@ -53,7 +53,7 @@ def _installed() -> Any:
         from ray.job_submission import JobSubmissionClient
     except ImportError as missing:
         raise MissingExtra(
-            f"Ray's job client cannot be imported ({missing}); pip install 'raybo[cluster]', which brings ray[default]"
+            f"Ray's job client cannot be imported ({missing}); {install_command('cluster')}, which brings ray[default]"
         ) from missing
     for name in ("dashboard.modules.dashboard_sdk", "dashboard.modules.job.sdk", "_private.runtime_env.packaging"):
         logging.getLogger(f"ray.{name}").setLevel(logging.WARNING)  # they tell of every upload
@@ -81,12 +81,12 @@ def _require_same_ray(address: str, headers: dict[str, str]) -> None:
         version = str(answer.json()["ray_version"])
     except (ValueError, KeyError, TypeError):
         raise RayError(
-            f"what answers at {address} is no Ray dashboard; give the address that `ray start --head` printed"
+            f"what answers at {address} is not a Ray dashboard; give the address that `ray start --head` printed"
         ) from None
     if version.split(".")[:2] != ray.__version__.split(".")[:2]:
         raise RayError(
             f"the cluster at {address} runs Ray {version}, and this machine {ray.__version__}; "
-            f"install the same here: pip install 'ray[default]=={version}'"
+            f"install the same version here: pip install 'ray[default]=={version}'"
         )
 
 

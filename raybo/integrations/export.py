@@ -18,6 +18,7 @@ import importlib
 import io
 import json
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -30,6 +31,7 @@ from raybo.space import Opaque, object_to_json
 from raybo.study import Study, load
 
 if TYPE_CHECKING:
+    from raybo.events import Trial
     from raybo.journal import Description
 
 log = logging.getLogger("raybo")
@@ -60,7 +62,7 @@ def exporter(to: str, destination: str, *, raw: bool = False) -> Exporter:
     if to not in EXPORTS:
         raise MethodError(f"there is no export to {to!r}{nearest(to, list(EXPORTS))}")
     if raw and to not in ("csv", "reports"):
-        raise MethodError(f"raw is about csv and reports alone, and this is an export to {to}; leave it out")
+        raise MethodError(f"raw applies to csv and reports only, not to {to}; leave it out")
     if destination == STANDARD_OUTPUT and to in ("tensorboard", "mlflow"):
         raise MethodError(f"an export to {to} cannot go to standard output; give a directory or a URI")
     module, _, name = EXPORTS[to].partition(":")
@@ -143,34 +145,41 @@ def json_exporter(destination: str) -> Exporter:
     """A file with the study's description and everything about each trial; what JSON lacks is told by its repr."""
 
     def export(study: Study) -> None:
-        several = not study.goals.is_plain
-        content = {
-            "study": described(study.description),
-            "planned": study.planned,
-            "best": None if study.incumbent is None else study.best.number,
-            **({"front": [trial.number for trial in study.front]} if study.goals.k > 1 else {}),
-            "trials": [
-                {
-                    "number": trial.number,
-                    "state": str(trial.state),
-                    "value": trial.value,
-                    **({"values": dict(trial.values), "violations": dict(trial.violations)} if several else {}),
-                    "config": plain(trial.config),
-                    "context": plain(trial.context),
-                    "seconds": trial.seconds,
-                    "suggest_seconds": trial.suggest_seconds,
-                    "attempt": trial.attempt,
-                    "reason": trial.reason,
-                    "tags": trial.tags,
-                    "details": dict(trial.details),
-                    **({"reports": trial.reports, "checkpoint": trial.checkpoint} if trial.step else {}),
-                }
-                for trial in study.trials
-            ],
-        }
-        write_file(destination, json.dumps(content, indent=1) + "\n")
+        write_file(destination, json.dumps(plain(study_as_json(study)), indent=1) + "\n")
 
     return export
+
+
+def study_as_json(study: Study, last: int | None = None) -> dict[str, Any]:
+    """Everything about a study, with its last trials or all of them."""
+    best = study.furthest if study.incumbent is None else study.best  # as `Study.best`
+    return {
+        "study": described(study.description),
+        "planned": study.planned,
+        "best": None if best is None else best.number,
+        **({"front": [trial.number for trial in study.front]} if study.goals.k > 1 else {}),
+        "trials": [trial_as_json(study, trial) for trial in study.trials[-last if last else 0 :]],
+    }
+
+
+def trial_as_json(study: Study, trial: Trial) -> dict[str, Any]:
+    """Everything about a trial."""
+    several = not study.goals.is_plain
+    return {
+        "number": trial.number,
+        "state": str(trial.state),
+        "value": trial.value,
+        **({"values": trial.values, "violations": trial.violations} if several else {}),
+        "config": trial.config,
+        "context": trial.context,
+        "seconds": trial.seconds,
+        "suggest_seconds": trial.suggest_seconds,
+        "attempt": trial.attempt,
+        "reason": trial.reason,
+        "tags": trial.tags,
+        "details": trial.details,
+        **({"reports": trial.reports, "checkpoint": trial.checkpoint} if trial.step else {}),
+    }
 
 
 def described(description: Description) -> dict[str, Any]:
@@ -180,10 +189,12 @@ def described(description: Description) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """The value as JSON can hold it."""
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return repr(value) if isinstance(value, Opaque) else object_to_json(value)

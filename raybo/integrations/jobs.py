@@ -75,7 +75,7 @@ class Cluster:
         address: http://HOST:8265.
     Raises:
         RayError: nothing answers there, it is no Ray dashboard, it refuses the token, or it runs another Ray; every
-            method raises it where the cluster does not answer any more.
+            method raises it where the cluster no longer answers.
         MissingExtra: Ray's job client is not installed.
     """
 
@@ -116,7 +116,7 @@ class Cluster:
         inside = _below(directory, file)
         storage = storage or storage_on_head(directory, target)
         if not storage.startswith(("/", "~")):
-            raise MethodError(f"the journal's place on the head must be absolute or begin with ~, got {storage!r}")
+            raise MethodError(f"the journal's path on the head node must be absolute or start with ~, got {storage!r}")
         if study is not None and journal.in_use(study):
             raise JournalInUse(f"{study}: another process is writing it; wait for it to end, or name another with -o")
         command = ["job-run", storage, f"{inside}{colon}{name}", *arguments]
@@ -148,7 +148,7 @@ class Cluster:
         """One of them; RayError where there is none of that name."""
         known = {job.name: job for job in self.jobs()}
         if name not in known:
-            there = f"there are: {', '.join(known)}" if known else "no study was submitted there"
+            there = f"available: {', '.join(known)}" if known else "no study was submitted there"
             raise RayError(f"no job {name} at {self.address}; {there}")
         return known[name]
 
@@ -249,7 +249,7 @@ def failure(job: Job) -> str:
             f"{PYTHON} on the cluster's head cannot run raybo ({last}); install raybo's dependencies there, and start "
             "Ray from a shell whose PATH has that Python first"
         )
-    return last if job.exit_code is None else f"exit code {job.exit_code}, see what it said"
+    return last if job.exit_code is None else f"exit code {job.exit_code}, see its output"
 
 
 def _job(info: Any) -> Job:
@@ -274,7 +274,7 @@ def _below(directory: Path, file: str) -> str:
         return path.resolve().relative_to(directory.resolve()).as_posix()
     except ValueError:
         raise ObjectiveError(
-            f"{file}: it is not below {directory}, which is what is sent; run this where your project begins"
+            f"{file}: it is outside {directory}, which is what is sent; run this in your project's root"
         ) from None
 
 

@@ -5,10 +5,11 @@ Runs are recognised by the tags that raybo gives them, so that exporting again a
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any, cast
 
-from raybo.errors import MissingExtra
+from raybo.errors import MissingExtra, install_command
 from raybo.events import COUNTED, ENDS, Event, Kind, State, Trial
 from raybo.integrations.export import Exporter, described
 from raybo.study import Study
@@ -21,6 +22,7 @@ STATUS = {
     State.PRUNED: "KILLED",  # MLflow has no state of its own for it: the tag raybo.state tells it
 }
 BATCH = 1_000  # metrics that MLflow takes at a time
+REFUSED = re.compile(r"[^\w\-. :/]")  # in the names of parameters and metrics
 PARAMETER_CHARACTERS = 500  # that every MLflow store holds
 STUDY, TRIAL = "raybo.study", "raybo.trial"
 
@@ -34,7 +36,7 @@ def mlflow_exporter(destination: str) -> Exporter:
     try:
         from mlflow import MlflowClient
     except ImportError:
-        raise MissingExtra("MLflow's store needs mlflow: pip install 'raybo[mlflow]'") from None
+        raise MissingExtra(f"MLflow's store needs mlflow: {install_command('mlflow')}") from None
     return _Runs(MlflowClient(tracking_uri=destination))
 
 
@@ -73,7 +75,9 @@ class _Runs:
             self.client.log_metric(self.parent, "hypervolume", study.hypervolume(), step=ended)
             self.client.log_metric(self.parent, "on_the_front", len(study.front), step=ended)
         elif study.incumbent is not None:
-            self.client.log_metric(self.parent, f"best_{study.description.metric}", study.best.value, step=ended)
+            self.client.log_metric(
+                self.parent, _allowed(f"best_{study.description.metric}"), study.best.value, step=ended
+            )
         if study.planned is not None and ended >= study.planned:
             self.client.set_terminated(self.parent, "FINISHED")
 
@@ -96,7 +100,7 @@ class _Runs:
         run = self.client.create_run(self.experiment, start_time=begun, tags=tags, run_name=name)
         self.parent = run.info.run_id
         for key, value in {"method": d.method, "seed": d.seed, **d.options, **d.settings}.items():
-            self.client.log_param(self.parent, key, str(value)[:PARAMETER_CHARACTERS])
+            self.client.log_param(self.parent, _allowed(key), str(value)[:PARAMETER_CHARACTERS])
 
     def _search(self, rule: str) -> list[Any]:
         found: list[Any] = []
@@ -115,7 +119,7 @@ class _Runs:
         self.children[trial.number] = run.info.run_id
         from mlflow.entities import Param
 
-        values = [Param(n, str(v)[:PARAMETER_CHARACTERS]) for n, v in study.space.open_values(trial.config)]
+        values = [Param(_allowed(n), str(v)[:PARAMETER_CHARACTERS]) for n, v in study.space.open_values(trial.config)]
         self.client.log_batch(run.info.run_id, params=values)
 
     def _report(self, study: Study, number: int, reports: list[Event]) -> None:
@@ -123,7 +127,7 @@ class _Runs:
         from mlflow.entities import Metric
 
         found = [
-            Metric(name, float(value), _milliseconds(event) or 0, event.data["step"])
+            Metric(_allowed(name), float(value), _milliseconds(event) or 0, event.data["step"])
             for event in reports
             for name, value in {
                 study.description.metric: event.data["value"],
@@ -142,7 +146,9 @@ class _Runs:
         from mlflow.entities import Metric, RunTag
 
         numbers = [
-            Metric(name, float(value), at, trial.step or trial.number)  # at the end of its curve, where it has one
+            Metric(
+                _allowed(name), float(value), at, trial.step or trial.number
+            )  # at the end of its curve, where it has one
             for name, value in metrics.items()
             if isinstance(value, (int, float)) and not isinstance(value, bool)
         ]
@@ -155,6 +161,11 @@ class _Runs:
         tags = [RunTag(key, text) for key, text in words.items() if text]
         self.client.log_batch(run, metrics=numbers, tags=tags)
         self.client.set_terminated(run, STATUS[trial.state], end_time=at)
+
+
+def _allowed(name: str) -> str:
+    """A name that MLflow takes: acc@5 becomes acc_5."""
+    return REFUSED.sub("_", name)
 
 
 def _milliseconds(event: Event) -> int | None:

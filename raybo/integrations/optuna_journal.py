@@ -97,7 +97,7 @@ class _Written:
                 operation = json.loads(line)
                 code, is_ours = operation["op_code"], operation["worker_id"] == WRITER
             except (ValueError, KeyError, TypeError):
-                raise RayboError(f"{path}: it holds something else; give a file of its own") from None
+                raise RayboError(f"{path}: it contains something else; give another file") from None
             if self.study is None:
                 self.study = operation
             elif code == CREATE_TRIAL:
@@ -120,7 +120,7 @@ class _Written:
         if self.study is None:
             yield _text(first)
         elif any(self.study.get(key) != value for key, value in {**first, "worker_id": WRITER}.items()):
-            raise RayboError(f"{path}: it holds something else; give a file of its own")
+            raise RayboError(f"{path}: it contains something else; give another file")
         if self.events > len(study.events):
             return
         yield from (text for operation in attributes if (text := _text(operation)) not in self.said)
@@ -138,7 +138,7 @@ class _Written:
                         places.append(self.created + len(places) - begun)
                         yield _text(operation)
                     elif json.loads(_text(operation))["params"] != self.ours[trial.number][1]:
-                        raise RayboError(f"{path}: it holds another study of this name; give a file of its own")
+                        raise RayboError(f"{path}: it contains another study of this name; give another file")
                     continue
                 text = _text({**operation, "trial_id": places[trial.number]})
                 if places[trial.number] not in self.ended and text not in self.said:

@@ -99,11 +99,11 @@ def zipped(directory: Path, exclude: Sequence[str], target: Path) -> Path:
     files = chosen.files
     if chosen.secrets:
         log.warning(
-            "not sent, as they look like secrets: %s; --exclude '!%s' sends that one all the same",
+            "not sent, as they look like secrets: %s; --exclude '!%s' sends it anyway",
             ", ".join(map(str, chosen.secrets)), chosen.secrets[0],
         )  # fmt: skip
     if chosen.leaving:
-        log.warning("not sent, as these links lead out of %s: %s", directory, ", ".join(map(str, chosen.leaving)))
+        log.warning("not sent, as these links point outside %s: %s", directory, ", ".join(map(str, chosen.leaving)))
     sizes = {path: (directory / path).stat().st_size for path in files}
     if (total := sum(sizes.values())) > LIMIT:
         largest = ", ".join(f"{path} ({_mib(sizes[path])})" for path in sorted(sizes, key=sizes.__getitem__)[:-4:-1])

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from raybo import methods
-from raybo.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError
+from raybo.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError, install_command
 from raybo.events import Data, Event, Kind, Origin, State
 from raybo.goal import Goals, Mode
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
@@ -36,7 +36,7 @@ try:
     from ray.tune.result import DEFAULT_METRIC
     from ray.tune.search import Searcher
 except ImportError as missing:
-    raise MissingExtra(f"Ray Tune cannot be imported ({missing}); pip install 'raybo[tune]'") from missing
+    raise MissingExtra(f"Ray Tune cannot be imported ({missing}); {install_command('tune')}") from missing
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class RayboSearch(Searcher):
         points_to_evaluate: configurations to run first, in order: nested, with flat keys ("model/lr"), or in part, the
             rest then being proposed.
         evaluated_rewards: known values of these points, which are then not run; None for one that is to be run.
-        context: what each trial meets and nobody chooses, declared like a space; trials report it beside the metric.
+        context: what each trial observes and nobody controls, declared like a space; trials report it too.
         seed: of every random stream; drawn where it is None.
         where: rules that every configuration must satisfy, as in `raybo.Space`, for a space that is Ray Tune's.
         steps: how many iterations a whole run has, where Tune's scheduler ends trials early: such a trial is then
@@ -64,7 +64,7 @@ class RayboSearch(Searcher):
             were its last. None to take every trial by its last value.
         metrics: in place of `metric` and `mode`, two to four metrics by name, each "max" or "min"; trials report all of
             them, and what TuneConfig has as metric and mode must be one of them.
-        constraints: bounds that reported numbers have to keep, by name: `{"memory": "<= 2e9"}`.
+        constraints: bounds on reported numbers, by name: `{"memory": "<= 2e9"}`.
         options: the method's options.
     Raises:
         SpaceError: the space or a point cannot be expressed; names the path.
@@ -169,7 +169,7 @@ class RayboSearch(Searcher):
         is_one = self._state.metrics is None
         if is_one and self._asker is not None and mode is not None and self._state.events and mode != self._asker.mode:
             raise JournalError(
-                f"the search so far wanted {self._asker.mode} of {self._state.metric}, and now {mode} is asked"
+                f"the search so far wanted {self._asker.mode} of {self._state.metric}, but now {mode} is asked for"
             )
         self._require_one_of_the_metrics(metric, mode)
         if self._state.metrics is None:
@@ -315,7 +315,7 @@ class RayboSearch(Searcher):
         """
         given, saved = self._state, SearchState.read(Path(checkpoint_path))
         if given.space is not None and saved.space is not None and given.space != saved.space:
-            raise JournalError(f"{checkpoint_path}: it is about another space than the one given")
+            raise JournalError(f"{checkpoint_path}: it was saved with another space than the one given")
         self._space_is_read_back = given.space is None and saved.space is not None
         # a point given here too is taken from here, with its objects
         run = len(given.points) - len(saved.points)
@@ -367,7 +367,7 @@ class RayboSearch(Searcher):
         if wanted is None or metric is None or (metric in wanted and mode in (None, wanted[metric])):
             return
         told = ", ".join(f"{direction} {name}" for name, direction in wanted.items())
-        raise MethodError(f"Ray Tune wants {mode} {metric}, which is none of the search's metrics: {told}")
+        raise MethodError(f"Ray Tune wants {mode} {metric}, which is not one of the search's metrics: {told}")
 
     def _ready(self) -> Asker:
         if self._asker is None:
@@ -475,6 +475,6 @@ class RayboSearch(Searcher):
 def _space_of(given: Space | Mapping[str, Any], where: Sequence[str] | str | None) -> Space:
     if isinstance(given, Space):
         if where:
-            raise SpaceError("where: a raybo.Space has rules of its own; give them to it")
+            raise SpaceError("where: a raybo.Space has its own rules; give them there")
         return given
     return Space.from_tune(given, where)

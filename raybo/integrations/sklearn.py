@@ -6,7 +6,8 @@
 Everything after the choice of candidates is scikit-learn's own: scorers, pipelines, refitting, results, routed
 metadata, callbacks. Candidates are chosen batch by batch, and what a search does once is done once: all of them are
 scored on the same splits, and failed fits and scores that are not finite are warned of at the end, together. With
-`n_jobs` other than 1, each fit of a fold is a Ray task.
+`n_jobs` other than 1, each fit of a fold is a Ray task. With `steps`, an estimator that learns step by step is scored
+after each of them, and a scheduler may end it there.
 """
 
 from __future__ import annotations
@@ -28,12 +29,13 @@ try:
     from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
     from sklearn.utils import check_random_state
 except ImportError:
-    from raybo.errors import MissingExtra
+    from raybo.errors import MissingExtra, install_command
 
-    raise MissingExtra("RayboSearchCV needs scikit-learn: pip install 'raybo[sklearn]'") from None
+    raise MissingExtra(f"RayboSearchCV needs scikit-learn: {install_command('sklearn')}") from None
 
-from raybo.events import Trial
+from raybo.events import State, Trial
 from raybo.integrations.sklearn_spaces import candidate_of, space_of
+from raybo.integrations.sklearn_steps import FoldsInSteps, rank_finished_first
 from raybo.searcher import Searcher
 
 if TYPE_CHECKING:
@@ -54,6 +56,15 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         where: rules that every configuration must satisfy, as in `raybo.Space`: `["svc__C * svc__gamma < 10"]`.
         n_points: configurations that are chosen and run together. More keep more processors busy, and each is chosen
             knowing less.
+        steps: where the estimator learns step by step, how many steps a whole training has. Each candidate learns a
+            step in all its folds, its mean score is reported, and the scheduler says whether it goes on. Its last
+            scores are in `cv_results_`, and in `n_steps` how many steps it has learnt; candidates that the scheduler
+            ended rank below those that it did not.
+        grows: the parameter that grows with each step under `warm_start`, "n_estimators" or in a pipeline
+            "STEP__n_estimators"; None for `partial_fit`, a pass over the data.
+        by: how much it grows with a step; passes over the data.
+        scheduler: name of the rule that ends candidates early, see `raybo schedulers`; None for none.
+        scheduler_options: its options.
         random_state: seed of the search; the same one gives the same candidates.
         scoring: as in GridSearchCV; larger is better. Of several metrics the one that `refit` names is searched for,
             and the first where `refit` is False or a callable.
@@ -77,6 +88,11 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         options: MethodOptions | None = None,
         where: Sequence[str] | str | None = None,
         n_points: int = 1,
+        steps: int | None = None,
+        grows: str | None = None,
+        by: int = 1,
+        scheduler: str | None = None,
+        scheduler_options: Mapping[str, Any] | None = None,
         random_state: Any = None,
         scoring: Any = None,
         n_jobs: int | None = None,
@@ -103,14 +119,21 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         self.options = options
         self.where = where
         self.n_points = n_points
+        self.steps = steps
+        self.grows = grows
+        self.by = by
+        self.scheduler = scheduler
+        self.scheduler_options = scheduler_options
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> RayboSearchCV:
         """Search, and refit the best configuration on all of X and y.
 
         Raises:
-            ValueError: n_iter, n_points or random_state is out of range; or as in GridSearchCV.
-            RayboError: the space, the method or an option is wrong.
+            ValueError: n_iter, n_points, steps, by or random_state is out of range, or the scheduler has no steps to
+                judge; or as in GridSearchCV.
+            RayboError: the space, the method, the scheduler or an option is wrong, or the estimator does not learn in
+                steps.
         """
         self.searcher_ = self._new_searcher()  # refused before a Ray is started for it
         with self._workers():
@@ -118,7 +141,9 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         return self
 
     def _new_searcher(self) -> Searcher:
-        for name in ("n_iter", "n_points"):
+        if self.steps is None and (self.scheduler is not None or self.grows is not None):
+            raise ValueError("scheduler and grows are for estimators that learn step by step; say how many with steps=")
+        for name in ("n_iter", "n_points", "by", *(["steps"] if self.steps is not None else [])):
             value = getattr(self, name)
             if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
@@ -130,57 +155,120 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
                 f"the space has {trials} configurations, fewer than n_iter={self.n_iter}; {trials} are tried",
                 stacklevel=3,
             )
-        return Searcher(space, self.method, "max", seed, trials=trials, **(self.options or {}))
+        return Searcher(
+            space,
+            self.method,
+            "max",
+            seed,
+            trials=trials,
+            steps=self.steps,
+            scheduler=self.scheduler,
+            scheduler_options=self.scheduler_options,
+            **(self.options or {}),
+        )
 
     def _run_search(self, evaluate_candidates: Callable[..., dict[str, Any]], *, callback_ctx: Any = None) -> None:
         searcher = self.searcher_
         planned = searcher.history.planned
         assert planned is not None
-        # scikit-learn before 1.8 tells the splitter to its own function only
-        cv = getattr(self, "_checked_cv_orig", None) or inspect.getclosurevars(evaluate_candidates).nonlocals["cv_orig"]
-        splits = _SplitOnce(cv)
-        told = None if callback_ctx is None else _SearchContext(self, callback_ctx, planned * self.n_splits_)
+        inside = inspect.getclosurevars(evaluate_candidates).nonlocals
+        splits = _SplitOnce(getattr(self, "_checked_cv_orig", None) or inside["cv_orig"])  # cv_orig: before 1.8
+        folds = None
+        if self.steps is not None:
+            folds = FoldsInSteps(inside["base_estimator"], self.steps, self.grows, self.by)
+            inside["fit_and_score_kwargs"]["return_estimator"] = True
+        fits = planned * self.n_splits_ * (self.steps or 1)
+        told = None if callback_ctx is None else _SearchContext(self, callback_ctx, fits)
         results: dict[str, Any] = {}  # which is scikit-learn's own, as of its last call
-        candidates: list[dict[str, Any]] = []
-        rows: list[dict[str, Any]] = []  # of each fit
+        found: dict[int, list[dict[str, Any]]] = {}  # of each trial, what its fits came to
+        trials: list[Trial] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FitFailedWarning)  # told of all at the end
-            while len(searcher.trials) < planned:
-                trials = [searcher.ask() for _ in range(min(self.n_points, planned - len(searcher.trials)))]
-                batch = [candidate_of(trial.config) for trial in trials]
-                n = len(batch)
+            while trials := self._batch(searcher, trials, planned):
+                batch = [{} if trial.step else self._candidate(trial) for trial in trials]  # set with the first step
+                if folds is not None:
+                    folds.begin(trials, self.n_splits_)
                 try:
                     results = evaluate_candidates(batch, splits, **({} if told is None else {"callback_ctx": told}))
-                    new = results["rows"][-n * splits.count :]
+                    new = results["rows"][-len(batch) * splits.count :]
                 except ValueError as error:  # where no fit of a batch succeeds, scikit-learn gives the search up
                     new = [] if self.error_score == "raise" else _rows_of_failure(error)
                     if not new:
                         raise
-                candidates += batch
-                rows += new
-                self._learn(searcher, trials, new)
+                for i, trial in enumerate(trials):
+                    own = new[i * splits.count : (i + 1) * splits.count]
+                    if folds is not None:
+                        folds.keep(trial, [row.pop("estimator") for row in own])
+                    found[trial.number] = _with_times(own, found.get(trial.number))
+                trials = self._learn(searcher, trials, new)
+                if folds is not None:
+                    folds.drop_ended(searcher.trials)
+        for trial in searcher.trials:
+            if trial.state is State.PAUSED:
+                searcher.prune(trial, "the search ended before it was its turn")
         if told is not None:
             told.end()
+        rows = [row for number in sorted(found) for row in found[number]]
         _warn_or_raise_about_fit_failures(rows, self.error_score)
         if callable(self.scoring):
             _insert_error_scores(rows, self.error_score)
         results.clear()
-        results.update(super()._format_results(candidates, splits.count, rows))
+        candidates = [self._candidate(trial) for trial in searcher.trials]
+        more = None if folds is None else {"n_steps": [trial.step for trial in searcher.trials]}
+        results.update(super()._format_results(candidates, splits.count, rows, more))
+        if folds is not None:
+            rank_finished_first(results, [trial.state is State.FINISHED for trial in searcher.trials])
 
-    def _learn(self, searcher: Searcher, trials: Sequence[Trial], rows: Sequence[Mapping[str, Any]]) -> None:
-        """Tell the mean scores of a batch."""
+    def _batch(self, searcher: Searcher, going_on: list[Trial], planned: int) -> list[Trial]:
+        """What is fitted next: those that go on, those that have waited and go on now, and new ones."""
+        batch = list(going_on)
+        while len(batch) < self.n_points:
+            trial = searcher.promoted()
+            if trial is None and len(searcher.trials) < planned:
+                trial = searcher.ask()
+            if trial is None:
+                break
+            batch.append(trial)
+        return batch
+
+    def _candidate(self, trial: Trial) -> dict[str, Any]:
+        """The estimator's parameters that a trial tries."""
+        candidate = candidate_of(trial.config)
+        if self.grows in candidate:
+            raise ValueError(f"{self.grows} grows with each step; take it out of param_space")
+        return candidate
+
+    def _learn(self, searcher: Searcher, trials: Sequence[Trial], rows: Sequence[Mapping[str, Any]]) -> list[Trial]:
+        """Tell or report the mean scores of a batch; returns the trials that go on."""
         first = next((row["test_scores"] for row in rows if row["fit_error"] is None), None)
         if callable(self.scoring) and isinstance(first, dict):
             self._check_refit_for_multimetric(first)  # as scikit-learn does, which waits for the end of the search
         scores = np.array([self._score(row) for row in rows], dtype=np.float64).reshape(len(trials), -1)
         folds = len(rows) // len(trials)
+        going_on = []
         for i, (trial, score) in enumerate(zip(trials, np.average(scores, axis=1).tolist(), strict=True)):
             errors = [row["fit_error"] for row in rows[i * folds : (i + 1) * folds] if row["fit_error"]]
-            if math.isfinite(score):
-                searcher.tell(trial, score)
-            else:
+            if not math.isfinite(score):
                 why = f": {errors[0].strip().splitlines()[-1]}" if errors else ""
                 searcher.fail(trial, f"its mean test score is {score}{why}")
+            elif self.steps is None or errors:
+                searcher.tell(trial, score)
+            elif self._goes_on(searcher, trial, score):
+                going_on.append(searcher.trials[trial.number])
+        return going_on
+
+    def _goes_on(self, searcher: Searcher, trial: Trial, score: float) -> bool:
+        """Report a step; whether another one follows at once."""
+        verdict = searcher.report(trial, score)
+        if searcher.trials[trial.number].step == self.steps:
+            searcher.tell(trial, score)
+        elif verdict.prune:
+            searcher.prune(trial)
+        elif verdict.pause:
+            searcher.pause(trial)
+        else:
+            return True
+        return False
 
     def _score(self, row: Mapping[str, Any]) -> Any:
         """What is searched for, of one fit's scores."""
@@ -248,6 +336,15 @@ class _SearchContext:
     def end(self) -> None:
         """Every fit is done."""
         self.context.call_on_fit_task_end(estimator=self.search)
+
+
+def _with_times(rows: list[dict[str, Any]], before: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+    """What the fits of a trial came to with a step, with the time that they took from the first step on."""
+    times = ("fit_time", "score_time")
+    return [
+        {**row, **{name: row[name] + earlier.get(name, 0.0) for name in times}}
+        for row, earlier in zip(rows, before or [{}] * len(rows), strict=True)
+    ]
 
 
 def _rows_of_failure(error: ValueError) -> list[dict[str, Any]]:

@@ -35,7 +35,7 @@ def space_of(param_space: Any, where: Sequence[str] | str | None = None) -> Spac
     """
     if isinstance(param_space, Space):
         if where:
-            raise SpaceError("where: a raybo.Space has rules of its own; give them to it")
+            raise SpaceError("where: a raybo.Space has its own rules; give them there")
         return param_space
     if isinstance(param_space, (list, tuple)) and all(isinstance(each, Mapping) for each in param_space):
         grids = [_parameters(each) for each in param_space]
@@ -63,7 +63,7 @@ def _parameter(values: Any, name: str) -> Any:
     if hasattr(values, "rvs"):
         return _range_of(values, name)
     if getattr(values, "ndim", 1) != 1:
-        raise SpaceError(f"{name}: an array of choices has one axis, got one of shape {np.shape(values)}")
+        raise SpaceError(f"{name}: an array of choices must have one axis, got shape {np.shape(values)}")
     if hasattr(values, "tolist"):  # numpy's arrays, pandas' series and indices: plain numbers
         values = values.tolist()
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
@@ -102,7 +102,7 @@ def _range_of(distribution: Any, name: str) -> Float | Integer:
     if not (math.isfinite(low) and math.isfinite(high)):
         raise SpaceError(
             f"{name}: the distribution {kind} has no bounds, and the search needs a range; give raybo.Float(low, "
-            "high), with log=True for a scale of magnitudes, or scipy.stats.uniform or loguniform"
+            "high), with log=True for a logarithmic scale, or scipy.stats.uniform or loguniform"
         )
     log = kind in ("loguniform", "reciprocal")
     return Integer(int(low), int(high)) if hasattr(family, "pmf") else Float(low, high, log=log)

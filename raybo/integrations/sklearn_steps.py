@@ -1,20 +1,21 @@
-"""scikit-learn's estimators that learn step by step, as trials that report and go on from checkpoints."""
+"""scikit-learn's estimators that learn step by step: as trials that report and go on from checkpoints, and in folds."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from raybo.errors import MissingExtra, ObjectiveError
+from raybo.errors import MissingExtra, ObjectiveError, install_command
+from raybo.events import OPEN, Trial
 from raybo.reports import checkpoint, saving
 
 try:
-    from sklearn.base import is_classifier
+    from sklearn.base import clone, is_classifier
 except ImportError:
-    raise MissingExtra("estimators in steps need scikit-learn: pip install 'raybo[sklearn]'") from None
+    raise MissingExtra(f"estimators in steps need scikit-learn: {install_command('sklearn')}") from None
 
 ESTIMATOR = "estimator.pkl"  # in a checkpoint
 
@@ -48,23 +49,134 @@ def fit_in_steps(
     Raises:
         ObjectiveError: the estimator learns in neither way.
     """
-    if grows is None and not hasattr(estimator, "partial_fit"):
-        raise ObjectiveError(
-            f"{type(estimator).__name__} has no partial_fit; if it has warm_start, say what grows: grows='n_estimators'"
-        )
-    if grows is not None and not {"warm_start", grows} <= set(estimator.get_params()):
-        raise ObjectiveError(f"{type(estimator).__name__} does not have both warm_start and {grows}")
+    require_steps(estimator, grows)
     done, kept = 0, checkpoint()
     if kept is not None:
         estimator, done = pickle.loads((kept / ESTIMATOR).read_bytes())  # noqa: S301  # what this trial saved itself
-    classes = {"classes": np.unique(y)} if is_classifier(estimator) else {}
     for step in range(done + 1, steps + 1):
-        if grows is not None:
-            estimator.set_params(warm_start=True, **{grows: step * by}).fit(X, y)
-        else:
-            for _ in range(by):
-                estimator.partial_fit(X, y, **classes)
+        learn(estimator, X, y, step, grows, by)
         if save:
             with saving() as directory:
                 (directory / ESTIMATOR).write_bytes(pickle.dumps((estimator, step)))
         yield metrics(estimator)
+
+
+def require_steps(estimator: Any, grows: str | None) -> None:
+    """Raises ObjectiveError where an estimator learns neither by `partial_fit` nor by growing under `warm_start`."""
+    name = type(estimator).__name__
+    if grows is None and not hasattr(estimator, "partial_fit"):
+        raise ObjectiveError(
+            f"{name} has no partial_fit; if it has warm_start, say what grows: grows='n_estimators', or in a pipeline "
+            "grows='STEP__n_estimators'"
+        )
+    if grows is not None and not {_warm_start(grows), grows} <= set(estimator.get_params()):
+        raise ObjectiveError(f"{name} does not have both {_warm_start(grows)} and {grows}")
+
+
+def learn(estimator: Any, X: Any, y: Any, step: int, grows: str | None, by: int, **fit_params: Any) -> None:
+    """Have an estimator that has learnt the steps before learn another one.
+
+    Args:
+        estimator: it.
+        X, y: what it learns.
+        step: which one, from 1.
+        grows, by: as in `fit_in_steps`.
+        fit_params: for its `fit` or `partial_fit`.
+    """
+    if grows is not None:
+        estimator.set_params(**{_warm_start(grows): True, grows: step * by}).fit(X, y, **fit_params)
+        return
+    classes = {"classes": np.unique(y)} if is_classifier(estimator) else {}
+    for _ in range(by):
+        estimator.partial_fit(X, y, **classes, **fit_params)
+
+
+def _warm_start(grows: str) -> str:
+    """The parameter `warm_start` of the estimator, or of the step of a pipeline, that has the one that grows."""
+    of, mark, _ = grows.rpartition("__")
+    return f"{of}{mark}warm_start"
+
+
+class Steps:
+    """In place of an estimator's `fit`, for one call: some steps of its learning.
+
+    scikit-learn's evaluation of a fold fits and scores; with this it scores what has been fitted up to a step.
+
+    Args:
+        estimator: whose `fit` it is from now on.
+        steps: which ones.
+        grows, by: as in `fit_in_steps`.
+    """
+
+    def __init__(self, estimator: Any, steps: range, grows: str | None, by: int) -> None:
+        self.estimator, self.steps, self.grows, self.by = estimator, steps, grows, by
+        estimator.fit = self
+
+    def __call__(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Learn them; returns the estimator, which has its own `fit` again."""
+        del self.estimator.fit
+        for step in self.steps:
+            learn(self.estimator, X, y, step, self.grows, self.by, **fit_params)
+        return self.estimator
+
+
+class FoldsInSteps:
+    """What a search has scikit-learn fit: of each trial the estimators of its folds, which learn a step at a time.
+
+    scikit-learn clones the search's estimator for each fold, and once more to refit it. Here the clones of the folds
+    are those that have learnt the steps before, and the last one learns all steps at once.
+
+    Args:
+        base: the estimator that scikit-learn clones, its own clone of the user's.
+        steps, grows, by: as in `fit_in_steps`.
+    Raises:
+        ObjectiveError: the estimator does not learn in steps.
+    """
+
+    def __init__(self, base: Any, steps: int, grows: str | None, by: int) -> None:
+        require_steps(base, grows)
+        self.steps, self.grows, self.by = steps, grows, by
+        self._fresh = clone(base)
+        self._kept: dict[int, list[Any]] = {}  # by trial
+        self._handed: Iterator[Any] = iter(())
+        base.__sklearn_clone__ = self._hand_out
+
+    def begin(self, trials: Sequence[Trial], folds: int) -> None:
+        """Have the next step of these trials ready to be handed out, fold by fold."""
+        handed = []
+        for trial in trials:
+            own = self._kept.pop(trial.number, None) or [clone(self._fresh) for _ in range(folds)]
+            for estimator in own:
+                Steps(estimator, range(trial.step + 1, trial.step + 2), self.grows, self.by)
+            handed += own
+        self._handed = iter(handed)
+
+    def keep(self, trial: Trial, estimators: list[Any]) -> None:
+        """What has learnt a step, wherever that was done, for the next one."""
+        self._kept[trial.number] = estimators
+
+    def drop_ended(self, trials: Sequence[Trial]) -> None:
+        """Forget the estimators of trials that have ended."""
+        self._kept = {number: own for number, own in self._kept.items() if trials[number].state in OPEN}
+
+    def _hand_out(self) -> Any:
+        """The next fold's; once the search is over, one that learns everything at once."""
+        found = next(self._handed, None)
+        return self._whole() if found is None else found
+
+    def _whole(self) -> Any:
+        """A new estimator that learns everything at once."""
+        made = clone(self._fresh)
+        if self.grows is not None:
+            return made.set_params(**{self.grows: self.steps * self.by})
+        Steps(made, range(1, self.steps + 1), None, self.by)
+        return made
+
+
+def rank_finished_first(results: dict[str, Any], has_finished: Sequence[bool]) -> None:
+    """Rank in a search's results what was not trained to its end below all that was, and what failed below that."""
+    for key in [key for key in results if key.startswith("rank_test_")]:
+        mean = results[f"mean_test_{key.removeprefix('rank_test_')}"]
+        place = np.where(np.isnan(mean), 2, np.where(has_finished, 0, 1))
+        is_above = (place < place[:, None]) | ((place == place[:, None]) & (mean > mean[:, None]))
+        results[key] = 1 + is_above.sum(axis=1, dtype=np.int32)

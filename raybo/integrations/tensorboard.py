@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from raybo.errors import MissingExtra
+from raybo.errors import MissingExtra, install_command
 from raybo.events import FAILURES, Event, Kind, Trial
 from raybo.integrations.export import Exporter
 from raybo.study import Study
@@ -27,7 +27,7 @@ def tensorboard_exporter(destination: str) -> Exporter:
     try:
         from tensorboardX import SummaryWriter
     except ImportError:
-        raise MissingExtra("TensorBoard's files need tensorboardX: pip install 'raybo[tensorboard]'") from None
+        raise MissingExtra(f"TensorBoard's files need tensorboardX: {install_command('tensorboard')}") from None
     # what an earlier export left there is taken back, as all of it follows
     writer = SummaryWriter(destination, purge_step=0)
     seen = 0

@@ -52,7 +52,7 @@ def pack(path: Path) -> str:
     rows = [[event.number, event.kind.value, event.trial, event.at, event.data] for event in events]
     content = json.dumps({"description": description.to_json(), "events": rows}).encode()
     if len(content) > UNPACKED_BYTES:
-        raise JournalError(f"{path}: it is too large to be sent so; copy the file itself, with scp say")
+        raise JournalError(f"{path}: it is too large to be sent this way; copy the file itself, for example with scp")
     return base64.b64encode(zlib.compress(content)).decode()
 
 
@@ -73,7 +73,7 @@ def unpack(text: str, path: Path) -> Arrival:
             for number, kind, trial, at, data in content["events"]
         ]
     except (ValueError, TypeError, KeyError, RecursionError, zlib.error) as error:
-        raise JournalError(f"{path}: what has arrived for it is damaged, or of another version ({error})") from error
+        raise JournalError(f"{path}: what arrived for it is damaged, or from another version ({error})") from error
     with contextlib.closing(Journal(path, description)) as opened:
         added = opened.extend(events)
         total = len(opened.events) + added
@@ -85,7 +85,8 @@ def _decompressed(packed: bytes, path: Path) -> bytes:
     content = unpacking.decompress(packed, UNPACKED_BYTES + 1)
     if len(content) > UNPACKED_BYTES:
         raise JournalError(
-            f"{path}: more than {UNPACKED_BYTES >> 20} MiB have arrived for it; copy the file itself, with scp say"
+            f"{path}: more than {UNPACKED_BYTES >> 20} MiB have arrived for it; copy the file itself, for example with "
+            "scp"
         )
     if not unpacking.eof:
         raise ValueError("cut short")

@@ -31,7 +31,7 @@ class Report(xgboost.callback.TrainingCallback):
         every: rounds that make a step.
         save: whether the booster is saved with each report, for `going_on`.
     Raises:
-        ObjectiveError: `every` is no whole number from 1; while it trains: there is no such set or metric.
+        ObjectiveError: `every` is not a whole number from 1; while it trains: there is no such set or metric.
     """
 
     def __init__(self, data: str, metric: str, *, name: str | None = None, every: int = 1, save: bool = True) -> None:
@@ -71,6 +71,6 @@ def going_on(rounds: int) -> dict[str, Any]:
 
 
 def booster_kept() -> Any:
-    """The booster of this trial's last checkpoint; None where it begins from nothing."""
+    """The booster of this trial's last checkpoint; None if it starts from scratch."""
     kept: Path | None = checkpoint()
     return None if kept is None else xgboost.Booster(model_file=kept / BOOSTER)

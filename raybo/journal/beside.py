@@ -9,6 +9,20 @@ CHECKPOINTS = "checkpoints"  # in a trial's directory: each in one of its own
 OUTPUT = "output.txt"  # in a trial's directory: the last of what it printed
 
 
+def is_uri(place: str | None) -> bool:
+    """Whether that is more than a path."""
+    return place is not None and "://" in place
+
+
+def without_password(place: str) -> str:
+    """The place without the user and the password that a URI may hold, as it may be written down."""
+    scheme, mark, rest = place.partition("://")
+    if not mark:
+        return place
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
+
+
 def beside(journal: Path | str, ending: str) -> Path:
     """`FILE.ENDING` beside `FILE.db`, by whatever link that is named."""
     path = Path(os.path.realpath(journal))
@@ -26,3 +40,8 @@ def trial_directory(journal: Path | str, number: int, artifacts: str | None = No
     path = Path(os.path.realpath(journal))
     place = path.parent if artifacts is None else Path(artifacts)
     return place / f"{path.name.removesuffix('.db')}.trials" / str(number)
+
+
+def trial_uri(journal: Path | str, number: int, uri: str) -> str:
+    """The same under a URI; what the trial writes to its directory is in `files` there."""
+    return f"{uri.rstrip('/')}/{trial_directory(journal, number).parent.name}/{number}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -20,6 +21,7 @@ from raybo.error_text import in_words
 from raybo.events import OPEN, Event, Kind, Origin, State, states_before
 from raybo.goal import Goals
 from raybo.history import GENERATION, ONE
+from raybo.journal.beside import is_uri
 from raybo.journal.clean import clean_json
 from raybo.journal.description import Description
 from raybo.space import Categorical, Integer, Space, context_space
@@ -50,7 +52,7 @@ def parsed(text: str) -> Any:
 def description_of(text: str) -> tuple[Description, Space, Space | None]:
     """What is studied, its space and its contexts."""
     said = parsed(text)
-    _require(isinstance(said, dict), "the description is no object")
+    _require(isinstance(said, dict), "the description is not an object")
     try:
         description = Description(**said)
         space = Space.from_json(description.space)
@@ -67,16 +69,16 @@ def description_of(text: str) -> tuple[Description, Space, Space | None]:
         raise Nonsense(f"its description: {error}") from error
     _require((goals.names[0], goals.modes[0]) == (description.metric, description.mode), "its first metric differs")
     _require(context is None or goals.is_plain, "it has contexts beside several metrics or constraints")
-    _require(_is_whole(description.seed) and description.seed >= 0, "seed is no whole number from 0")
+    _require(_is_whole(description.seed) and description.seed >= 0, "seed is not a whole number from 0")
     _require(
-        description.steps is None or (_is_count(description.steps) and description.steps > 0), "steps is no number"
+        description.steps is None or (_is_count(description.steps) and description.steps > 0), "steps is not a number"
     )
     _require(
         _is_count(description.generation) and 1 <= description.generation <= GENERATION,
         "its methods are of a newer version",
     )
     _require(description.value in ("last", "best"), "value is neither last nor best")
-    _require(description.scheduler is None or isinstance(description.scheduler, str), "scheduler is no text")
+    _require(description.scheduler is None or isinstance(description.scheduler, str), "scheduler is not text")
     for name in ("settings", "options", "scheduler_options"):
         _require(isinstance(getattr(description, name), dict), f"{name} is no object")
     return description, space, context
@@ -104,10 +106,10 @@ class Checker:
         self.number += 1
         try:
             _require(isinstance(kind, str) and kind in KINDS, f"there is no kind {kind!r}")
-            _require(isinstance(at, str) and _is_time(at), "its time is none")
-            _require(isinstance(text, str), "its data is no text")
+            _require(isinstance(at, str) and _is_time(at), "its time is invalid")
+            _require(isinstance(text, str), "its data is not text")
             data = parsed(text)
-            _require(isinstance(data, dict), "its data is no object")
+            _require(isinstance(data, dict), "its data is not an object")
             event = Event(Kind(kind), trial, data, number, at)
             self._check(event)
         except Nonsense as error:
@@ -121,16 +123,16 @@ class Checker:
         for key in NEEDED[event.kind]:
             _require(key in data, f"it has no {key}")
         if event.kind in (Kind.PLANNED, Kind.ENDED):
-            _require(trial is None, "it is about a trial")
+            _require(trial is None, "it must not name a trial")
             return
         if event.kind is Kind.ASKED:
             _require(_is_whole(trial) and trial == len(self.states), f"trial {trial!r} is not the next")
             self.states.append(State.PENDING)
             self.steps.append(0)
-            _require(_is_point(data["x"], self.space), "x is no point of the space")
+            _require(_is_point(data["x"], self.space), "x is not a point of the space")
             _require(fits(data["values"], self.space), "its values do not fit the space")
-            _require(0 <= data["seen"] < event.number, "it has seen what came later")
-            _require(data["tags"].get("origin", Origin.ADDED) in list(Origin), "its origin is none")
+            _require(0 <= data["seen"] < event.number, "it refers to later events")
+            _require(data["tags"].get("origin", Origin.ADDED) in list(Origin), "its origin is unknown")
         else:
             if trial is None or not _is_whole(trial) or not 0 <= trial < len(self.states):
                 raise Nonsense(f"there is no trial {trial!r}")
@@ -146,8 +148,8 @@ class Checker:
                 _require(not lacking, f"it has no {', '.join(lacking)}")
         _require(("c" in data) == ("context" in data), "it has half a context")
         if "c" in data and self.context is not None:
-            _require(_is_point(data["c"], self.context), "c is no point of the contexts")
-            _require(fits(data["context"], self.context), "its context is none that is declared")
+            _require(_is_point(data["c"], self.context), "c is not a point of the contexts")
+            _require(fits(data["context"], self.context), "its context is not a declared one")
 
 
 def fits(row: Any, space: Space) -> bool:
@@ -232,6 +234,7 @@ def _require(holds: bool, otherwise: str) -> None:
 
 ANY: Mapping[str, Callable[[Any], bool]] = {  # what each key holds, in whatever event it stands
     "trials": lambda value: _is_count(value) and value > 0,
+    "artifacts": lambda value: _is_text(value) and (is_uri(value) or os.path.isabs(value)),
     "seen": _is_count,
     "gain": _is_finite,
     "tags": lambda value: isinstance(value, dict),

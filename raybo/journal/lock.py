@@ -138,14 +138,16 @@ def _opened(path: Path, beside: Path) -> TextIO:
         return os.fdopen(os.open(beside, flags, 0o644), "r+", encoding="utf-8", errors="replace")
     except OSError as error:
         why = f"{beside.name} is a link" if error.errno == errno.ELOOP else str(error)
-        raise JournalError(f"{path}: it cannot be locked ({why}); use a directory that can be written") from error
+        raise JournalError(f"{path}: it cannot be locked ({why}); use a writable directory") from error
 
 
 def _require_lock_file(path: Path, beside: Path, file: TextIO) -> None:
     status = os.fstat(file.fileno())
     begins = os.pread(file.fileno(), len(_BEGINS), 0) if stat.S_ISREG(status.st_mode) else b"?"
     if status.st_nlink > 1 or not _BEGINS.startswith(begins):  # what was cut short is a lock too
-        raise JournalError(f"{path}: it cannot be locked ({beside.name} is there, and no lock); move that away")
+        raise JournalError(
+            f"{path}: it cannot be locked ({beside.name} is there, and is not a lock file); move it away"
+        )
 
 
 def _holder(file: TextIO) -> dict[str, Any]:

@@ -97,12 +97,12 @@ def _checked(
     path: Path, studies: list[tuple[Any, Any]], rows: list[tuple[Any, ...]], mark: Mark | None, schema: int
 ) -> Held:
     if len(studies) != 1 or not isinstance(studies[0][0], str):
-        raise Nonsense("it says of no study what it is")
+        raise Nonsense("it does not describe its study")
     text, closed_at = studies[0]
     last = beginning(text)
     ends = [end for end in (mark, None if closed_at is None else from_text(closed_at)) if end and end.beginning == last]
     if closed_at is not None and (len(ends) == 0 or ends[-1] is mark):
-        raise Nonsense("its description is not as it was written")
+        raise Nonsense("its description has been changed")
     expected = {(end.number, end.checksum): end for end in ends}
     for number, checksum in list(expected):
         if number == 0 and checksum == last:
@@ -115,8 +115,10 @@ def _checked(
     if expected:
         end = max(expected.values(), key=lambda end: end.number)
         if end.number <= len(events):
-            raise Nonsense(f"event {end.number} is not as it was written")
-        go_on = f"restore it from a copy, or remove {mark_path(path)} to go on with what is left" if end is mark else ""
+            raise Nonsense(f"event {end.number} has been changed")
+        go_on = (
+            f"restore it from a copy, or remove {mark_path(path)} to continue with what is left" if end is mark else ""
+        )
         raise JournalError(
             f"{path}: {end.number - len(events)} of {end.number} committed events are missing at its end; "
             f"{go_on or 'restore it from a copy'}"
@@ -146,7 +148,7 @@ class Rows:
         event = self._checker.read(*content)
         self.checksum = following(self.checksum, *content)
         if (self._is_chained or checksum is not None) and checksum != self.checksum:
-            raise Nonsense(f"event {event.number} is not as it was written")
+            raise Nonsense(f"event {event.number} has been changed")
         self._is_chained = checksum is not None
         return event
 
@@ -158,7 +160,7 @@ def exists(path: Path | str) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError) as error:  # a null byte in the name, a name that is too long
-        raise JournalError(f"{str(path)!r}: no file can be looked for there ({error}); give another name") from None
+        raise JournalError(f"{str(path)!r}: this path cannot be used ({error}); give another name") from None
     return stat.S_ISDIR(status.st_mode) or status.st_size > 0
 
 
@@ -212,7 +214,7 @@ def _require_marks(path: Path, connection: sqlite3.Connection) -> int:
     except sqlite3.DatabaseError as error:
         if "not a database" not in str(error):
             raise
-        raise JournalError(f"{path}: it is not a journal of raybo (not an SQLite file); give another file") from None
+        raise JournalError(f"{path}: it is not a raybo journal (not an SQLite file); give another file") from None
     if application != APPLICATION:
         raise JournalError(f"{path}: it is an SQLite file of another program; give another file")
     if schema < 1:

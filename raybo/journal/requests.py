@@ -22,6 +22,7 @@ from pathlib import Path
 
 from raybo.errors import JournalError
 from raybo.journal.beside import beside
+from raybo.journal.lock import in_use
 from raybo.space import Row
 
 MOST_BYTES = 1_000_000  # of a request
@@ -86,10 +87,28 @@ def ask(journal: Path | str, values: Row | None = None) -> str:
         os.replace(written, place / f"{name}{ENDING}")
     except OSError as error:
         raise JournalError(
-            f"{journal}: nothing can be asked of its study ({error.strerror}); check the disk and the directory's "
+            f"{journal}: the request cannot be written ({error.strerror}); check the disk and the directory's "
             "permissions"
         ) from error
     return name
+
+
+def ask_to_stop(journal: Path | str) -> None:
+    """Ask the study that is running to stop.
+
+    Raises:
+        JournalError: it is not running, takes no requests, or none can be written.
+    """
+    if not in_use(journal):
+        raise JournalError(f"{Path(journal).name}: it is not running, so there is nothing to stop")
+    require_heard(journal, "stop it where it was started")
+    ask(journal)
+
+
+def require_heard(journal: Path | str, remedy: str) -> None:
+    """JournalError, with what to do instead, where the process that runs the study takes no requests."""
+    if not are_heard(journal):
+        raise JournalError(f"{Path(journal).name}: the process that runs it takes no requests; {remedy}")
 
 
 def waiting(journal: Path | str) -> list[Request]:

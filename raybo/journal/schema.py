@@ -35,7 +35,7 @@ def errors_in_a_line(path: Path) -> Iterator[None]:
         raise JournalError(f"{path}: it is damaged ({error.reason}); restore it from a copy") from error
     except sqlite3.IntegrityError as error:
         raise JournalError(
-            f"{path}: something else has written it meanwhile ({error}); continue with a copy"
+            f"{path}: something else has written to it meanwhile ({error}); continue with a copy"
         ) from error
     except sqlite3.DatabaseError as error:
         raise JournalError(f"{path}: it is damaged ({error}); restore it from a copy") from error

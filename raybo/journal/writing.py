@@ -74,10 +74,14 @@ class Journal:
         if self.description is not None and (different := self.description.differences(description)):
             here = self.description
             is_alike = (here.metric, here.mode) == (description.metric, description.mode)
-            remedy = f"; --from {self.path.name} (known_from=) begins that with what is known here" if is_alike else ""
+            remedy = (
+                f"; --from {self.path.name} (known_from=) starts that one with the results kept here"
+                if is_alike
+                else ""
+            )
             raise JournalError(
-                f"{self.path}: it is the journal of another study: {'; '.join(different)}; continue it as it was, "
-                f"or use another file{remedy}"
+                f"{self.path}: it is the journal of another study: {'; '.join(different)}; continue it with the "
+                f"same settings, or use another file{remedy}"
             )
         self.description = description
         with errors_in_a_line(self.path):
@@ -128,7 +132,7 @@ class Journal:
         for ours, theirs in zip(mine, events, strict=False):
             if as_text(asdict(ours)) != as_text(asdict(theirs)):
                 raise JournalError(
-                    f"{self.path}: it and its copy have gone different ways after event {ours.number - 1}; keep the "
+                    f"{self.path}: it and its copy differ after event {ours.number - 1}; keep the "
                     "copy in another file, `raybo tune --from` can bring its results here"
                 )
         self._insert(events[len(mine) :])

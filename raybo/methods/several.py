@@ -179,7 +179,7 @@ def in_words(tags: Tags) -> str:
     means, stds = (tags[name] if isinstance(tags[name], list) else [tags[name]] for name in ("mean", "std"))
     expected = " and ".join(f"{mean:+.2f} sd" for mean in means)
     text = f"expects {expected}, uncertain by {' and '.join(f'{std:.2f}' for std in stds)}"
-    for name, word in (("feasible", "keeps the constraints"), ("success", "succeeds")):
+    for name, word in (("feasible", "satisfies the constraints"), ("success", "succeeds")):
         if name in tags:
             text += f", {word} with probability {tags[name]:.2f}"
     return text

@@ -161,8 +161,8 @@ def expected_and_lucky(study: Study) -> Panel | None:
         else "The best value measured is not the best expectation: the star is the one to choose."
     )
     caption = (
-        "Each trial's value beside what its configuration is expected to give over the estimated law of the context, "
-        f"with the estimate's standard deviation. {verdict}"
+        "Each trial's value beside what its configuration is expected to give over the estimated distribution of the "
+        f"context, with the estimate's standard deviation. {verdict}"
     )
     return Panel("expected", "Expected and lucky", caption, fig)
 

@@ -51,5 +51,5 @@ def constraints_line(study: Study) -> list[RenderableType]:
     told = []
     for constraint in study.goals.constraints:
         broken = sum(constraint.name in trial.violations for trial in done)
-        told.append(f"{constraint}: broken by {broken} of {len(done)}" if broken else f"{constraint}: kept by all")
+        told.append(f"{constraint}: broken by {broken} of {len(done)}" if broken else f"{constraint}: satisfied by all")
     return [Text(f"constraints: {'; '.join(told)}", "dim")] if done else []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from raybo.errors import MissingExtra
+from raybo.errors import MissingExtra, install_command
 from raybo.events import FAILURES, State, Trial
 from raybo.files import write_file
 from raybo.reporting.axes import Axis, axes_of, centre, leader, places_of
@@ -49,7 +49,7 @@ def write_image(study: Study, path: Path) -> None:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingExtra("pictures need matplotlib: pip install 'raybo[plot]'") from None
+        raise MissingExtra(f"pictures need matplotlib: {install_command('plot')}") from None
     emulator = Emulator.of(study)
     found = None if emulator is None else importance(emulator)
     with mpl.rc_context(STYLE):

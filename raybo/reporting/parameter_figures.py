@@ -106,8 +106,10 @@ def parallel(study: Study, order: list[int]) -> Panel | None:
 def _trust(emulator: Emulator) -> str:
     explained = max(0.0, emulator.explained)
     judged = "" if explained >= 0.5 else ", so take it with care"
-    of = "" if len(emulator.history.y) <= CONDITIONED else f" (made of {emulator.gp.n} of the trials)"
-    return f"Left out one at a time, trials are predicted to {100.0 * explained:.0f} % of their variance{of}{judged}."
+    of = "" if len(emulator.history.y) <= CONDITIONED else f" (fitted to {emulator.gp.n} of the trials)"
+    return (
+        f"Leaving out one trial at a time, the model predicts {100.0 * explained:.0f} % of their variance{of}{judged}."
+    )
 
 
 def _dimension(axis: Axis, at: Array) -> dict[str, object]:

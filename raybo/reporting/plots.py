@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 
 def plots(study: Study) -> Plots:
-    """What a notebook shows of a study: a table of its best trials, and each figure when it is asked for."""
+    """What a notebook shows of a study: a table of its best trials, and each figure when it is asked for.
+
+    Example:
+        >>> figure = raybo.plots(raybo.load("job.db")).best_so_far()
+        >>> figure.layout.xaxis.title.text
+        'trial'
+    """
     return Plots(study)
 
 

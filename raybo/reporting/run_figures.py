@@ -176,7 +176,7 @@ def suggestions(study: Study) -> Panel | None:
     fig.update_yaxes(title="seconds", type="log", dtick=1, exponentformat="power")
     median = float(np.median([trial.suggest_seconds for trial in asked]))
     caption = (
-        f"How long the method thought about each trial (median {_seconds(median)}), beside how long the trial itself "
+        f"How long the method took to suggest each trial (median {_seconds(median)}), beside how long the trial itself "
         "took; the scale is logarithmic."
     )
     return Panel("suggestions", "Time of a suggestion", caption, fig)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from raybo import journal
 from raybo.errors import RayboError, TrialError
@@ -21,7 +22,8 @@ class Progress:
         where: the machine and the process that run it; empty while none does.
         done, planned, failed: numbers of trials; None where they are not known.
         best: of what is called so, the best value; empty while there is none.
-        method: its name; or what is wrong with the journal.
+        method: its name.
+        problem: what is wrong with the journal, or with its study; empty where nothing is.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Progress:
     failed: int | None = None
     best: str = ""
     method: str = ""
+    problem: str = ""
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -42,7 +45,21 @@ class Progress:
         else:
             state = "ended" if self.planned is not None and self.done >= self.planned else "stopped"
         trials = "" if self.done is None else f"{self.done:,}" + ("" if self.planned is None else f"/{self.planned:,}")
-        return self.name, state, trials, str(self.failed or ""), self.best, self.method
+        return self.name, state, trials, str(self.failed or ""), self.best, self.method or self.problem
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """As JSON; None for what is empty."""
+        return {
+            "name": self.name,
+            "running_on": self.where or None,
+            "done": self.done,
+            "planned": self.planned,
+            "failed": self.failed,
+            "best": self.best or None,
+            "method": self.method or None,
+            "problem": self.problem or None,
+        }
 
 
 HEADINGS: Sequence[str] = ("study", "state", "trials", "failed", "best", "method")
@@ -59,7 +76,7 @@ def progress_of(path: Path) -> Progress:
     try:
         study = load(path)
     except RayboError as error:
-        return Progress(path.name, where, method=str(error))
+        return Progress(path.name, where, problem=str(error))
     return Progress(
         path.name,
         where,
@@ -78,4 +95,4 @@ def _best(study: Study) -> str:
         best = study.best
     except TrialError:
         return ""
-    return f"{study.description.metric} {best.value:.6g} (trial {best.number})"
+    return "" if best.value is None else f"{study.description.metric} {best.value:.6g} (trial {best.number})"

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import cast
 
 from raybo.events import FAILURES, State, saved_share
+from raybo.reporting.tables import furthest_in_words
 from raybo.reporting.timeline import pauses_of
 from raybo.reporting.words import shown
 from raybo.space import Categorical, Float, Integer, Ordinal, Parameter, has_guess
@@ -46,7 +47,7 @@ def facts(study: Study) -> str:
     if pruned := study.count(State.PRUNED):
         told.append(("", "pruned", str(pruned)))
         if saved := saved_share(study.trials, study.steps):
-            told.append(("", "of the steps saved by that", f"{saved:.0%}"))
+            told.append(("", "of the steps saved", f"{saved:.0%}"))
     if waiting := study.count(State.PAUSED):
         told.append(("", "paused", str(waiting)))
     if stopped := study.count(State.STOPPED):
@@ -74,12 +75,19 @@ def _reached(study: Study) -> tuple[str, str, str]:
         return "best", f"on the front, hypervolume {shown(study.hypervolume())}", str(len(study.front))
     best = study.incumbent
     if best is None and study.count(State.FINISHED):
-        return "failed", "keeps all constraints", "none yet"
+        return "failed", "satisfies all constraints", "none yet"
     return "best", f"best {study.description.metric}", "none yet" if best is None else shown(study.best.value)
 
 
 def best_configuration(study: Study) -> str:
-    """The best trial's parameters; with several metrics those of the front, where nothing is feasible the nearest."""
+    """The best trial's parameters; with several metrics those of the front, where nothing is feasible the nearest.
+
+    Where none has finished, those of the pruned one that came furthest.
+    """
+    if (furthest := study.furthest) is not None:
+        rows = [(name, shown(value)) for name, value in study.space.open_values(furthest.config)]
+        words = html.escape(f"{furthest_in_words(study, furthest)}.")
+        return f"<section><h2>No trial has finished</h2><p class=what>{words}</p>{_table((), rows)}</section>"
     if not study.count(State.FINISHED):
         return ""
     if study.goals.k > 1 and study.front:

@@ -37,7 +37,7 @@ NARROW, WIDE, ROOMY = 56, 110, 150
 def study_view(study: Study, last: int) -> Group:
     """What `raybo show` prints: a heading, the last trials, why they were tried, and the best one."""
     parts: list[RenderableType] = [heading(study), trials_table(study, study.trials[-last:])]
-    if study.count(State.FINISHED):
+    if study.count(State.FINISHED) or study.furthest is not None:
         parts += [best_view(study), *confirmations(study)]
     if study.ended:
         parts.append(Text(f"ended: {study.ended}", style="dim"))
@@ -147,9 +147,14 @@ class Trials:
 def best_view(study: Study, context: Mapping[str, Any] | None = None, *, one_line: bool = False) -> Group:
     """The best trial and its configuration, a line for each parameter or one for all; or the best for a context.
 
-    With several metrics their front; where no trial keeps all constraints, which one comes nearest.
+    With several metrics their front; where no trial keeps all constraints, which one comes nearest; where none has
+    finished, the pruned one that came furthest.
     """
     limits = [] if one_line else constraints_line(study)
+    if context is None and (furthest := study.furthest) is not None:
+        words = Text.assemble(("no trial has finished; ", "yellow"), f"{furthest_in_words(study, furthest)}")
+        values = config_values(study, furthest)
+        return Group(words, Named(values, most_lines=1) if one_line else named_grid(values), *limits)
     if study.goals.k > 1 and study.front:
         return Group(front_view(study, one_line=one_line), *limits)
     if not study.goals.is_plain and not study.front:
@@ -169,6 +174,12 @@ def best_view(study: Study, context: Mapping[str, Any] | None = None, *, one_lin
     if one_line:
         return Group(words, Named(config_values(study, best), most_lines=1))
     return Group(words, named_grid(config_values(study, best)), *limits)
+
+
+def furthest_in_words(study: Study, trial: Trial) -> str:
+    """Which trial came furthest where none has finished, and to what."""
+    step, value = trial.reports[-1]
+    return f"trial {trial.number} came furthest, {study.description.metric} {value:.6g} at step {step}, and was pruned"
 
 
 def _expected_beside(study: Study, best: Trial) -> Text:
@@ -198,7 +209,7 @@ def confirmations(study: Study) -> list[RenderableType]:
         runs = f"{len(each.values)} of {each.planned}" if len(each.values) < each.planned else str(each.planned)
         table.add_row(str(each.trial.number), f"{each.mean:.6g}", error, runs, f"{each.trial.value:.6g}")
     words = Text.assemble(
-        "recommended, by the means of further runs: ",
+        "recommended by the means of further runs: ",
         (f"trial {best.trial.number}", "bold green"),
         f", {best.mean:.6g}",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from raybo.errors import MissingExtra
+from raybo.errors import MissingExtra, install_command
 from raybo.events import State
 from raybo.reporting.axes import Axis
 
@@ -34,7 +34,7 @@ def plotly() -> Any:
     try:
         import plotly.graph_objects as objects
     except ImportError:
-        raise MissingExtra("figures need plotly: pip install 'raybo[plot]'") from None
+        raise MissingExtra(f"figures need plotly: {install_command('plot')}") from None
     return objects
 
 

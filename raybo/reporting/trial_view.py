@@ -48,7 +48,8 @@ def trial_view(study: Study, number: int) -> Group:
     parts += notes_view(study, number)
     if directory := study.directory(trial):
         parts += _output(directory / OUTPUT, next(e.at for e in study.events if e.trial == number))
-        parts += [Text("\nits directory", style="bold"), Text(f"  {directory}")]
+    if places := study.files(trial):
+        parts += [Text("\nits files", style="bold"), *(Text(f"  {place}") for place in places)]
     return Group(*parts)
 
 
@@ -114,12 +115,12 @@ def _told(event: Event) -> tuple[str, str]:
     attempt = f"attempt {data['attempt']}" if "attempt" in data else ""
     seconds = f"{data['seconds']:.3f} s" if isinstance(data.get("seconds"), (int, float)) else ""
     words = {
-        Kind.ASKED: f"asked, after {1_000 * float(data.get('suggest_seconds', 0.0)):.1f} ms of thought",
+        Kind.ASKED: f"asked, after {1_000 * float(data.get('suggest_seconds', 0.0)):.1f} ms of computation",
         Kind.RETRIED: f"started again: {data.get('reason', '')}",
         Kind.CONTEXT_OBSERVED: "observed its context",
         Kind.PRUNED: f"pruned: {data.get('reason', '')}",
         Kind.PAUSED: f"paused: {data.get('reason', '')}",
-        Kind.RESUMED: f"went on after step {data.get('step', 0)}",
+        Kind.RESUMED: f"resumed after step {data.get('step', 0)}",
     }.get(event.kind, str(event.kind))
     host = f"on {data['host']}" if data.get("host") else ""
     return at or f"event {event.number}", ", ".join(part for part in (words, attempt, seconds, host) if part)

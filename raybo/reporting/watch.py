@@ -83,7 +83,8 @@ class Window:
         def lines(shown: RenderableType, most: int) -> list[list[Segment]]:
             return console.render_lines(shown, options, pad=False)[:most]
 
-        best = lines(best_view(study, one_line=True), max(2, height - 2)) if study.count(State.FINISHED) else []
+        has_best = study.count(State.FINISHED) or study.furthest is not None
+        best = lines(best_view(study, one_line=True), max(2, height - 2)) if has_best else []
         top = lines(heading(study), max(0, min(3, height - len(best) - 6)))
         room = height - len(best) - len(top)
         rows = []

@@ -28,10 +28,8 @@ class Asha(Options):
     """
 
     grace: int = option(1, "the first step at which trials are compared", at_least=1)
-    eta: int = option(
-        4, "of those at a rung one in so many goes on, and the next rung is so many times as far", at_least=2
-    )
-    variant: Variant = option("stop", "what becomes of the others: stop ends them, promote has them wait")
+    eta: int = option(4, "one in eta trials at a rung goes on, and the next rung is eta times as far", at_least=2)
+    variant: Variant = option("stop", "what happens to the others: stop ends them, promote pauses them")
 
     def decides(self, history: History, trial: int, step: int) -> bool:
         """At the rungs."""

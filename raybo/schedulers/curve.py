@@ -28,13 +28,15 @@ LOOKS = (13, 4, 2)  # parts of a run after which it is looked at
 
 @dataclass(frozen=True, kw_only=True)
 class Curve(Options):
-    """Ends a trial that hardly ends above the best, by a Gaussian process over configuration and step.
+    """Ends a trial that is unlikely to beat the best, by a Gaussian process over configuration and step.
 
     raybo's own, after Swersky, Snoek, Adams (2014), "Freeze-Thaw Bayesian Optimization".
     """
 
     odds: float = option(0.05, "probability of ending above the best below which a trial is ended", at_least=0, below=1)
-    grace: int | None = option(None, "the first step at which trials are judged; none: a thirteenth", at_least=1)
+    grace: int | None = option(
+        None, "the first step at which trials are judged; none: a thirteenth of all steps", at_least=1
+    )
     first: int = option(10, "trials at the beginning, at most a quarter of all, that end there", at_least=0)
     is_slow = True  # a verdict takes longer than a study's loop should stand still
 

@@ -23,16 +23,14 @@ from raybo.schedulers.verdict import Verdict
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperband(Options):
-    """Brackets of `asha` with different first rungs, in turn: for when nobody knows how soon bad trials show.
+    """Brackets of `asha` with different first rungs, in turn: for when it is unknown how early a bad trial shows.
 
     Li et al. (2018), "Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization"; asynchronous.
     """
 
     grace: int = option(1, "the first rung of the boldest bracket", at_least=1)
-    eta: int = option(
-        3, "of those at a rung one in so many goes on, and the next rung is so many times as far", at_least=2
-    )
-    variant: Variant = option("stop", "what becomes of the others: stop ends them, promote has them wait")
+    eta: int = option(3, "one in eta trials at a rung goes on, and the next rung is eta times as far", at_least=2)
+    variant: Variant = option("stop", "what happens to the others: stop ends them, promote pauses them")
 
     def decides(self, history: History, trial: int, step: int) -> bool:
         """At the rungs of the trial's bracket."""

@@ -72,7 +72,7 @@ def solve_as_published(
         size: points of the random grid, the one solver that is as it always is; 1,000 unless given.
         gradient: "analytic" takes the function's own instead of differences, where a gradient is used.
         unit: the raw unit, in sides of the cube.
-        origin: the cube's lower corner in raw units, one number or one an axis.
+        origin: the cube's lower corner in raw units, one number or one per axis.
     """
     if name == "random-grid":
         return random_grid(function, domain, rng, avoid=avoid, apart=apart, **({} if size is None else {"size": size}))

@@ -29,7 +29,7 @@ TRIED = 4_096  # uniform points at first; so many are listed, where the axes hav
 ANCHORS, ENOUGH = 512, 64  # kept of those allowed; with fewer than the second a search goes on from the nearest to one
 SEARCHED = 60  # its rounds
 FEWEST = 16  # points that satisfy rules about continuous parameters: where there is room for one there is for these
-HALVINGS = 16  # of the way from an anchor to a point
+PARTS, NARROWED = 6, 6  # of the way from an anchor to a point, tried at once; times that the way is narrowed to one
 REDRAWN, WALKED = 64, 40  # times that a uniform point is drawn again; steps of a walk from an anchor, where that failed
 
 
@@ -130,19 +130,19 @@ class Allowed:
     def _towards(self, starts: Array, aims: Array, ordered: Sequence[int], group: Group) -> Array:
         """From rows that are allowed along straight lines towards the aims, whose unordered coordinates are theirs."""
 
-        def at(share: Array) -> Array:
-            X = aims.copy()
-            X[:, ordered] = starts[:, ordered] + share[:, None] * (aims[:, ordered] - starts[:, ordered])
-            return self._place(X)
-
-        low, high = np.zeros(len(aims)), np.ones(len(aims))
-        best = at(low)
-        for halving in range(HALVINGS + 1):
-            share = np.ones(len(aims)) if halving == 0 else 0.5 * (low + high)
-            tried = at(share)
-            good = ~self._breaks(tried, group.rules)
-            best[good], low[good] = tried[good], share[good]
-            high[~good] = share[~good]
+        m, k = len(aims), PARTS
+        way = aims[:, ordered] - starts[:, ordered]
+        best, low, wide = self._place(_with(aims, ordered, starts[:, ordered])), np.zeros(m), 1.0
+        for _ in range(NARROWED):
+            shares = low[:, None] + wide * np.arange(1, k + 1) / k
+            along = starts[:, None, ordered] + shares[:, :, None] * way[:, None]
+            tried = self._place(_with(np.repeat(aims, k, axis=0), ordered, along.reshape(m * k, len(ordered))))
+            good = ~self._breaks(tried, group.rules).reshape(m, k)
+            last = k - 1 - np.argmax(good[:, ::-1], axis=1)  # the farthest
+            found = np.flatnonzero(good.any(axis=1))
+            best[found] = tried.reshape(m, k, starts.shape[1])[found, last[found]]
+            low[found] = shares[found, last[found]]
+            wide /= k
         return best
 
     def _nearest(
@@ -207,7 +207,7 @@ class Allowed:
             elif isinstance(parameter, Integer):
                 columns[axis] = parameter.low + parameter.step * parameter.index(X[:, axis])
             else:
-                columns[axis] = np.asarray(parameter.decode(X[:, axis]), dtype=np.float64)
+                columns[axis] = parameter.numbers(X[:, axis])
             if self._conditions[axis] is not None:
                 is_open[axis] = self._is_open(axis, X)
         return columns, is_open
@@ -276,6 +276,13 @@ class Allowed:
         return SpaceError(
             f"where: no configuration was found that satisfies {shown(rules[blamed].text)} together with {others}"
         )
+
+
+def _with(X: Array, axes: Sequence[int], coordinates: Array) -> Array:
+    """A copy of rows with these coordinates along some axes."""
+    X = X.copy()
+    X[:, axes] = coordinates
+    return X
 
 
 def _all_open(rule: Rule, is_open: dict[int, Flags], m: int) -> Flags:

@@ -51,7 +51,7 @@ def context_space(declared: Space | Mapping[str, Any] | None, space: Space) -> S
         return None
     context = declared if isinstance(declared, Space) else Space(declared)
     if context.rules:
-        raise SpaceError("context: nobody chooses it, so there can be no rules about it; leave where= out")
+        raise SpaceError("context: it is observed and not chosen, so it cannot have rules; leave where= out")
     for path, name in zip(context.parameters, context.names, strict=True):
         if len(path) > 1 or name not in context.template:
             raise SpaceError(f"context {name}: a context is a flat dict of names; it cannot be nested")

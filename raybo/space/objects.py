@@ -58,7 +58,7 @@ def object_to_json(value: Any) -> Any:
         text = repr(value)
     except Exception as error:
         raise SpaceError(
-            f"a {type(value).__name__} cannot be told in text: its repr raises {in_words(error)}"
+            f"a {type(value).__name__} cannot be written as text: its repr raises {in_words(error)}"
         ) from error
     return {"repr": re.sub(r" at 0x[0-9a-fA-F]+", "", text)}  # an address is another one in the next process
 

@@ -48,6 +48,10 @@ class Float:
             0.99 and 0.999 differ as 0.9 and 0.99 do: `Float(0.5, 0.9999, scale="logit")`.
         guess: where you believe the best lies: `Float(1e-5, 1, log=True, guess=1e-3)`. The first trial is at all the
             guesses, and the search of `auto`, `ei` and `gp-ucb` is drawn there until results say otherwise.
+    Example:
+        >>> space = raybo.Space({"rate": raybo.Float(1e-5, 1, log=True, guess=1e-3)})
+        >>> raybo.Searcher(space, seed=0).ask().config
+        {'rate': 0.001}
     """
 
     low: float
@@ -93,6 +97,7 @@ class Float:
                     f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
                     f"step={self.step}; {remedy}"
                 )
+            _check_edges(self, name)
         _check_guess(self, name)
 
     @property
@@ -131,8 +136,12 @@ class Float:
 
     def decode(self, u: Array) -> list[float]:  # (n,)
         """The values that the coordinates stand for."""
+        return cast("list[float]", self.numbers(u).tolist())
+
+    def numbers(self, u: Array) -> Array:  # (n,) -> (n,)
+        """As `decode`, as an array."""
         if self.low == self.high:
-            return [self.low] * len(u)
+            return np.full(len(u), float(self.low))
         if self.scale == "logit":
             low, high = _logit(np.array([self.low, self.high]))
             numbers = 1.0 / (1.0 + np.exp(-(low + u * (high - low))))
@@ -140,7 +149,7 @@ class Float:
             numbers = _from_unit(u, *_edges(self), log=self.log)
         if self.step is not None:
             numbers = _grid(self, np.round((np.clip(numbers, self.low, self.high) - self.low) / self.step))
-        return cast("list[float]", np.clip(numbers, self.low, self.high).tolist())
+        return np.asarray(np.clip(numbers, self.low, self.high))
 
     def to_json(self) -> dict[str, Any]:
         """A plain description, read back by `Space.from_json`."""
@@ -156,6 +165,10 @@ class Integer:
 
     Attributes:
         guess: where you believe the best lies, as in `Float`: `Integer(1, 12, guess=3)`.
+    Example:
+        >>> searcher = raybo.Searcher({"depth": raybo.Integer(1, 9, step=4)}, "random", seed=0)
+        >>> sorted({trial.config["depth"] for trial in searcher.ask(30)})
+        [1, 5, 9]
     """
 
     low: int
@@ -178,6 +191,7 @@ class Integer:
         _check_range(name, self.low, self.high, self.log)
         if self.step < 1:
             raise SpaceError(f"{name}: step must be a positive number, got step={shown(self.step)}")
+        _check_edges(self, name)
         if beyond := (self.high - self.low) % self.step:
             raise SpaceError(
                 f"{name}: high must be low plus a whole number of steps, got low={self.low}, high={self.high}, "
@@ -231,8 +245,12 @@ class Categorical:
     """One of the given choices, which may be any objects; they have no order.
 
     Attributes:
-        choices: they.
+        choices: the values.
         guess: the one that you believe the best, as in `Float`: `Categorical(["rbf", "linear"], guess="rbf")`.
+    Example:
+        >>> searcher = raybo.Searcher({"loss": raybo.Categorical(["l1", "l2"])}, "random", seed=0)
+        >>> sorted({trial.config["loss"] for trial in searcher.ask(20)})
+        ['l1', 'l2']
     """
 
     choices: Sequence[Any]
@@ -299,6 +317,11 @@ class Ordinal(Categorical):
 
     `Ordinal([8, 16, 32, 64])`, `Ordinal(["small", "medium", "large"], guess="small")`. It fills one axis, on which each
     value has the same room; a rule may compare it with `<`.
+
+    Example:
+        >>> searcher = raybo.Searcher({"batch": raybo.Ordinal([8, 16, 32, 64], guess=16)}, seed=0)
+        >>> searcher.ask().config
+        {'batch': 16}
     """
 
     def check(self, name: str) -> None:
@@ -306,7 +329,7 @@ class Ordinal(Categorical):
         super().check(name)
         for value in self.choices:
             if isinstance(value, (Float, Integer, Categorical, dict)):
-                raise SpaceError(f"{name}: a value of an order cannot hold parameters; use Categorical")
+                raise SpaceError(f"{name}: a value of an Ordinal cannot contain parameters; use Categorical")
 
     def to_json(self) -> dict[str, Any]:
         """A plain description, as a choice's."""
@@ -406,6 +429,17 @@ def _check_range(name: str, low: float, high: float, log: bool) -> None:
         raise SpaceError(f"{name}: a logarithmic scale needs low above 0, got low={low}")
     if log and not float(high) / float(low) < math.inf:
         raise SpaceError(f"{name}: the range is too wide for a 64-bit float, got low={low}, high={high} on a log scale")
+
+
+def _check_edges(parameter: Float | Integer, name: str) -> None:
+    """Half a step beyond the range there must be numbers, too."""
+    half = float(cast(float, parameter.step)) / 2
+    low, high = float(parameter.low) - half, float(parameter.high) + half
+    if not math.isfinite(high - low) or (parameter.log and not high / max(low, float(parameter.low) / 2) < math.inf):
+        raise SpaceError(
+            f"{name}: the range is too wide for a 64-bit float, got low={shown(parameter.low)}, "
+            f"high={shown(parameter.high)}, step={shown(parameter.step)}"
+        )
 
 
 def _edges(parameter: Float | Integer) -> tuple[float, float]:

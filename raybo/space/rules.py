@@ -180,11 +180,11 @@ class _Reader:
             choices = parameter.choices
             if all(isinstance(choice, bool) for choice in choices):
                 return self._one_of(axis, {i for i, choice in enumerate(choices) if choice})
-        raise self.refusal(f"{self._part(node)} is no condition; compare it with something")
+        raise self.refusal(f"{self._part(node)} is not a condition; compare it with something")
 
     def _comparison(self, a: ast.expr, op: ast.cmpop, b: ast.expr, depth: int) -> Callable[[Columns], Truth]:
         if type(op) not in COMPARISONS:
-            raise self.refusal("of comparisons there are < <= > >= == and !=")
+            raise self.refusal("the comparisons are < <= > >= == and !=")
         for left, right, is_turned in ((a, b, False), (b, a, True)):
             axis = self._axis(left)
             parameter = None if axis is None else self.parameters[axis]
@@ -211,7 +211,7 @@ class _Reader:
             others = set(range(len(names))) - {place}
             return self._one_of(axis, {place} if isinstance(op, ast.Eq) else others)
         if not isinstance(parameter, Ordinal):
-            raise self.refusal(f"{self._name(axis)} is a choice without an order; compare it by == or !=")
+            raise self.refusal(f"{self._name(axis)} is a choice without an order; compare it with == or !=")
         compare = COMPARISONS[type(op)]
         places = range(len(names))
         return self._one_of(axis, {i for i in places if (compare(place, i) if is_turned else compare(i, place))})
@@ -313,7 +313,7 @@ class _Reader:
         back = {word: quoted for quoted, word in self.quoted.items()}
         name = ".".join([back.get(node.id, node.id), *reversed(words)])
         if name not in self.axes:
-            raise self.refusal(f"{name} is no parameter of the space{nearest(name, list(self.axes))}")
+            raise self.refusal(f"{name} is not a parameter of the space{nearest(name, list(self.axes))}")
         return self.axes[name]
 
     def _name(self, axis: int) -> str:

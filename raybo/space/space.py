@@ -45,6 +45,13 @@ class Space:
     Raises:
         SpaceError: an empty space, a name that is not a string or that two parameters have, an impossible range,
             something that is not a parameter, a rule that cannot be read, or rules that hardly anything satisfies.
+    Example:
+        >>> rate, depth = raybo.Float(1e-3, 1, log=True), raybo.Integer(1, 9)
+        >>> space = raybo.Space({"rate": rate, "model": {"depth": depth}, "folds": 5})
+        >>> space.names
+        ['rate', 'model.depth']
+        >>> space.accept({"rate": 0.1, "model": {"depth": 3}, "folds": 5})
+        {'rate': 0.1, 'model': {'depth': 3}, 'folds': 5}
     """
 
     def __init__(

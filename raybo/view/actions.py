@@ -1,7 +1,7 @@
 """What the page may change: stop a study, enqueue a configuration, take a note.
 
 A study that runs takes requests up itself, see `raybo.journal.requests`; the journal of one that does not is written
-here, as `raybo enqueue` does.
+directly, as `raybo enqueue` does.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any
 from raybo import warm_start
 from raybo.error_text import shown
 from raybo.errors import JournalError, SpaceError, TrialError
-from raybo.events import Origin
-from raybo.journal import in_use, requests
+from raybo.journal import requests
 from raybo.journal.notes import Note, read_notes, take_note
 from raybo.space import Categorical, Row, Space
 from raybo.view.facts import Json, named, text
@@ -41,13 +40,8 @@ def stop(followed: Followed) -> str:
     Raises:
         JournalError: it does not run, or hears no requests.
     """
-    path = followed.path
-    if not in_use(path):
-        raise JournalError(f"{path.name}: it is not running, so there is nothing to stop")
-    if not requests.are_heard(path):
-        raise JournalError(f"{path.name}: what runs it takes no requests; stop that where it was begun")
-    requests.ask(path)
-    return "it stops: trials that run are stopped, and what has finished is kept"
+    requests.ask_to_stop(followed.path)
+    return "Stopping: running trials are stopped, and what has finished is kept"
 
 
 def enqueue(followed: Followed, values: Sequence[Any]) -> str:
@@ -61,21 +55,9 @@ def enqueue(followed: Followed, values: Sequence[Any]) -> str:
         TrialError: it was enqueued before.
         JournalError: the journal cannot be written.
     """
-    path = followed.path
     with followed.now() as study:
-        space = study.space
-        config = space.accept(space.unpack(row_of(space, values)))
-        row = space.pack(config)
-        before = [t.number for t in study.trials if t.origin is Origin.ENQUEUED and space.pack(t.config) == row]
-    if before:
-        raise TrialError(f"this configuration was enqueued before, as trial {before[0]}; change a value")
-    if not in_use(path):
-        warm_start.enqueue(path, config)
-        return "added: the study's next run begins with it"
-    if not requests.are_heard(path):
-        raise JournalError(f"{path.name}: what runs it takes no requests; enqueue it when the study has ended")
-    requests.ask(path, row)
-    return "asked for: the study runs it as soon as a worker is free"
+        config = study.space.unpack(row_of(study.space, values))
+    return warm_start.enqueue(followed.path, config)
 
 
 def note(followed: Followed, said: object, trial: object) -> Json:
@@ -110,7 +92,7 @@ def row_of(space: Space, values: Sequence[Any]) -> Row:
     for (name, parameter), condition, value in zip(named(space), space.cube.conditions, values, strict=True):
         is_open = condition is None or row[condition[0]] == condition[1]
         if is_open is (value is None):
-            raise SpaceError(f"{name}: missing" if is_open else f"{name}: it has no meaning beside what is chosen")
+            raise SpaceError(f"{name}: missing" if is_open else f"{name}: it has no meaning with the other choices")
         if not is_open:
             row.append(None)
         elif not isinstance(parameter, Categorical):

@@ -71,7 +71,7 @@ async def with_headers(request: web.Request, response: web.StreamResponse) -> No
 def _check(request: web.Request, token: str, cookie: str) -> bool:
     """Raise the refusal that a request deserves; returns whether its token was in the address."""
     if _hostname(request.headers.get("Host", "")) not in NAMES:
-        raise web.HTTPForbidden(text="this name is not one of this machine; use 127.0.0.1 or localhost\n")
+        raise web.HTTPForbidden(text="this host name does not belong to this machine; use 127.0.0.1 or localhost\n")
     kind, _, held = request.headers.get("Authorization", "").partition(" ")
     by_header = kind.lower() == "bearer" and _same(held.strip(), token)
     by_address = request.path == "/" and _same(request.query.get("token", ""), token)

@@ -68,10 +68,10 @@ def trial_page(followed: Followed, number: int) -> Json | None:
             "events": [_event(event) for event in events[-EVENTS:]],
             "earlier": max(0, len(events) - EVENTS),
         }
-        directory, asked = study.directory(trial), events[0].at
+        directory, places, asked = study.directory(trial), study.files(trial), events[0].at
     left = [] if directory is None else listed(directory)
     found["files"] = [_left(one) for one in left]
-    found["directory"] = "" if directory is None else text(str(directory), 2_000)
+    found["directory"] = text(", ".join(places), 2_000)
     found["output"] = "" if directory is None else _output(left, directory, asked)
     return found
 

@@ -17,6 +17,7 @@ import pytest
 import raybo
 from raybo.events import Kind, State
 from tests.engine import hosts
+from tests.journals import finished, pending
 
 pytestmark = [
     pytest.mark.slow,
@@ -70,14 +71,6 @@ def until(condition, what):
         time.sleep(0.1)
 
 
-def running_now(path):
-    return sum(trial.state is State.PENDING for trial in raybo.load(path).trials) if path.exists() else 0
-
-
-def finished(path):
-    return raybo.load(path).count(State.FINISHED) if path.exists() else 0
-
-
 def test_a_node_may_join_and_be_cut_off_and_nothing_hangs_or_is_lost(cluster, directory):
     path, log = directory / "study.db", directory / "log"
     study = command(
@@ -85,9 +78,9 @@ def test_a_node_may_join_and_be_cut_off_and_nothing_hangs_or_is_lost(cluster, di
         "--address", cluster.address, "--set", "seconds=0.7", "--set", f"log={log}",
     )  # fmt: skip
     until(lambda: finished(path) >= 1, "the first trial")
-    assert running_now(path) <= 1  # the head has one processor
+    assert pending(path) <= 1  # the head has one processor
     node = cluster.add(cpus=2)
-    until(lambda: running_now(path) == 3, "trials on the new node")
+    until(lambda: pending(path) == 3, "trials on the new node")
     cluster.cut(node)  # with two trials on it, which will never answer
     out = output(study)
 
@@ -96,7 +89,7 @@ def test_a_node_may_join_and_be_cut_off_and_nothing_hangs_or_is_lost(cluster, di
     trials, events = raybo.load(path).trials, raybo.load(path).events
     assert [trial.state for trial in trials] == [State.FINISHED] * 40
     retried = [event for event in events if event.kind is Kind.RETRIED]
-    assert {event.data["reason"] for event in retried} <= {"its node was lost", "a node was lost before it began"}
+    assert {event.data["reason"] for event in retried} <= {"its node was lost", "a node was lost before it started"}
     assert 1 <= len(retried) <= 3
     assert {trial.attempt for trial in trials} == {1, 2}
     assert sum(event.kind is Kind.TOLD for event in events) == 40  # once each
@@ -159,7 +152,7 @@ def test_ctrl_c_in_attach_leaves_the_study_running(cluster, directory):
     until(lambda: finished(path) >= 2, "results")
     time.sleep(1.0)
     os.killpg(follower.pid, signal.SIGINT)
-    assert "on goes on; raybo stop on ends it" in output(follower, code=130)
+    assert "on keeps running; raybo stop on stops it" in output(follower, code=130)
     before = finished(path)
     until(lambda: finished(path) > before, "more results")
     output(command(cluster, directory, "stop", "on", "--address", cluster.address))
@@ -174,9 +167,9 @@ def test_a_detached_study_needs_a_cluster_and_a_journal(directory):
         [*RAYBO, "tune", "job.py", "--detach"], cwd=directory, capture_output=True, text=True, check=False
     )
     assert refused.returncode == 1
-    assert "a detached study needs a Ray that goes on without this command" in refused.stderr
+    assert "a detached study needs a Ray that outlives this command" in refused.stderr
     from raybo.errors import RayError
 
     job = raybo.objective(space={"x": raybo.Float(0, 1)})(lambda config: config["x"])
-    with pytest.raises(RayError, match="needs a journal that stays"):
+    with pytest.raises(RayError, match="needs a permanent journal"):
         raybo.tune(job, detach=True)

@@ -95,7 +95,7 @@ def test_what_listens_and_is_no_ray_is_refused(monkeypatch, server):
     monkeypatch.setattr(connection, "PROBE_SECONDS", 0.5)
     with listening(**server) as port, pytest.raises(RayError) as caught:
         join(f"127.0.0.1:{port}")
-    assert str(caught.value).startswith(f"what answers at 127.0.0.1:{port} is no Ray cluster; give the address that")
+    assert str(caught.value).startswith(f"what answers at 127.0.0.1:{port} is not a Ray cluster; give the address that")
 
 
 @pytest.mark.usefixtures("unconnected")

@@ -157,3 +157,20 @@ def test_what_is_left_follows_from_what_has_ended_a_lost_trial_too(plan):
         status = said(log)
         assert (status.finished, status.failed, status.planned) == (1, 1, 3)
         assert status.left == pytest.approx(status.elapsed / 2)  # two of three
+
+
+def test_where_artifacts_are_is_recorded_once_and_without_a_password(plan):
+    with opened(plan) as log:
+        log.commit()
+    there = replace(plan, artifacts="s3://key:secret@bucket/prefix")
+    for _ in range(2):
+        with opened(there) as log:
+            log.commit()
+    with opened(replace(plan, artifacts="/elsewhere")) as log:
+        log.commit()
+    told = [event.data for event in read(plan.path)[1]]
+    assert told == [
+        {"trials": 3},
+        {"trials": 3, "artifacts": "s3://bucket/prefix"},
+        {"trials": 3, "artifacts": "/elsewhere"},
+    ]

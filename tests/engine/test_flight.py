@@ -78,6 +78,26 @@ def test_what_the_task_returns_is_what_happened(tasks, on_cluster):
             Occurrence.RAISED,
             "ImportError",
         ),
+        (
+            ERRORS.RayTaskError(
+                "trial",
+                "Traceback\nRuntimeError: The remote function failed to import on the worker. This may be because\n"
+                "ModuleNotFoundError: No module named 'raybo'",
+                None,
+            ),
+            Occurrence.RAISED,
+            "No module named 'raybo'",
+        ),
+        (
+            ERRORS.RayTaskError(
+                "trial",
+                "Traceback\nRuntimeError: The remote function failed to import on the worker. This may be because\n"
+                "AssertionError: Expected str or bytes, got <class 'NoneType'>",
+                None,
+            ),
+            Occurrence.WORKER_LOST,
+            "could not be given its code .AssertionError",
+        ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )

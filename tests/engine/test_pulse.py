@@ -22,14 +22,15 @@ import raybo
 from raybo.engine import driver, pulse
 from raybo.engine.plan import Plan
 from raybo.engine.pulse import Pulse, RayDied
+from tests.journals import finished
 
 
 def ray_of(node, address="127.0.0.1:1"):
     context = SimpleNamespace(gcs_address=address)
     worker = SimpleNamespace(_global_node=node)
-    return SimpleNamespace(
-        _private=SimpleNamespace(worker=worker), get_runtime_context=lambda: context, exceptions=SimpleNamespace()
-    )
+    services = SimpleNamespace(start_gcs_server=lambda *command: SimpleNamespace(process=subprocess.Popen(command)))
+    private = SimpleNamespace(worker=worker, services=services)
+    return SimpleNamespace(_private=private, get_runtime_context=lambda: context, exceptions=SimpleNamespace())
 
 
 def own(*dead):
@@ -70,7 +71,7 @@ def test_of_another_ray_the_raylet_and_the_head_must_answer(clock, caplog):
             clock.now += 3
             head_dies.feel()
         clock.now += 3
-        with pytest.raises(RayDied, match=r"its head does not answer any more"):
+        with pytest.raises(RayDied, match=r"its head no longer answers"):
             head_dies.feel()
         assert [record.getMessage() for record in caplog.records] == [
             f"the head of the Ray cluster at {address} does not answer; waiting for it"
@@ -78,7 +79,7 @@ def test_of_another_ray_the_raylet_and_the_head_must_answer(clock, caplog):
         clock.now = 63.0
         raylet_dies.feel()  # once may be chance
         clock.now = 69.0
-        with pytest.raises(RayDied, match="its raylet does not answer any more"):
+        with pytest.raises(RayDied, match="its raylet no longer answers"):
             raylet_dies.feel()
 
 
@@ -90,26 +91,32 @@ def test_a_raylet_that_was_never_in_reach_says_nothing(clock):
         felt.feel()
 
 
-def test_a_ray_that_dies_while_it_is_started_ends_the_process_in_a_line():
+@pytest.mark.parametrize("is_known", [True, False])  # to Ray's node, which there is only when all of Ray has started
+def test_a_ray_that_dies_while_it_is_started_ends_the_process_in_a_line(is_known):
     script = textwrap.dedent(
         """
-        import time
+        import sys, time
         from raybo.engine import pulse
         from tests.engine.test_pulse import own, ray_of
         pulse.START_LOOK_SECONDS = 0.02
         for node in (None, own(), own(("log_monitor", 0))):
             with pulse.dying_in_words(ray_of(node)):
                 time.sleep(0.4)
-        node = own(("gcs_server", -9))
-        node.kill_all_processes = lambda **how: print("tidied", flush=True)
-        with pulse.dying_in_words(ray_of(node)):
+        is_known = sys.argv[1] == "True"
+        node = own(("gcs_server", -9)) if is_known else None
+        if is_known:
+            node.kill_all_processes = lambda **how: print("tidied", flush=True)
+        ray = ray_of(node)
+        with pulse.dying_in_words(ray):
+            ray._private.services.start_gcs_server("sleep", "30" if is_known else "0")
             time.sleep(60)  # as Ray waits
         """
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50)
+    command = [sys.executable, "-c", script, str(is_known)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
     assert done.returncode == 1
-    assert done.stderr == "Error: the local Ray died while it was started (its gcs_server); try again\n"
-    assert done.stdout == "tidied\n"
+    assert done.stderr == "Error: the local Ray died while starting (its gcs_server); try again\n"
+    assert done.stdout == "tidied\n" * is_known
 
 
 def test_only_a_ray_of_its_own_is_replaced_and_not_for_ever(monkeypatch, caplog):
@@ -157,27 +164,47 @@ def child_of(parent, name):
     return None
 
 
+def tuning(directory, trials):
+    """A study in a process of its own."""
+    (directory / "job.py").write_text(JOB)
+    arguments = f"tune job.py --trials {trials} --method random --seed 0 --workers 1".split()
+    environment = {**os.environ, "PYTHONPATH": str(Path(raybo.__file__).parents[1])}
+    command = [sys.executable, "-m", "raybo.cli", *arguments]
+    return subprocess.Popen(command, cwd=directory, env=environment, stderr=subprocess.PIPE, text=True)
+
+
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", ["raylet", "gcs_server"])
 def test_a_study_goes_on_where_its_own_ray_is_killed(tmp_path, name):
-    (tmp_path / "job.py").write_text(JOB)
-    arguments = "tune job.py --trials 30 --method random --seed 0 --workers 1".split()
-    environment = {**os.environ, "PYTHONPATH": str(Path(raybo.__file__).parents[1])}
-    with subprocess.Popen(
-        [sys.executable, "-m", "raybo.cli", *arguments],
-        cwd=tmp_path,
-        env=environment,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as command:
+    with tuning(tmp_path, 30) as command:
         journal = tmp_path / "job.db"
-        while not journal.exists() or raybo.load(journal).count(raybo.State.FINISHED) < 3:
+        while finished(journal) < 3:
             assert command.poll() is None
             time.sleep(0.2)
         os.kill(child_of(command.pid, name), signal.SIGKILL)
         _, told = command.communicate()
     assert command.returncode == 0, told
-    assert f"the local Ray has died (its {name} ended with signal 9); another one is started" in told
-    assert raybo.load(journal).count(raybo.State.FINISHED) == 30
+    assert f"the local Ray has died (its {name} ended with signal 9); starting another one" in told
+    assert finished(journal) == 30
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_a_study_whose_own_ray_is_killed_while_it_starts_says_so_or_starts_another(tmp_path):
+    """Ray raises where it has not come far; later it would wait for a minute."""
+    with tuning(tmp_path, 3) as command:
+        while (gcs := child_of(command.pid, "gcs_server")) is None:
+            assert command.poll() is None
+            time.sleep(0.02)
+        time.sleep(0.3)
+        os.kill(gcs, signal.SIGKILL)
+        begun = time.monotonic()
+        _, told = command.communicate()
+    if command.returncode == 0:
+        assert finished(tmp_path / "job.db") == 3
+    else:
+        assert time.monotonic() - begun < 30
+        assert told.endswith("Error: the local Ray died while starting (its gcs_server); try again\n")

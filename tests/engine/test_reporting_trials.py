@@ -178,6 +178,12 @@ def test_artifacts_are_where_they_are_wanted(tmp_path, log):
     kept = tmp_path / "elsewhere" / "s.trials" / "0" / "checkpoints"
     assert len(list(kept.iterdir())) == STEPS
     assert study.trials[0].checkpoint == f"1-{STEPS}"
+    assert study.directory(0) == kept.parent
+    more = tune(job_of(log), tmp_path / "s.db", trials=2)  # it goes on where the journal says
+    assert more.directory(1) == raybo.load(tmp_path / "s.db").directory(1) == tmp_path / "elsewhere" / "s.trials" / "1"
+    assert not (tmp_path / "s.trials").exists()
+    with pytest.raises(raybo.RayError, match="give storage"):
+        raybo.tune(job_of(log), artifacts=tmp_path)
 
 
 ASHA = {"method": "sobol", "scheduler": "asha", "scheduler_options": {"eta": 2, "variant": "promote"}}

@@ -207,7 +207,9 @@ def test_a_ray_of_its_own_is_out_of_others_reach(temporary):
     script = textwrap.dedent(
         """
         import os, stat
-                with ray_for_study(None, 1) as ray:
+        from raybo.engine.connection import ray_for_study
+
+        with ray_for_study(None, 1) as ray:
             path = ray._private.worker._global_node.raylet_socket_name
             above, reached = [], "/"
             for part in os.path.dirname(path).split("/")[1:]:
@@ -306,6 +308,6 @@ def test_a_token_that_others_can_read_is_told_of_and_left(home, monkeypatch, cap
     with caplog.at_level(logging.WARNING, "raybo"):
         auth_token.warn_of_open_token()
     assert [record.getMessage() for record in caplog.records] == open_ * [
-        f"{token} can be read by other users of this machine, who may use your Ray; chmod 600 {token}"
+        f"{token} can be read by other users of this machine, who could use your Ray; run chmod 600 {token}"
     ]
     assert stat.S_IMODE(token.stat().st_mode) == mode

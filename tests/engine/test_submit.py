@@ -15,6 +15,7 @@ import yaml
 import raybo
 from raybo.events import Kind, State
 from tests.engine import hosts
+from tests.journals import finished
 
 ROOT = Path(raybo.__file__).parents[1]
 
@@ -121,10 +122,6 @@ def until(condition, what):
 
 def begun(log):
     return len(log.read_text().split()) if log.exists() else 0
-
-
-def finished(path):
-    return raybo.load(path).count(State.FINISHED) if path.exists() else 0
 
 
 @pytest.mark.slow

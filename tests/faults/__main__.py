@@ -19,7 +19,17 @@ from tests.faults import disk
 from tests.faults.checks import Wrong
 from tests.faults.cluster import Cluster
 from tests.faults.harness import Report, look_for_processes, run
-from tests.faults.plan import Kind, Place, kinds_at, studies
+from tests.faults.plan import (
+    AT_A_STEP,
+    REPORTED_TO,
+    WHILE_PAUSED,
+    Kind,
+    Place,
+    kinds_at,
+    kinds_where_trials_report,
+    reporting_studies,
+    studies,
+)
 from tests.faults.running import HERE
 
 NO_DISK = "no file system can be mounted here (it needs root): no disk is filled"
@@ -31,6 +41,9 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the study of the plan to begin with")
+    parser.add_argument(
+        "--reports", action="store_true", help="a plan of jobs that report, killed at their steps and while paused"
+    )
     parser.add_argument("--no-hosts", action="store_true", help="do without a cluster of several hosts")
     parser.add_argument("--source", type=Path, default=HERE, help="the clone whose raybo is killed; default: this one")
     asked = parser.parse_args()
@@ -47,7 +60,12 @@ def main() -> int:
     with ExitStack() as stack:
         small = stack.enter_context(disk.Disk()) if fills else None  # before the hosts, which see what is mounted then
         cluster = stack.enter_context(Cluster()) if hosts_there else None
-        for planned in studies(asked.seed, hosts=hosts_there, disk=fills, first=asked.first):
+        plan = (
+            reporting_studies(asked.seed, hosts=hosts_there, first=asked.first)
+            if asked.reports
+            else studies(asked.seed, hosts=hosts_there, disk=fills, first=asked.first)
+        )
+        for planned in plan:
             if done >= asked.kills:
                 break
             planned = replace(planned, kills=planned.kills[: asked.kills - done])
@@ -71,7 +89,10 @@ def main() -> int:
             report.complaints += left
             print("".join(f"study {report.planned.number}: {each}\n" for each in left))
     places = Place if hosts_there else [Place.OWN]
-    possible = {kind for place in places for kind in kinds_at(place, disk=fills)}
+    if asked.reports:
+        possible = {k for place in places for rule in REPORTED_TO for k in kinds_where_trials_report(place, rule)}
+    else:
+        possible = {kind for place in places for kind in kinds_at(place, disk=fills)}
     print(table(reports, possible, joined, built, time.monotonic() - begun))
     return 1 if any(report.complaints for report in reports) else 0
 
@@ -89,13 +110,16 @@ def table(reports: list[Report], possible: set[Kind], joined: int | None, built:
     wrong = Counter(complaint.wrong for report in reports for complaint in report.complaints)
     places = Counter(report.planned.place for report in reports)
     methods = Counter(report.planned.method for report in reports)
+    schedulers = Counter("none" if (rule := report.planned.scheduler) is None else rule[0] for report in reports)
+    kinds = [kind for kind in Kind if kind in possible or kind not in (*AT_A_STEP, *WHILE_PAUSED)]
     retried = sum((report.retried for report in reports), Counter[str]())
     again = sum((report.again for report in reports), Counter[str]())
     rows = [
         f"{kills.total()} kills in {len(reports)} studies, {seconds / 60:.1f} minutes",
         *_rows("where", {place: places[place] for place in Place}, "studies"),
         *_rows("method", dict(methods.most_common()), "studies"),
-        *_rows("killed", {kind: kills[kind] if kind in possible else "not possible here" for kind in Kind}),
+        *_rows("scheduler", dict(schedulers.most_common()), "studies"),
+        *_rows("killed", {kind: kills[kind] if kind in possible else "not possible here" for kind in kinds}),
         *_rows("", {"nodes that joined": "not possible here" if joined is None else joined}),
         *(_rows("", {"clusters built again": built}) if built else []),
         *_rows("commands given again because", dict(again.most_common())),

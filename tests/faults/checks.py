@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -49,11 +51,12 @@ class Complaint:
         return f"{self.wrong}: {self.text}"
 
 
-def of_the_journal(study: Study, trials: int) -> Iterator[Complaint]:
+def of_the_journal(study: Study, trials: int, *, may_miss_room: bool = False) -> Iterator[Complaint]:
     """What does not hold of a journal alone.
 
     Args:
         trials: how many were to end with a result or a failure.
+        may_miss_room: whether its disk was full for a while, on which a trial that saves may fail.
     """
     if [event.number for event in study.events] != list(range(1, len(study.events) + 1)):
         yield Complaint(Wrong.GAPS, "of the events")
@@ -77,7 +80,9 @@ def of_the_journal(study: Study, trials: int) -> Iterator[Complaint]:
             yield Complaint(Wrong.ATTEMPTS, text)
     for event in study.events:
         if event.kind is Kind.FAILED and event.data.get("kind") != "lost":
-            yield Complaint(Wrong.UNFINISHED, f"trial {event.trial} failed: {event.data.get('reason')}")
+            reason = str(event.data.get("reason"))
+            if not (may_miss_room and os.strerror(errno.ENOSPC) in reason):
+                yield Complaint(Wrong.UNFINISHED, f"trial {event.trial} failed: {reason}")
     values = {trial.number: trial.value for trial in study.trials if trial.value is not None}
     if values and study.context is None:  # with one, the best is estimated
         best = min(values, key=lambda number: (values[number], number))
@@ -105,27 +110,35 @@ def of_what_was_announced(study: Study, lines: Sequence[dict[str, Any]]) -> Iter
 
 
 def of_what_ran(study: Study, lines: Sequence[dict[str, Any]]) -> Iterator[Complaint]:
-    """Trials that ran oftener than they were tried, or after their end, or never; known by their configurations."""
+    """Trials that ran oftener than they were tried, or after their end, or never; known by their configurations.
+
+    An attempt that was given up with its node may begin late, where the node still lives: nobody listens to it.
+    """
     trials: dict[str, list[int]] = defaultdict(list)
     for trial in study.trials:
         trials[json.dumps(trial.config, sort_keys=True)].append(trial.number)
-    begun: dict[str, list[float]] = {config: [] for config in trials}
+    begun: dict[str, list[tuple[int | None, float]]] = {config: [] for config in trials}
     for line in lines:
         if line["what"] == "begin":
             config = json.dumps(line["config"], sort_keys=True)
             if config not in begun:
                 yield Complaint(Wrong.LOST, f"what ran at {line['at']} is not in the journal")
                 continue
-            begun[config].append(line["at"])
+            begun[config].append((line.get("attempt"), line["at"]))
     told = {event.trial: _seconds(event) for event in study.events if event.kind in (Kind.TOLD, Kind.PRUNED)}
     for config, numbers in trials.items():
-        times, attempts = begun[config], sum(study.trials[number].attempt for number in numbers)
-        if len(times) > attempts:
-            yield Complaint(Wrong.ATTEMPTS, f"trial {numbers[0]} began {len(times)} times in {attempts} attempts")
+        runs, attempts = begun[config], sum(study.trials[number].attempt for number in numbers)
+        if len(runs) > attempts:
+            yield Complaint(Wrong.ATTEMPTS, f"trial {numbers[0]} began {len(runs)} times in {attempts} attempts")
+        named = Counter(attempt for attempt, _ in runs if attempt is not None)
+        if any(times > len(numbers) for times in named.values()):
+            yield Complaint(Wrong.ATTEMPTS, f"trial {numbers[0]} began twice in one attempt: {dict(named)}")
         if all(number in told for number in numbers):
+            last = min(study.trials[number].attempt for number in numbers)
+            times = [at for attempt, at in runs if attempt is None or attempt >= last]
             if times and max(times) > max(told[number] for number in numbers) + CLOCK_SECONDS:
                 yield Complaint(Wrong.AGAIN, f"trial {numbers[0]} ran again after it had finished")
-            if len(times) < len(numbers):
+            if len(runs) < len(numbers):
                 yield Complaint(Wrong.DOUBLED, f"trial {numbers[0]} has a result and never ran")
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import raybo
 
 STEPS = 8
+SAVED, JUDGED = "saved", "judged"  # moments of a step: a checkpoint is there; its report is under way
+OF_A_REPORT = 0.03  # seconds in which it is committed and judged, and its verdict told
 SPACE = raybo.Space({"x": raybo.Float(-5, 10), "y": raybo.Float(0, 15), "n": raybo.Integer(1, 9)})
 
 
@@ -44,13 +49,44 @@ def job_that_reports(config: Mapping[str, Any], *, log: str, seconds: float) -> 
         time.sleep(seconds / STEPS)
         with raybo.saving() as directory:
             (directory / "step").write_text(str(step))
+        obey(log, SAVED)
+        obey(log, JUDGED)
         yield bowl + config["n"] * (STEPS - step)
     note(log, "end", config)
 
 
+def obey(log: str, moment: str) -> None:
+    """Do what the harness has ordered for this moment, once: kill this process, the study's, or both.
+
+    An order is a file beside the log, which who obeys takes away: the names of those to be killed, how late from 0 to
+    below 1, and the lock in which the study's process stands.
+    """
+    order, taken = Path(f"{log}-{moment}"), Path(f"{log}-{moment}-taken")
+    try:
+        os.rename(order, taken)
+    except FileNotFoundError:
+        return
+    said = json.loads(taken.read_text())
+
+    def strike() -> None:
+        if moment == JUDGED:
+            time.sleep(said["which"] * OF_A_REPORT)
+        if "study" in said["whom"]:
+            os.kill(json.loads(Path(said["lock"]).read_text())["process"], signal.SIGKILL)
+        if "worker" in said["whom"]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if moment == JUDGED:
+        threading.Thread(target=strike, daemon=True).start()
+    else:
+        strike()
+
+
 def note(log: str, what: str, config: Mapping[str, Any]) -> None:
     """One line, written at once, so that lines of several processes never mix."""
-    line = json.dumps({"what": what, "config": dict(config), "pid": os.getpid(), "at": time.time()}) + "\n"
+    attempt = raybo.current_trial().attempt
+    said = {"what": what, "config": dict(config), "attempt": attempt, "pid": os.getpid(), "at": time.time()}
+    line = json.dumps(said) + "\n"
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(descriptor, line.encode())
     os.close(descriptor)

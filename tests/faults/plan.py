@@ -29,6 +29,15 @@ SCHEDULERS: tuple[tuple[str, dict[str, int | str]] | None, ...] = (  # as many a
     ("asha", {"eta": 2}),
     ("hyperband", {"eta": 2}),
 )
+# of a plan of jobs that report: neither these have a divisor with the methods, of which one needs a context
+REPORTED_TO: tuple[tuple[str, dict[str, int | str]], ...] = (
+    ("asha", {"eta": 2, "variant": "promote"}),
+    ("median", {"startup": 3}),
+    ("asha", {"eta": 2, "variant": "promote"}),
+    ("curve", {}),
+    ("hyperband", {"eta": 2}),
+)
+REPORTING = tuple(method for method in METHODS if method != "sbo-kde")
 KILLS_A_STUDY = 16
 TRIALS = 30  # without any kill
 TRIALS_A_KILL = 4  # more for each
@@ -70,6 +79,15 @@ class Kind(str, Enum):
     STOPPED_RAYLET = "raylet, stopped for a while"
     FULL = "disk, full for a while"
     SECOND = "second command on the journal"
+    SAVED_WORKER = "worker, between checkpoint and report"
+    SAVED_ACTOR = "study actor, the same"
+    SAVED_BOTH = "both, the same"
+    JUDGED_WORKER = "worker, between report and verdict"
+    JUDGED_ACTOR = "its study actor"
+    JUDGED_BOTH = "both of them"
+    PAUSED_ACTOR = "study actor, while a trial is paused"
+    PAUSED_DRIVER = "command, while a trial is paused"
+    PAUSED_NODE = "node, while a trial is paused"
 
     def __str__(self) -> str:
         return self.value
@@ -77,7 +95,11 @@ class Kind(str, Enum):
 
 PLACES = (Place.CLUSTER, Place.OWN, Place.CLUSTER, Place.DETACHED)
 ON_NODES = (Kind.NODE, Kind.CUT, Kind.CUT_A_WHILE)  # which need several hosts
-LOSE_NODES = (*ON_NODES, Kind.RAYLET, Kind.STOPPED_RAYLET)  # of a cluster
+LOSE_NODES = (*ON_NODES, Kind.RAYLET, Kind.STOPPED_RAYLET, Kind.PAUSED_NODE)  # of a cluster
+WHILE_PAUSED = (Kind.PAUSED_ACTOR, Kind.PAUSED_DRIVER, Kind.PAUSED_NODE)
+AT_A_STEP = (
+    Kind.SAVED_WORKER, Kind.SAVED_ACTOR, Kind.SAVED_BOTH, Kind.JUDGED_WORKER, Kind.JUDGED_ACTOR, Kind.JUDGED_BOTH
+)  # fmt: skip
 _STOPPED = (Kind.STOPPED_WORKER, Kind.STOPPED_ACTOR, Kind.STOPPED_DRIVER, Kind.STOPPED_RAYLET)
 _OFTEN: dict[Kind, float] = {
     Kind.WORKER: 5, Kind.SEGFAULT: 2, Kind.ACTOR: 5, Kind.BOTH: 2,
@@ -90,6 +112,12 @@ _OFTEN_THERE: dict[Place, dict[Kind, float]] = {
     Place.CLUSTER: {Kind.NODE: 3, Kind.CUT: 1, Kind.CUT_A_WHILE: 1, Kind.RAYLET: 1, Kind.GCS: 0.3, Kind.SECOND: 1},
     Place.DETACHED: {Kind.NODE: 3, Kind.CUT: 1, Kind.CUT_A_WHILE: 1, Kind.RAYLET: 1, Kind.GCS: 0.3},
 }
+
+
+_OFTEN_REPORTING: dict[Kind, float] = {
+    **dict.fromkeys(AT_A_STEP, 2), **dict.fromkeys(WHILE_PAUSED, 2),
+    Kind.WORKER: 2, Kind.ACTOR: 2, Kind.DRIVER_KILL: 1, Kind.RAYLET: 1,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -140,6 +168,33 @@ def kinds_at(place: Place, *, disk: bool) -> dict[Kind, float]:
     """
     often = {**_OFTEN, **_OFTEN_THERE[place]}
     return {kind: weight for kind, weight in often.items() if disk or kind is not Kind.FULL}
+
+
+def kinds_where_trials_report(place: Place, scheduler: tuple[str, dict[str, int | str]]) -> dict[Kind, float]:
+    """What may be done to a study whose trials report, beside what may be done to any."""
+    left_out = set() if scheduler[1].get("variant") == "promote" else set(WHILE_PAUSED)
+    left_out |= {Kind.PAUSED_NODE} if place is Place.OWN else set()
+    return {kind: weight for kind, weight in _OFTEN_REPORTING.items() if kind not in left_out}
+
+
+def reporting_studies(seed: int, *, hosts: bool, first: int = 0, kills: int = KILLS_A_STUDY) -> Iterator[PlannedStudy]:
+    """A plan of its own: every study's trials report, and kills meet them at their steps and while they are paused."""
+    for number in count(first):
+        rng = random.Random(f"reports-{seed}-{number}")
+        place = PLACES[number % len(PLACES)] if hosts else Place.OWN
+        scheduler = REPORTED_TO[(seed + number) % len(REPORTED_TO)]
+        often = kinds_where_trials_report(place, scheduler)
+        yield PlannedStudy(
+            number=number,
+            place=place,
+            method=REPORTING[(seed + number) % len(REPORTING)],
+            seed=rng.randrange(2**31),
+            workers=2 if place is Place.OWN else rng.choice([None, 3]),
+            trials=TRIALS + TRIALS_A_KILL * kills,
+            trial_seconds=rng.choice([0.2, 0.4, 0.6]),
+            kills=tuple(_kill(rng, often) for _ in range(kills)),
+            scheduler=scheduler,
+        )
 
 
 def studies(

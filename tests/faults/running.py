@@ -20,6 +20,7 @@ from typing import Any
 from raybo import journal
 from raybo.errors import JournalError
 from raybo.events import Event
+from raybo.events import Kind as EventKind
 from tests.faults.cluster import Cluster
 from tests.faults.disk import Disk
 from tests.faults.plan import Kind, Place, PlannedStudy
@@ -194,6 +195,28 @@ class Running:
         self._stopped.append((Timer(seconds, _kill, (pid, signal.SIGCONT)), pid))
         self._stopped[-1][0].start()
         return True
+
+    def order(self, moment: str, whom: tuple[str, ...], which: float) -> bool:
+        """Have the next trial that comes to that moment of a step kill; whether one has done so."""
+        order, taken = Path(f"{self.log}-{moment}"), Path(f"{self.log}-{moment}-taken")
+        if taken.exists():
+            taken.unlink()
+            return True
+        if not order.exists():
+            written = Path(f"{self.log}-order")
+            written.write_text(json.dumps({"whom": whom, "which": which, "lock": f"{self.journal}-lock"}))
+            os.rename(written, order)
+        return False
+
+    def has_paused(self) -> bool:
+        """Whether a trial waits for others, by what the journal held when it was last looked at."""
+        waiting: set[int | None] = set()
+        for event in self.events:
+            if event.kind is EventKind.PAUSED:
+                waiting.add(event.trial)
+            elif event.kind in (EventKind.RESUMED, EventKind.PRUNED, EventKind.STOPPED):
+                waiting.discard(event.trial)
+        return bool(waiting)
 
     # ---- the command
 

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from tests.faults.checks import Complaint, Wrong
+from tests.faults.job import JUDGED, SAVED
 from tests.faults.plan import Kill, Kind, Place
 from tests.faults.running import Running
 
@@ -148,6 +150,15 @@ def _by_a_second(running: Running, _: Kill) -> bool | Complaint:
     return True
 
 
+def _at(moment: str, *whom: str) -> Strike:
+    """By a trial itself, which knows when it is at that moment."""
+    return lambda running, kill: running.order(moment, whom, kill.which)
+
+
+def _while_paused(strike: Strike) -> Strike:
+    return lambda running, kill: running.has_paused() and strike(running, kill)
+
+
 def in_a_line(running: Running, pattern: str) -> Complaint | None:
     """What is wrong with how the command has ended: it is to be with status 1 and a line that says why."""
     code, said = running.driver.returncode, running.said()
@@ -177,4 +188,13 @@ STRIKES: dict[Kind, Strike] = {
     Kind.STOPPED_RAYLET: _on_raylet,
     Kind.FULL: _on_disk,
     Kind.SECOND: _by_a_second,
+    Kind.SAVED_WORKER: _at(SAVED, "worker"),
+    Kind.SAVED_ACTOR: _at(SAVED, "study"),
+    Kind.SAVED_BOTH: _at(SAVED, "study", "worker"),
+    Kind.JUDGED_WORKER: _at(JUDGED, "worker"),
+    Kind.JUDGED_ACTOR: _at(JUDGED, "study"),
+    Kind.JUDGED_BOTH: _at(JUDGED, "study", "worker"),
+    Kind.PAUSED_ACTOR: _while_paused(_on_actor),
+    Kind.PAUSED_DRIVER: _while_paused(_on_driver(signal.SIGKILL)),
+    Kind.PAUSED_NODE: _while_paused(lambda running, kill: _on_node(running, replace(kill, kind=Kind.NODE))),
 }

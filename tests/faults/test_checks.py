@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -12,15 +18,16 @@ from typing import Any
 import pytest
 
 import raybo
+from raybo import methods
 from raybo.events import Event, Kind
 from raybo.journal import Description
 from raybo.schedulers.rule import event_of
 from raybo.study import Study
 from tests.faults import checks
 from tests.faults.checks import Wrong
-from tests.faults.plan import ON_NODES, Place, studies
+from tests.faults.plan import AT_A_STEP, ON_NODES, WHILE_PAUSED, Place, reporting_studies, studies
 from tests.faults.plan import Kind as Kill
-from tests.faults.running import SOON
+from tests.faults.running import HERE, SOON
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 TRIALS = 4
@@ -62,10 +69,10 @@ def whole() -> Left:
     def record(event: Event) -> None:
         events.append(replace(searcher.apply(event), at=(NOON + len(events) * SECOND).isoformat()))
 
-    def begin(number: int) -> None:
+    def begin(number: int, attempt: int = 1) -> None:
         at = NOON + len(events) * SECOND - SECOND / 2
-        config = searcher.trials[number].config
-        lines.extend({"what": what, "config": config, "pid": 7, "at": at.timestamp()} for what in ("begin", "end"))
+        line = {"config": searcher.trials[number].config, "attempt": attempt, "pid": 7, "at": at.timestamp()}
+        lines.extend({"what": what, **line} for what in ("begin", "end"))
 
     record(Event(Kind.PLANNED, None, {"trials": TRIALS}))
     for number in range(TRIALS):
@@ -73,7 +80,7 @@ def whole() -> Left:
         begin(number)
         if number == 1:
             record(Event(Kind.RETRIED, number, {"reason": "its worker died", "attempt": 2}))
-            begin(number)
+            begin(number, attempt=2)
         data = {"value": 9.0 - number, "seconds": 0.1, "attempt": 2 if number == 1 else 1}
         record(Event(Kind.TOLD, number, data))
     announced: list[dict[str, Any]] = [
@@ -117,6 +124,16 @@ def a_finished_trial_began_again(left: Left) -> Left:
 
 def a_trial_began_once_too_often(left: Left) -> Left:
     return replace(left, lines=[left.lines[0], *left.lines])
+
+
+def an_attempt_began_twice(left: Left) -> Left:
+    return replace(left, lines=[{**line, "attempt": 1} for line in left.lines])
+
+
+def the_last_attempt_began_again(left: Left) -> Left:
+    line = next(line for line in left.lines if line["attempt"] == 2)
+    others = [each for each in left.lines if each["config"] != line["config"] or each["attempt"] == 1]
+    return replace(left, lines=[*others, {**line, "at": left.lines[-1]["at"] + 60}])
 
 
 def an_attempt_is_not_counted(left: Left) -> Left:
@@ -168,6 +185,8 @@ DAMAGES: dict[Callable[[Left], Left], set[Wrong]] = {
     the_last_trial_was_never_told: {Wrong.UNFINISHED, Wrong.BEST},
     a_finished_trial_began_again: {Wrong.AGAIN, Wrong.ATTEMPTS},
     a_trial_began_once_too_often: {Wrong.ATTEMPTS},
+    an_attempt_began_twice: {Wrong.ATTEMPTS},
+    the_last_attempt_began_again: {Wrong.AGAIN},
     an_attempt_is_not_counted: {Wrong.ATTEMPTS},
     an_attempt_is_left_out: {Wrong.ATTEMPTS},
     a_result_came_from_nowhere: {Wrong.DOUBLED},
@@ -190,6 +209,22 @@ def test_each_damage_is_complained_of(whole: Left, damage: Callable[[Left], Left
     assert damage(whole).complaints() == DAMAGES[damage]
 
 
+def test_an_attempt_that_was_given_up_with_its_node_may_begin_late(whole: Left) -> None:
+    given_up = next(line for line in whole.lines if line["attempt"] == 2) | {"attempt": 1}
+    others = [line for line in whole.lines if line["config"] != given_up["config"] or line["attempt"] == 2]
+    late = {**given_up, "at": whole.lines[-1]["at"] + 60}
+    assert replace(whole, lines=[*others, late]).complaints() == set()
+
+
+def test_a_trial_may_fail_for_want_of_room_where_the_disk_was_filled(whole: Left) -> None:
+    told = of(whole, Kind.TOLD, 0)
+    data = {"reason": f"OSError: [Errno 28] {os.strerror(errno.ENOSPC)}", "attempt": 1}
+    events = [replace(told, kind=Kind.FAILED, data=data) if each is told else each for each in whole.events]
+    study = Study(Description("job", "value", "min", SPACE.to_json(), "random", 3), events)
+    assert [each.wrong for each in checks.of_the_journal(study, TRIALS)] == [Wrong.UNFINISHED]
+    assert list(checks.of_the_journal(study, TRIALS, may_miss_room=True)) == []
+
+
 def test_a_line_in_whose_middle_the_command_was_killed_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "announced"
     path.write_text('{"event": 1, "finished": 0, "best": null}\n{"event": 3, "fin\n{"event": 4, "finished": 1}\n')
@@ -203,7 +238,37 @@ def test_the_same_seed_plans_the_same_kills() -> None:
     assert plan[5:] == list(islice(studies(1, hosts=True, disk=True, first=5), 19))
     assert plan != list(islice(studies(2, hosts=True, disk=True), 24))
     assert {study.place for study in plan} == set(Place)
-    assert {kill.kind for study in plan for kill in study.kills} == set(Kill)
+    assert {kill.kind for study in plan for kill in study.kills} == set(Kill) - {*AT_A_STEP, *WHILE_PAUSED}
+
+
+def test_where_every_trial_reports_kills_meet_steps_and_pauses() -> None:
+    plan = list(islice(reporting_studies(1, hosts=True), 24))
+    assert plan[5:] == list(islice(reporting_studies(1, hosts=True, first=5), 19))
+    assert {kill.kind for study in plan for kill in study.kills} >= {*AT_A_STEP, *WHILE_PAUSED}
+    assert {study.scheduler[0] for study in plan if study.scheduler} == {"asha", "median", "hyperband", "curve"}
+    assert not any(methods.needs_context(study.method) for study in plan)
+    for study in plan:
+        assert study.scheduler is not None
+        waits = study.scheduler[1].get("variant") == "promote"
+        assert waits or not {kill.kind for kill in study.kills} & {*WHILE_PAUSED}
+    alone = [kill.kind for study in islice(reporting_studies(1, hosts=False), 24) for kill in study.kills]
+    assert Kill.PAUSED_NODE not in alone
+
+
+@pytest.mark.parametrize(("moment", "whom"), [("saved", ["worker"]), ("judged", ["worker"]), ("saved", ["study"])])
+def test_a_trial_kills_once_at_the_moment_that_was_ordered(tmp_path: Path, moment: str, whom: list[str]) -> None:
+    """It is the trial that knows when it is there."""
+    log, lock = tmp_path / "log", tmp_path / "lock"
+    with subprocess.Popen(["sleep", "60"]) as study:
+        lock.write_text(json.dumps({"process": study.pid}))
+        (tmp_path / f"log-{moment}").write_text(json.dumps({"whom": whom, "which": 0.5, "lock": str(lock)}))
+        code = "import sys, time; from tests.faults.job import obey; [(obey(sys.argv[1], m), time.sleep(0.3)) for m in "
+        code += "('judged', 'saved') * 2]"
+        worker = subprocess.run([sys.executable, "-c", code, str(log)], cwd=HERE, check=False)
+        assert worker.returncode == (-signal.SIGKILL if "worker" in whom else 0)
+        assert study.poll() is None if "study" not in whom else study.wait(9) == -signal.SIGKILL
+        study.kill()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", f"log-{moment}-taken"]
 
 
 def test_nothing_is_planned_that_is_not_possible() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import math
+import re
 import threading
 import time
 import urllib.request
@@ -14,10 +16,12 @@ from types import SimpleNamespace
 import pytest
 
 import raybo
-from raybo.errors import MethodError, MissingExtra, RayboError
+from raybo.errors import MethodError, MissingExtra, RayboError, install_command
 from raybo.events import Event, Kind, State
 from raybo.integrations.export import EXPORTS, Recorder, exporter
-from raybo.journal import Journal
+from raybo.journal import Description, Journal
+from raybo.searcher import Searcher
+from raybo.space import Categorical, Float, Space
 from raybo.study import Study
 from tests.reporting.studies import run
 
@@ -42,6 +46,41 @@ def test_an_unknown_form_is_refused_with_the_likely_one():
 def test_a_place_that_cannot_be_written_is_told(form, study, tmp_path):
     with pytest.raises(RayboError, match="cannot be written"):
         exporter(form, str(tmp_path / "none" / "x"))(study)
+
+
+@pytest.mark.filterwarnings("ignore")  # of mlflow's own, about the database library that it uses
+@pytest.mark.parametrize("form", [*(form for form in EXPORTS if form != "reports"), "html"])
+def test_text_that_has_no_encoding_is_exported_as_its_escape(form, tmp_path):
+    """As `os.listdir` gives a stray byte, in names and errors: journals hold it clean, and so does what they export."""
+    from raybo.reporting import draw
+
+    stray = "caf\udce9"
+    space = Space({stray: Float(0, 1), "c": Categorical([stray, "b"])})
+    description = Description(stray, stray, "max", space.to_json(), "random", 0, {stray: stray})
+    path = tmp_path / "study.db"
+    searcher = Searcher(space, "random", "max", seed=0)
+    with contextlib.closing(Journal(path, description)) as journal:
+        for number in range(4):
+            asked = searcher.apply(searcher.propose(searcher.history))
+            end = (
+                {"reason": stray, "traceback": stray}
+                if number == 1
+                else {"value": number, "metrics": {stray: stray, "acc@5": 0.5}}
+            )
+            ended = searcher.apply(Event(Kind.FAILED if number == 1 else Kind.TOLD, number, end))
+            journal.append([asked, ended])
+    study = raybo.load(path)
+    destination = tmp_path / ("out" if form in ("tensorboard", "mlflow") else "out.x")
+    where = f"sqlite:///{tmp_path / 'ml.db'}" if form == "mlflow" else str(destination)
+    if form == "html":
+        draw(study, destination.with_suffix(".html"))
+    else:
+        exporter(form, where)(study)
+    written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file() and file.stem != "study")
+    if form == "mlflow":
+        assert b"caf_udce9" in written  # it takes few signs in names
+        assert b"acc_5" in written
+    assert b"caf\\udce9" in written.replace(b"\\\\", b"\\")
 
 
 # ---- files
@@ -176,7 +215,7 @@ def test_a_growing_study_appends_and_every_moment_can_be_read(study, tmp_path):
 def test_another_file_is_not_overwritten(study, tmp_path):
     path = tmp_path / "s.log"
     path.write_text('{"op_code":0,"study_name":"mine"}\n')
-    with pytest.raises(RayboError, match="it holds something else; give a file of its own"):
+    with pytest.raises(RayboError, match="it contains something else; give another file"):
         exporter("optuna", str(path))(study)
     assert "mine" in path.read_text()
 
@@ -235,7 +274,7 @@ def test_another_study_of_the_same_name_is_refused(study, tmp_path):
     path = tmp_path / "s.log"
     exporter("optuna", str(path))(study)
     before = path.read_bytes()
-    with pytest.raises(RayboError, match="it holds another study of this name; give a file of its own"):
+    with pytest.raises(RayboError, match="it contains another study of this name; give another file"):
         exporter("optuna", str(path))(run("random", 20, seed=5))
     assert path.read_bytes() == before
 
@@ -379,7 +418,7 @@ def test_without_its_package_the_remedy_is_told(form, package, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtra, match=rf"pip install 'raybo\[{form}\]'"):
+    with pytest.raises(MissingExtra, match=re.escape(install_command(form))):
         exporter(form, "x")
 
 

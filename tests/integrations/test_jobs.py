@@ -22,11 +22,20 @@ import pytest
 
 import raybo
 from raybo import cli
-from raybo.errors import JournalError, JournalInUse, MethodError, MissingExtra, ObjectiveError, RayError
+from raybo.errors import (
+    JournalError,
+    JournalInUse,
+    MethodError,
+    MissingExtra,
+    ObjectiveError,
+    RayError,
+    install_command,
+)
 from raybo.events import Event, Kind, State
 from raybo.integrations import dashboard, jobs, package, travel
 from raybo.journal import Description, Journal, read
 from tests.engine.hosts import LocalHead
+from tests.journals import finished
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 DESCRIPTION = Description("job", "score", "max", SPACE.to_json(), "random", 0)
@@ -95,7 +104,7 @@ def test_what_arrives_is_only_added_to_what_it_continues(tmp_path):
     grow(there, 5.0)  # and so does the cluster
     before = here.read_bytes(), there.read_bytes()
     for source, target in ((there, here), (here, there)):
-        with pytest.raises(JournalError, match="have gone different ways after event 5; keep the copy in another file"):
+        with pytest.raises(JournalError, match="differ after event 5; keep the copy in another file"):
             travel.unpack(travel.pack(source), target)
     assert (here.read_bytes(), there.read_bytes()) == before
 
@@ -111,7 +120,7 @@ def test_a_journal_of_another_study_or_in_use_is_left_alone(tmp_path):
     ):
         travel.unpack(travel.pack(here), tmp_path / "used.db")
     for text in ("", "bm9uc2Vuc2U=", "§", travel.pack(here)[:-20]):
-        with pytest.raises(JournalError, match="what has arrived for it is damaged"):
+        with pytest.raises(JournalError, match="what arrived for it is damaged"):
             travel.unpack(text, tmp_path / "new.db")
     assert not (tmp_path / "new.db").exists()
 
@@ -123,7 +132,7 @@ def test_what_arrives_is_checked_like_a_journal(tmp_path, where):
     part, key, forged = where
     content[part][key] = forged
     text = base64.b64encode(zlib.compress(json.dumps(content).encode())).decode()
-    with pytest.raises(JournalError, match="what has arrived for it is damaged") as told:
+    with pytest.raises(JournalError, match="what arrived for it is damaged") as told:
         travel.unpack(text, tmp_path / "new.db")
     assert "\n" not in str(told.value)
     assert not (tmp_path / "new.db").exists()
@@ -223,7 +232,7 @@ def test_links_that_leave_and_secrets_stay_here_and_are_named(project, tmp_path_
     assert not names & {*secrets, "passwd", "all/passwd", ".ssh/config"}
     told = [record.getMessage() for record in caplog.records]
     assert told[0].startswith(f"not sent, as they look like secrets: {', '.join(sorted(secrets))}; --exclude '!.env' s")
-    assert told[1:] == [f"not sent, as these links lead out of {project}: all, passwd"]
+    assert told[1:] == [f"not sent, as these links point outside {project}: all, passwd"]
     sent = {path.as_posix() for path in package.files_of(project, ["!.env", "!*.pem", "!deploy"])}
     assert {".env", "settings", "lib/server.pem", "lib/deploy"} <= sent
 
@@ -320,8 +329,8 @@ def token(monkeypatch, tmp_path):
 
 REFUSALS = [
     (200, '{"ray_version": "1.2.3"}', r"runs Ray 1.2.3, and this machine .* here: pip install 'ray\[default\]==1.2.3'"),
-    (200, "<html>a wiki</html>", "what answers at .* is no Ray dashboard"),
-    (404, "{}", "what answers at .* is no Ray dashboard"),
+    (200, "<html>a wiki</html>", "what answers at .* is not a Ray dashboard"),
+    (404, "{}", "what answers at .* is not a Ray dashboard"),
     (401, "Unauthorized", "refuses the token; put the cluster's token into ~/.ray/auth_token or RAY_AUTH_TOKEN"),
     (403, "Forbidden", "refuses the token"),
 ]  # fmt: skip
@@ -359,7 +368,7 @@ def test_where_nobody_answers_is_told_within_seconds():
 
 def test_without_rays_job_client_it_is_told_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "aiohttp", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'raybo\[cluster\]', which brings ray\[default\]"):
+    with pytest.raises(MissingExtra, match=re.escape(f"{install_command('cluster')}, which brings ray[default]")):
         jobs.Cluster("http://127.0.0.1:8265")
 
 
@@ -408,7 +417,7 @@ def test_a_job_is_raybo_tune_with_this_raybo_and_the_project(cluster, project):
     assert given["runtime_env"]["env_vars"]["RAY_JOB_STOP_SIGNAL"] == "SIGINT"  # `raybo stop` is like Ctrl-C
     assert "lib/helper.py" in cluster._client.zip
     assert cluster.jobs() == [job]  # and not that of another program
-    with pytest.raises(RayError, match=f"no job x at http://head:8265; there are: {job.name}"):
+    with pytest.raises(RayError, match=f"no job x at http://head:8265; available: {job.name}"):
         cluster.job("x")
 
 
@@ -488,9 +497,9 @@ def test_what_cannot_be_submitted_is_refused(cluster, project):
     (project.parent / "outside.py").write_text("")
     with pytest.raises(ObjectiveError, match=r"nowhere.py: no such file"):
         cluster.submit("nowhere.py", [], directory=project)
-    with pytest.raises(ObjectiveError, match=r"it is not below .*, which is what is sent"):
+    with pytest.raises(ObjectiveError, match=r"it is outside .*, which is what is sent"):
         cluster.submit("../outside.py", [], directory=project)
-    with pytest.raises(MethodError, match=r"must be absolute or begin with ~, got 'data/s.db'"):
+    with pytest.raises(MethodError, match=r"must be absolute or start with ~, got 'data/s.db'"):
         cluster.submit("job.py", [], directory=project, storage="data/s.db")
     with (
         contextlib.closing(Journal(project / "used.db", DESCRIPTION)),
@@ -564,7 +573,7 @@ def test_wrong_use_is_told_before_anything_is_sent(capsys, monkeypatch, argument
     ("state", "exit_code", "left_with", "fetched", "words"),
     [
         ("SUCCEEDED", 0, 0, True, ""),
-        ("FAILED", 1, 1, True, "Error: job-1 failed: exit code 1, see what it said"),
+        ("FAILED", 1, 1, True, "Error: job-1 failed: exit code 1, see its output"),
         ("FAILED", 2, 2, False, "Error: job-1 failed: exit code 2"),
         ("FAILED", None, 1, False, "Error: job-1 failed: no head"),
         ("STOPPED", None, 130, True, "job-1 was stopped"),
@@ -662,10 +671,6 @@ def until(condition):
         time.sleep(0.1)
 
 
-def finished(path):
-    return raybo.load(path).count(State.FINISHED) if Path(path).exists() else 0
-
-
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.timeout(600)
@@ -712,7 +717,7 @@ def test_a_study_goes_to_the_cluster_and_back_and_on(head, folder):
     end(start(head, folder, *tune, "--trials", 9))  # both go on by themselves: neither is lost
     before = read(path), read(there)
     out, _ = run(head, folder, *submit, "--trials", 9, code=1)
-    assert "have gone different ways after event" in out
+    assert "differ after event" in out
     assert (read(path), read(there)) == before
 
 
@@ -724,7 +729,7 @@ def test_a_job_is_listed_fetched_while_it_runs_attached_to_and_stopped(head, fol
         head, folder, "submit", "job.py", "--trials", 5_000, "--no-follow", "--storage", "~/long.db", "--method",
         "random", "--set", "seconds=0.2",
     )  # fmt: skip
-    name = re.match(r"(long-\w+) begins; its journal is ~/long.db on the cluster's head", out)[1]
+    name = re.match(r"(long-\w+) submitted; its journal is ~/long.db on the head node", out)[1]
     path = head.directory / "long.db"
     until(lambda: finished(path) >= 2)
 
@@ -740,10 +745,13 @@ def test_a_job_is_listed_fetched_while_it_runs_attached_to_and_stopped(head, fol
     follower = start(head, folder, "attach", name, "--address", head.dashboard)
     assert "trials, best" in next(line for line in follower.stdout if "trials, best" in line)
     os.killpg(follower.pid, signal.SIGINT)
-    assert f"{name} goes on; raybo stop {name} --address {head.dashboard} ends it" in end(follower, 130)[1]
+    assert f"{name} keeps running; raybo stop {name} --address {head.dashboard} stops it" in end(follower, 130)[1]
 
     out, _ = run(head, folder, "stop", name)
-    assert out == f"Stopped; the study is in ~/long.db on the head; raybo fetch {name} brings it here\n"
+    assert out == (
+        f"Stopped; the study is in ~/long.db on the head node; raybo fetch {name} --address {head.dashboard} brings it "
+        "here\n"
+    )
     states = {trial.state for trial in raybo.load(path).trials}
     assert states == {State.FINISHED, State.STOPPED}  # what ran is recorded as stopped, as after Ctrl-C
     assert f"{name} has ended already (stopped)" in run(head, folder, "stop", name, code=1)[1]
@@ -758,7 +766,7 @@ def test_a_job_is_listed_fetched_while_it_runs_attached_to_and_stopped(head, fol
 def test_what_a_job_dies_of_is_told_with_its_exit_code(head, folder):
     out, err = run(head, folder, "submit", "job.py", "--trials", 0, code=2)
     assert "Error: trials must be a whole number from 1, got 0" in out
-    assert re.fullmatch(r"Error: job-\w+ failed: exit code 2, see what it said\n", err)
+    assert re.fullmatch(r"Error: job-\w+ failed: exit code 2, see its output\n", err)
     assert not (folder / "job.db").exists()
 
     (folder / "bad.py").write_text(JOB.replace("time.sleep(seconds)", "raise ValueError('no such rate')"))

@@ -22,7 +22,7 @@ from ray import cloudpickle, tune
 from ray.tune.search import ConcurrencyLimiter, Repeater
 
 import raybo
-from raybo.errors import JournalError, MethodError, SpaceError
+from raybo.errors import JournalError, MethodError, SpaceError, install_command
 from raybo.events import State
 from raybo.integrations.ray_tune import RayboSearch
 from raybo.methods import METHODS, needs_context
@@ -480,7 +480,7 @@ def test_without_ray_tune_the_extra_is_named():
         "except raybo.RayboError as error:\n    print(error)"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'raybo[tune]'" in said.stdout
+    assert install_command("tune") in said.stdout
     assert said.stdout.count("\n") == 1
 
 

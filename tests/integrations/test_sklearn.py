@@ -401,7 +401,7 @@ def test_a_list_of_dicts_is_a_choice_of_what_goes_together():
         ("rbf", "C: a parameter must be a list of choices, .* got 'rbf'; write a single value as a list"),
         ({1, 2}, "C: a parameter must be a list of choices"),
         (range(0), "C: a choice needs at least one value"),
-        (np.zeros((2, 2)), r"C: an array of choices has one axis, got one of shape \(2, 2\)"),
+        (np.zeros((2, 2)), r"C: an array of choices must have one axis, got shape \(2, 2\)"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_with_the_remedy(given, message):

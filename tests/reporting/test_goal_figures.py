@@ -76,7 +76,7 @@ def test_one_trial_is_told_with_all_its_numbers(study):
 
 
 def test_where_nothing_is_feasible_the_nearest_is_told(hopeless):
-    assert "comes nearest: memory <b>" in " ".join(text_of(study_view(hopeless, 3)).split())
+    assert "comes closest: memory <b>" in " ".join(text_of(study_view(hopeless, 3)).split())
     assert "feasible" not in repr(hopeless)
     assert {panel.key for panel in panels(hopeless)} >= {"margins", "best-so-far"}
 

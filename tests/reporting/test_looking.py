@@ -40,7 +40,7 @@ def test_a_trial_is_told_with_everything_that_is_known():
         f"trial {failed.number} of train_<net>: failed: ValueError: <i>diverged</i>",
         "net.kind",
         "why it was tried",
-        "ms of thought",
+        "ms of computation",
         "attempt 1",
         "on node-a",
         "Traceback ...\nValueError: diverged",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.errors import MissingExtra, RayboError
+from raybo.errors import MissingExtra, RayboError, install_command
 from raybo.events import Event, Kind
 from raybo.reporting import draw
 from raybo.reporting.emulator import Emulator
@@ -128,7 +128,7 @@ def test_without_its_extra_the_remedy_is_told(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     study = run("random", 6)
     for name in ("r.html", "r.png"):
-        with pytest.raises(MissingExtra, match=r"pip install 'raybo\[plot\]'"):
+        with pytest.raises(MissingExtra, match=re.escape(install_command("plot"))):
             draw(study, tmp_path / name)
 
 

@@ -242,7 +242,7 @@ def test_a_branch_is_compared_by_its_name():
 def test_a_context_has_no_rules():
     from raybo import Searcher
 
-    with pytest.raises(SpaceError, match="nobody chooses it"):
+    with pytest.raises(SpaceError, match="observed and not chosen"):
         Searcher(UNIT, "sbo-kde", context=Space({"p": Float(0, 1), "q": Float(0, 1)}, where="p < q"))
 
 

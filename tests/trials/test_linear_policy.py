@@ -12,8 +12,8 @@ import pytest
 
 import raybo
 
-pytest.importorskip("gymnasium", reason="needs the extra `control`: pip install 'raybo[control]'")
-pytest.importorskip("mujoco", reason="needs the extra `control`: pip install 'raybo[control]'")
+pytest.importorskip("gymnasium", reason="needs the extra `control`: pip install -e '.[control]'")
+pytest.importorskip("mujoco", reason="needs the extra `control`: pip install -e '.[control]'")
 
 from trials.linear_policy import TASKS, episode, linear_policy, simulator
 
@@ -186,7 +186,7 @@ def test_without_the_extra_one_line_names_it(missing, tmp_path):
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert found.returncode == 2
     assert len(found.stderr.strip().splitlines()) == 1
-    assert "pip install 'raybo[control]'" in found.stderr
+    assert "pip install -e '.[control]'" in found.stderr
 
 
 @pytest.mark.ray

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from raybo.cli.viewing import view
-from raybo.errors import JournalError, MissingExtra
+from raybo.errors import JournalError, MissingExtra, install_command
 from raybo.view.server import PAGE
 from tests.reporting.studies import run
 from tests.view.served import BEARER, asking, keep
@@ -55,7 +55,7 @@ def test_without_its_extra_the_remedy_is_told(monkeypatch, tmp_path, missing):
     result = CliRunner().invoke(view, [str(tmp_path)])
     assert isinstance(result.exception, MissingExtra)
     assert f"raybo view needs {missing}" in str(result.exception)
-    assert "install" in str(result.exception)
+    assert str(result.exception).endswith(install_command("view"))
 
 
 def test_everything_that_the_page_loads_is_served_and_nothing_is_left_over(tmp_path):

@@ -28,11 +28,11 @@ class DrboMmd(OverContexts):
     Kirschner, Bogunovic, Jegelka, Krause (2020), "Distributionally Robust Bayesian Optimization", AISTATS.
     """
 
-    meaning: ClassVar[str] = "upper confidence bound under the worst law near the contexts met"
+    meaning: ClassVar[str] = "upper confidence bound under the worst distribution near the contexts met"
     screened: ClassVar[int] = 25  # points of the grid
     candidates: ClassVar[int | None] = 128  # fewer than elsewhere: each worst case takes a millisecond
 
-    points: int = option(100, "of the grid of contexts, at least; as many an axis as this needs", at_least=1)
+    points: int = option(100, "contexts in the grid, at least; the same number on every axis", at_least=1)
 
     def bound(self, known: Learned, most: int) -> ContextConfidence:
         """The worst mean bound."""

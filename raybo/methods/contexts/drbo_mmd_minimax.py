@@ -25,10 +25,10 @@ class DrboMmdMinimax(OverContexts):
     Sensitivity", ICML.
     """
 
-    meaning: ClassVar[str] = "upper confidence bound under a nearly worst law near the contexts met"
+    meaning: ClassVar[str] = "upper confidence bound under a nearly worst distribution near the contexts met"
     screened: ClassVar[int] = 100  # points of the grid
 
-    points: int = option(1024, "of the grid of contexts, at least; as many an axis as this needs", at_least=1)
+    points: int = option(1024, "contexts in the grid, at least; the same number on every axis", at_least=1)
     sensitivity: Literal["fast", "exact"] = option("fast", "of the worst case at radius 0: exact inverts the kernel")
 
     def bound(self, known: Learned, most: int) -> ContextConfidence:

@@ -55,7 +55,7 @@ class GpUcb(RandomGridOptions):
         "practical", "standard deviations added to the mean: sqrt(log(t + 1)), the theorem's, or a number", at_least=0
     )
     diagnostics: int = option(
-        0, "measure the solver's inexactness every so many suggestions; 0 never (it is costly)", at_least=0
+        0, "measure the solver's inexactness every N suggestions; 0: never (it is costly)", at_least=0
     )
     preset: Literal["standard", "paper", "contexts"] = option(
         "standard",

@@ -37,7 +37,7 @@ class Ars(AroundCentre, RunOptions):
 
     alpha: float = option(0.02, "length of a step, in sides of the cube for a slope of one standard deviation", above=0)
     nu: float = option(0.05, "standard deviation of the trials about the centre, in sides of the cube", above=0)
-    directions: int | None = option(None, "directions an iteration, N; none: 1 + d // 8", at_least=1)
+    directions: int | None = option(None, "directions per iteration, N; none: 1 + d // 8", at_least=1)
     top: int | None = option(None, "best directions that make the step; none: all", at_least=1)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:

@@ -99,7 +99,7 @@ def explain(tags: Tags) -> str:
         point = "a design point (Sobol)"
         return point if tags["design"] == 1 else f"restarted elsewhere, as nothing differed: {point}"
     if "iteration" not in tags:
-        return "a trial of no iteration"
+        return "a trial outside any iteration"
     t = tags["iteration"]
     if tags["role"] == "explore":
         left = f": leaves {tags['trace']:.3g} of the gradient's variance" if "trace" in tags else ""

@@ -50,7 +50,7 @@ class RunOptions(Options):
     )
     restart: bool = option(
         True,
-        "begin anew elsewhere once an iteration has seen no difference, or nothing but noise, or a quarter of the "
+        "restart elsewhere once an iteration has seen no difference, or nothing but noise, or a quarter of the "
         "trials has brought the run nothing better",
     )
 

@@ -70,7 +70,7 @@ class Turbo(Options):
     candidates: int | None = option(
         None, "among which a draw is maximised; none: 100 per axis, at most 2,000", at_least=1, at_most=2_000
     )
-    restart: bool = option(True, "begin anew elsewhere once a run's design has seen no difference at all")
+    restart: bool = option(True, "restart elsewhere once a run's design has seen no difference at all")
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The next point of the run's design, or the maximiser of a draw within the region."""
@@ -172,7 +172,7 @@ class Turbo(Options):
     def explain(self, tags: Tags) -> str:
         """The design, or the region's side."""
         if "region" not in tags:
-            return "a trial of no run"
+            return "a trial outside any run"
         region = tags["region"]
         if region["best"] is None:
             return f"run {region['run']}: design (Latin hypercube)"

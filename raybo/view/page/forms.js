@@ -7,7 +7,7 @@ import { el, fill, moment, shown } from "./dom.js";
 export async function act(button, says, path, body, after = () => {}) {
   button.disabled = true;
   says.className = "quiet";
-  says.textContent = "asking …";
+  says.textContent = "sending …";
   try {
     const { told } = await ask(path, body);
     says.textContent = told || "";

@@ -113,7 +113,7 @@ function cards(study, best, front) {
 function showWorkers(section, study, id) {
   const now = study.workers;
   section.hidden = !now.length;
-  fill(section, el("h2", {}, study.running ? "What the workers do now" : "Running when the study ended"),
+  fill(section, el("h2", {}, study.running ? "What the workers are doing" : "Running when the study ended"),
     el("ul", { class: "workers" }, now.map((one) => el("li", {},
       el("a", { href: `#/study/${id}/trial/${one.trial}` }, `trial ${one.trial}`),
       el("b", { "data-since": study.running ? one.since : null }, study.running ? duration(elapsed(one.since)) : ""),

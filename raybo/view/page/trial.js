@@ -53,12 +53,12 @@ function page(trial, id, curve) {
       facts.length ? section("Result", pairs(facts), trial.metrics.length ? pairs(trial.metrics) : null) : null,
       section("Configuration", pairs(trial.config)),
       trial.context.length ? section("Context", pairs(trial.context)) : null,
-      section("Why it was tried", el("p", {}, trial.why || "nothing is known of that"),
+      section("Why it was tried", el("p", {}, trial.why || "not recorded"),
         trial.tags.length ? el("details", {}, el("summary", {}, "What the method noted"), pairs(trial.tags)) : null)),
     trial.reports.length ? section("What it reported", curve) : null,
     trial.traceback ? section("Traceback", el("pre", { tabindex: "0" }, trial.traceback)) : null,
     trial.output ? section("The end of what it printed", el("pre", { tabindex: "0" }, trial.output)) : null,
-    trial.files.length ? section("Its files", files(trial, id)) : null,
+    trial.files.length || trial.directory.includes("://") ? section("Its files", files(trial, id)) : null,
     section("What happened", events(trial)),
   ];
 }

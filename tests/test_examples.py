@@ -1,0 +1,40 @@
+"""The examples in the docstrings of public names: every name has one, and it runs as it stands."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+import raybo
+
+ROOT = Path(__file__).parents[1]
+JOURNAL = ROOT / "tests" / "journals_of_0_1" / "gp-ucb.sqlite"  # any will do: examples call it job.db
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.ray if name == "tune" else ()) for name in raybo.__all__]
+)
+def test_the_example_of_a_public_name_runs(name, tmp_path, monkeypatch, request):
+    if name == "tune":
+        request.getfixturevalue("ray_session")
+    monkeypatch.chdir(tmp_path)
+    shutil.copyfile(JOURNAL, "job.db")
+    told = inspect.getdoc(getattr(raybo, name)) or ""
+    example = doctest.DocTestParser().get_doctest(told, {"raybo": raybo, "__name__": "__main__"}, name, None, 0)
+    assert example.examples, f"{name} has no example"
+    assert any(f"raybo.{name}" in line.source for line in example.examples) or name in told
+    said: list[str] = []
+    outcome = doctest.DocTestRunner(verbose=False, optionflags=FLAGS).run(example, out=said.append)
+    assert outcome.failed == 0, "".join(said)
+
+
+def test_every_public_name_is_in_the_reference():
+    pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md"))
+    described = set(re.findall(r"^\.\. auto\w+:: (\w+)$", pages, re.MULTILINE))
+    assert described == set(raybo.__all__)
