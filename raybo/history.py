@@ -172,9 +172,12 @@ class History:
             if step <= record.step:
                 raise TrialError(f"trial {number}: steps must increase, but step {step} comes after step {record.step}")
             known = record.reports if isinstance(record.reports, Grown) else Grown(record.reports)
-            told = {**event.data.get("metrics", {}), self.goals.names[0]: value}
-            early = self.goals.known_margins(told)
-            record = replace(record, reports=known.adding((step, y)), early=record.early if early is None else early)
+            early = record.early
+            if self.goals.constraints:
+                told = {**event.data.get("metrics", {}), self.goals.names[0]: value}
+                margins = self.goals.known_margins(told)
+                early = early if margins is None else margins
+            record = replace(record, reports=known.adding((step, y)), early=early)
             in_order = self.reports_in_order
             assert isinstance(in_order, Grown)
             self.reports_in_order = in_order.adding((number, step, y))
