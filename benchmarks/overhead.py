@@ -1,23 +1,126 @@
-"""What reports and verdicts cost: seconds per verdict of each scheduler, and per report of a searcher."""
+"""What reports and verdicts cost: a verdict of each scheduler; a report in its trial, in its study, in a searcher.
+
+All of it in seconds of a processor, which a busy machine does not change. Ray's own calls are not in it: one for each
+batch of reports, of which a trial sends at most twenty a second.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import os
+import pickle
+import tempfile
 import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import raybo
 from benchmarks.figures import Figure, Figures, at_most, command
+from raybo.engine.checkpoints import Checkpoints
+from raybo.engine.event_log import EventLog
+from raybo.engine.flight import Flight
+from raybo.engine.judging import Judging
+from raybo.engine.lifecycle import Life, Phase
+from raybo.engine.pace import Pace
+from raybo.engine.plan import Plan
+from raybo.engine.task import run_trial
+from raybo.engine.trial_reports import BATCH_SECONDS, Answer, Course, TrialReports
+from raybo.events import Data
+from raybo.journal import Description
 from raybo.schedulers import SCHEDULERS
 
-QUICK = {"trials": 40}
+QUICK = {"trials": 40, "reports": 1_000}
+STEP_SECONDS = 0.001
+STEP_SHARE = 5.0  # per cent of such a step that its report may take
+A_SECOND = 1_000  # reports that a study must sustain
+AT_A_TIME = 10  # trials that they come from
 CHEAP = ("median", "asha", "hyperband")  # which must take less than a millisecond
 
 
-def figures(trials: int = 1_000, steps: int = 52) -> Figures:
+def figures(trials: int = 1_000, steps: int = 52, reports: int = 5_000) -> Figures:
     """Of each scheduler, and of none."""
+    yield from of_a_trial(reports)
+    yield from of_a_study(reports)
     yield from verdict_seconds(trials, steps)
     yield from reports_in_a_second(max(1, trials // 5), steps)
+
+
+def of_a_trial(reports: int) -> Figures:
+    """What reporting takes a trial of short steps, beside the same steps without a report."""
+
+    def job(config: dict[str, Any]) -> Iterator[dict[str, float]]:
+        for step in range(1, reports + 1):
+            time.sleep(STEP_SECONDS)
+            yield {"loss": 1.0 / step, "rate": 0.1}
+
+    def silent(config: dict[str, Any]) -> dict[str, float]:
+        return list(job(config))[-1]
+
+    def send(batch: list[Data]) -> Answer:
+        pickle.dumps(batch)
+        return Answer()
+
+    spent = []
+    for function in (silent, job):
+        begun = time.process_time()
+        listen = partial(TrialReports, Course(reports), send, Checkpoints(None, 1, None))
+        run_trial(function, {}, {}, "loss", 1, listen=listen)
+        spent.append(time.process_time() - begun)
+    share = 100.0 * (spent[1] - spent[0]) / (reports * STEP_SECONDS)
+    yield at_most(STEP_SHARE, share, f"a report, of a step of {1e3 * STEP_SECONDS:g} ms", "per cent")
+
+
+def of_a_study(reports: int) -> Figures:
+    """What so many reports a second take a study's process: heard, recorded, and committed batch by batch."""
+    ticks = max(1, round(reports / A_SECOND / BATCH_SECONDS))
+    batch = round(A_SECOND * BATCH_SECONDS / AT_A_TIME)
+    space = raybo.Space({"x": raybo.Float(0, 1)})
+    steps = ticks * batch
+    description = Description("job", "loss", "min", space.to_json(), "random", 0, steps=steps)
+    job = raybo.objective(space=space, metric="loss", mode="min", steps=steps)(_nothing)
+
+    async def heard(log: EventLog) -> float:
+        judging = Judging(log, _never)
+        flights = []
+        for _ in range(AT_A_TIME):
+            asked = log.add(log.searcher.propose(log.searcher.history))
+            flights.append(Flight(Life(asked.trial or 0, phase=Phase.RUNNING)))
+        log.commit()
+        begun = time.process_time()
+        for tick in range(ticks):
+            for flight in flights:
+                told: list[Data] = [
+                    {"step": step, "value": 1.0 / step, "seconds": 0.001 * step, "metrics": {"rate": 0.1}}
+                    for step in range(tick * batch + 1, (tick + 1) * batch + 1)
+                ]
+                await judging.hear(flight, told)
+            await asyncio.sleep(BATCH_SECONDS)
+        log.commit()
+        judging.close()
+        return time.process_time() - begun
+
+    with tempfile.TemporaryDirectory() as name:
+        plan = Plan(
+            description, Path(name, "study.db"), AT_A_TIME, AT_A_TIME, False, True, 0, None, None, os.getpid(), False,
+            time.monotonic(), 0,
+        )  # fmt: skip
+        with contextlib.closing(EventLog(plan, job, Pace(AT_A_TIME, True))) as log:
+            spent = asyncio.run(heard(log))
+    share = 100.0 * spent / (ticks * BATCH_SECONDS)
+    yield at_most(100.0, share, f"{A_SECOND:,} reports a second, of the study's processor", "per cent")
+
+
+def _nothing(config: dict[str, Any]) -> float:
+    return 0.0
+
+
+def _never(*told: Any) -> Any:
+    raise AssertionError("there is no scheduler")
 
 
 def verdict_seconds(trials: int, steps: int) -> Figures:

@@ -95,6 +95,7 @@ def submit(
 
     pairs(search["settings"], "--set")
     pairs(search["options"], "--option")
+    pairs(search["scheduler_options"], "--scheduler-option")
     if enqueue is not None:
         read_list(enqueue)
     for form, where in pairs(search["logs"], "--log").items():

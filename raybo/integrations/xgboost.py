@@ -12,7 +12,7 @@ from raybo.reports import checkpoint, report, saving
 try:
     import xgboost
 except ImportError:
-    raise MissingExtra("reports of XGBoost need xgboost: pip install xgboost") from None
+    raise MissingExtra("reports of XGBoost need xgboost: pip install 'raybo[xgboost]'") from None
 
 BOOSTER = "booster.ubj"  # in a checkpoint
 

@@ -155,7 +155,7 @@ def test_a_scheduler_ends_candidates_and_they_rank_below_those_that_finished(var
 
 
 class Breaking(ClassifierMixin, BaseEstimator):
-    """Learns nothing, and breaks with its third step where it is told to."""
+    """Learns nothing, and breaks with its third step where it is told a number from 5."""
 
     def __init__(self, breaks=0):
         self.breaks = breaks
@@ -165,7 +165,7 @@ class Breaking(ClassifierMixin, BaseEstimator):
 
     def partial_fit(self, X, y, classes):
         self.classes_, self.count_ = classes, getattr(self, "count_", 0) + 1
-        if self.breaks and self.count_ == 3:
+        if self.breaks >= 5 and self.count_ == 3:
             raise ValueError("broken")
         return self
 
@@ -173,18 +173,21 @@ class Breaking(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
 
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite:UserWarning")
 @pytest.mark.parametrize("n_points", [1, 2])
 def test_a_candidate_that_breaks_on_its_way_has_failed(n_points):
-    with pytest.warns(UserWarning, match="3 fits failed"):
-        ours = search(Breaking(), {"breaks": [0, 1]}, n_iter=2, n_points=n_points).fit(X, Y)
-    failed = [trial.state is raybo.State.FAILED for trial in ours.searcher_.trials]
-    assert sorted(failed) == [False, True]
-    at = failed.index(True)
-    assert ours.searcher_.trials[at].reason == "its mean test score is nan: ValueError: broken"
-    assert np.isnan(ours.cv_results_["mean_test_score"][at])
-    assert ours.cv_results_["rank_test_score"].tolist() == [2 if one else 1 for one in failed]
+    with pytest.warns(UserWarning, match="fits failed"):
+        ours = search(Breaking(), {"breaks": list(range(10))}, n_iter=8, n_points=n_points).fit(X, Y)
+    breaks = [trial.config["breaks"] >= 5 for trial in ours.searcher_.trials]
+    assert 0 < sum(breaks) < 8
+    for trial, one in zip(ours.searcher_.trials, breaks, strict=True):
+        assert trial.state is (raybo.State.FAILED if one else raybo.State.FINISHED)
+        assert trial.reason == ("its mean test score is nan: ValueError: broken" if one else "")
+    assert np.isnan(ours.cv_results_["mean_test_score"]).tolist() == breaks
+    assert ours.cv_results_["rank_test_score"].tolist() == [9 - sum(breaks) if one else 1 for one in breaks]
+    assert ours.cv_results_["n_steps"].tolist() == [2 if one else 8 for one in breaks]
     with pytest.raises(ValueError, match="broken"):
-        search(Breaking(), {"breaks": [1, 2]}, n_iter=2, error_score="raise").fit(X, Y)
+        search(Breaking(), {"breaks": [5, 6]}, n_iter=2, error_score="raise").fit(X, Y)
 
 
 @pytest.mark.parametrize(
