@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from raybo.errors import MissingExtra
+from raybo.errors import MissingExtra, install_command
 from raybo.events import Event, State, Trial
 from raybo.space import Categorical, Integer, Parameter, Space, branches_of, choice_names
 
@@ -79,7 +79,7 @@ def to_dataframe(trials: Sequence[Trial], space: Space, context: Space | None) -
     try:
         import pandas as pd
     except ImportError:
-        raise MissingExtra("to_dataframe needs pandas: pip install 'raybo[pandas]'") from None
+        raise MissingExtra(f"to_dataframe needs pandas: {install_command('pandas')}") from None
     table = columns_of(trials, space, context)
     frame = {name: pd.Series(table[name], dtype=dtype) for name, dtype in NUMBERS.items()}
     frame["state"] = pd.Series(pd.Categorical(table["state"], categories=[str(state) for state in State]))

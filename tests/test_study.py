@@ -5,11 +5,12 @@ from __future__ import annotations
 import builtins
 import contextlib
 import math
+import re
 
 import pytest
 
 import raybo
-from raybo.errors import JournalError, MissingExtra, TrialError
+from raybo.errors import JournalError, MissingExtra, TrialError, install_command
 from raybo.events import Event, Kind, State
 from raybo.journal import Description, Journal
 from raybo.space import Categorical, Float, Integer, Space
@@ -141,7 +142,7 @@ def test_without_pandas_the_remedy_is_told(study, monkeypatch):
         return real(name, *arguments, **keywords)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtra, match=r"to_dataframe needs pandas: pip install 'raybo\[pandas\]'"):
+    with pytest.raises(MissingExtra, match=re.escape(f"to_dataframe needs pandas: {install_command('pandas')}")):
         study.to_dataframe()
 
 

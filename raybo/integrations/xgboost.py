@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from raybo.error_text import nearest
-from raybo.errors import MissingExtra, ObjectiveError
+from raybo.errors import MissingExtra, ObjectiveError, install_command
 from raybo.reports import checkpoint, report, saving
 
 try:
     import xgboost
 except ImportError:
-    raise MissingExtra("reports of XGBoost need xgboost: pip install 'raybo[xgboost]'") from None
+    raise MissingExtra(f"reports of XGBoost need xgboost: {install_command('xgboost')}") from None
 
 BOOSTER = "booster.ubj"  # in a checkpoint
 
