@@ -41,6 +41,8 @@ NAMES = (
     "local_defaults",
     "conditional",
     "goals",
+    "guesses",
+    "trust",
     "tune_fronts",
     "submit",
     "search_cv",

@@ -51,14 +51,15 @@ class Run:
 
 def figures(
     seeds: int = 10,
+    first: int = 0,
     trials: int = 60,
     problems: str = ",".join([*FRONTS, *CONSTRAINED]),
     methods: str = ",".join(["auto", "ei", "gp-ucb", "random", *RIVALS]),
     results: str = str(RESULTS),
 ) -> Figures:
-    """Run what has not been run, and compare."""
+    """Run what has not been run, on seeds from the first, and compare."""
     known = _read(Path(results)) if results else {}
-    for seed in range(seeds):
+    for seed in range(first, first + seeds):
         for run in _runs(problems.split(","), methods.split(","), seed, trials):
             if run in known or not _is_installed(run.method):
                 continue
@@ -70,7 +71,7 @@ def figures(
                 known[Run(run.problem, run.method, run.seed, n)] = score, seconds
                 if results:
                     _append(Path(results), run, n, score, seconds)
-    yield from _compared(known, seeds, trials, problems.split(","), methods.split(","))
+    yield from _compared(known, range(first, first + seeds), trials, problems.split(","), methods.split(","))
 
 
 def _runs(problems: list[str], methods: list[str], seed: int, trials: int) -> Iterator[Run]:
@@ -117,7 +118,7 @@ def _told(
 
 
 def _compared(
-    known: dict[Run, tuple[float, float]], seeds: int, trials: int, problems: list[str], methods: list[str]
+    known: dict[Run, tuple[float, float]], seeds: range, trials: int, problems: list[str], methods: list[str]
 ) -> Figures:
     for problem in problems:
         for n in (trials,) if problem in FRONTS else CHECKED:
@@ -151,9 +152,9 @@ def _beside(of: dict[str, dict[int, tuple[float, float]]], what: str) -> Figures
 
 
 def _of(
-    known: dict[Run, tuple[float, float]], problem: str, method: str, n: int, seeds: int
+    known: dict[Run, tuple[float, float]], problem: str, method: str, n: int, seeds: range
 ) -> dict[int, tuple[float, float]]:
-    runs = {seed: Run(problem, method, seed, n) for seed in range(seeds)}
+    runs = {seed: Run(problem, method, seed, n) for seed in seeds}
     return {seed: known[run] for seed, run in runs.items() if run in known}
 
 

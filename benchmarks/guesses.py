@@ -1,4 +1,4 @@
-"""What a guess is worth where it is right, and what it costs where it is wrong: `python -m benchmarks.guesses`.
+"""What a guess is worth where it is right, and what it costs where it is wrong.
 
 Each problem is searched without a guess, with one within a tenth of the cube's side of the optimum on every axis, and
 with one as far from it as the cube lets it be; the three are paired by their seeds. Reported: the median regret, after
@@ -9,15 +9,14 @@ seeds.
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 import raybo
+from benchmarks.figures import Figure, Figures, command
 
 Array = NDArray[np.float64]
 Problem = tuple[int, Callable[[Array], float], Array]  # axes, what is maximised on the unit cube, where it is highest
@@ -68,7 +67,9 @@ PROBLEMS: dict[str, Problem] = {
     "ackley": (3, ackley, np.array([13.0, 8.0, 11.0]) / 20),
     "hartmann6": (6, hartmann6, np.array([0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573])),
 }
-KINDS = ("none", "right", "wrong")
+WORDS = {"none": "without a guess", "right": "guessed right", "wrong": "guessed wrong"}
+KINDS = tuple(WORDS)
+QUICK = {"seeds": 1, "trials": 12, "problems": "branin", "method": "random"}
 
 
 def study(problem: Problem, method: str, kind: str, seed: int, trials: int) -> Array:  # (trials,)
@@ -94,40 +95,29 @@ def delay(none: Array, other: Array, after: int) -> int:
     return (int(reached[0]) if len(reached) else len(other)) - first
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--trials", type=int, default=40)
-    parser.add_argument("--method", default="auto")
-    parser.add_argument("--problems", default=",".join(PROBLEMS))
-    parser.add_argument("-o", "--output", type=Path, help="further copy of the table")
-    given = parser.parse_args(arguments)
-    lines = [
-        f"| {given.method}, {given.seeds} seeds | guess | 10 trials | 20 trials | {given.trials} trials "
-        "| delay at 15 | delay at 30 |"
-    ]
-    lines.append("|---|---|---|---|---|---|---|")
-    for name in given.problems.split(","):
+def figures(
+    seeds: int = 20, first: int = 0, trials: int = 40, method: str = "auto", problems: str = ",".join(PROBLEMS)
+) -> Figures:
+    """Search with and without guesses, on seeds from the first."""
+    for name in problems.split(","):
         problem = PROBLEMS[name]
         d, f, _ = problem
         spread = float(np.std([f(u) for u in np.random.default_rng(0).random((1_000, d))]))
-        runs = {
-            k: np.array([study(problem, given.method, k, s, given.trials) for s in range(given.seeds)]) for k in KINDS
+        found = {
+            kind: np.array([study(problem, method, kind, seed, trials) for seed in range(first, first + seeds)])
+            for kind in KINDS
         }
-        for kind in KINDS:
-            at = [np.median(runs[kind][:, t - 1]) / spread for t in (10, 20, given.trials)]
-            delays = [
-                np.median([delay(a, b, t) for a, b in zip(runs["none"], runs[kind], strict=True)]) for t in (15, 30)
-            ]
-            told = " | ".join(f"{value:.3g}" for value in at)
-            lines.append(f"| {name} | {kind} | {told} | {delays[0]:+.0f} | {delays[1]:+.0f} |")
-            print(lines[-1], flush=True)
-    text = "\n".join(lines) + "\n"
-    print(text)
-    if given.output:
-        given.output.write_text(text, encoding="utf-8")
+        for kind, runs in found.items():
+            ends = (trials // 4, trials // 2, trials)
+            regrets = ", ".join(f"{float(np.median(runs[:, n - 1])) / spread:.3g}" for n in ends)
+            what = f"{name}, {WORDS[kind]}: median regret over {seeds} seeds after {', '.join(map(str, ends))} trials"
+            yield Figure(what, regrets)
+            if kind == "none":
+                continue
+            for n in (3 * trials // 8, 3 * trials // 4):
+                late = np.median([delay(a, b, n) for a, b in zip(found["none"], runs, strict=True)])
+                yield Figure(f"{name}, {WORDS[kind]}: later than {n} trials without one", f"{late:+.0f} trials")
 
 
 if __name__ == "__main__":
-    main()
+    command(figures)

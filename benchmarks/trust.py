@@ -1,4 +1,4 @@
-"""Which trial to trust where values are noisy: `python -m benchmarks.trust`.
+"""Which trial to trust where values are noisy.
 
 Five noisy problems, searched by one method; then the true value of what is recommended: the best observed, the trial
 that a model expects most of, and, after 5 x 3 further runs, the one with the best mean of these. The means are also
@@ -8,13 +8,12 @@ median and the mean over seeds of the true regret, in standard deviations of the
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
 import raybo
+from benchmarks.figures import Figure, Figures, command
 from benchmarks.guesses import Array, ackley, branin, hartmann6, training
 from raybo.confirming import Confirm, confirmed, still_to_run
 from raybo.events import Event, Kind, Origin
@@ -33,6 +32,7 @@ PROBLEMS: dict[str, tuple[int, Callable[[Array], float], float, float]] = {  # a
     "flat top": (3, ridge, 0.0, 0.02),
 }
 WAYS = ("best observed", "best expected", "confirmed 5x3", "15 more, best expected")
+QUICK = {"seeds": 1, "trials": 8, "problems": "flat top", "method": "random"}
 
 
 def study(name: str, seed: int, trials: int, method: str) -> list[float]:
@@ -64,25 +64,18 @@ def study(name: str, seed: int, trials: int, method: str) -> list[float]:
     return [(highest - true(trial)) / noise for trial in chosen]
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--trials", type=int, default=40)
-    parser.add_argument("--method", default="auto")
-    parser.add_argument("-o", "--output", type=Path, help="further copy of the table")
-    given = parser.parse_args(arguments)
-    lines = [f"| {given.method}, {given.trials} trials, {given.seeds} seeds | {' | '.join(WAYS)} |", "|---" * 5 + "|"]
-    for name in PROBLEMS:
-        found = np.array([study(name, seed, given.trials, given.method) for seed in range(given.seeds)])
-        told = [f"{np.median(each):.2f} ({each.mean():.2f})" for each in found.T]
-        lines.append(f"| {name} | {' | '.join(told)} |")
-        print(lines[-1], flush=True)
-    text = "\n".join(lines) + "\n"
-    print(text)
-    if given.output:
-        given.output.write_text(text, encoding="utf-8")
+def figures(
+    seeds: int = 20, first: int = 0, trials: int = 40, method: str = "auto", problems: str = ",".join(PROBLEMS)
+) -> Figures:
+    """Search with noise, on seeds from the first, and ask for recommendations."""
+    for name in problems.split(","):
+        found = np.array([study(name, seed, trials, method) for seed in range(first, first + seeds)])
+        for way, regrets in zip(WAYS, found.T, strict=True):
+            yield Figure(
+                f"{name}, {way}: true regret, median (mean) over {seeds} seeds",
+                f"{float(np.median(regrets)):.2f} ({regrets.mean():.2f}) sd of the noise",
+            )
 
 
 if __name__ == "__main__":
-    main()
+    command(figures)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import click
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -15,10 +16,11 @@ author = "the authors of raybo"
 copyright = "the authors of raybo, Apache-2.0"
 version = release = raybo.__version__
 language = "en_GB"
+smartquotes = False  # two hyphens begin an option
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_click", "sphinx_copybutton"]
 root_doc = "index"
-exclude_patterns = ["README.md", "evidence/**"]
+exclude_patterns = ["README.md", "evidence/**", "reproduction/*/note.md"]
 
 myst_heading_anchors = 3
 myst_fence_as_directive = ["mermaid"]
@@ -67,6 +69,23 @@ class Layers(SphinxDirective):
         return [nodes.raw("", f'<div class="layers">{"".join(html)}</div>', format="html")]
 
 
+def as_text(app: Sphinx, context: click.Context, lines: list[str]) -> None:
+    """A command's help is plain text: its asterisks (`*.db`) emphasise nothing, and its examples are commands."""
+    told: list[str] = []
+    in_example = False
+    for line in lines:
+        example = line.startswith("|")  # what click is told to leave as it is
+        if example and not in_example:
+            told += ["", ".. code-block:: text", ""]
+        elif in_example and not example:
+            told.append("")
+        told.append("   " + line[1:].strip() if example else line.replace("*", "\\*"))
+        in_example = example
+    lines[:] = told
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.add_directive("mermaid", Layers)
+    for part in ("description", "options", "epilog"):
+        app.connect(f"sphinx-click-process-{part}", as_text)

@@ -79,7 +79,7 @@ def to_dataframe(trials: Sequence[Trial], space: Space, context: Space | None) -
     try:
         import pandas as pd
     except ImportError:
-        raise MissingExtra("to_dataframe needs pandas: pip install pandas") from None
+        raise MissingExtra("to_dataframe needs pandas: pip install 'raybo[pandas]'") from None
     table = columns_of(trials, space, context)
     frame = {name: pd.Series(table[name], dtype=dtype) for name, dtype in NUMBERS.items()}
     frame["state"] = pd.Series(pd.Categorical(table["state"], categories=[str(state) for state in State]))

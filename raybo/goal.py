@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeVar, cast
+from typing import Literal, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,13 @@ Value = TypeVar("Value", float, Array)
 
 FEWEST, MOST = 2, 4  # metrics of a study with several
 LARGEST = float(np.finfo(np.float64).max)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether it is a finite number, and no truth value."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    return math.isfinite(value)
 
 
 @dataclass(frozen=True)
@@ -88,15 +95,17 @@ class Constraint:
         name: of the number.
         is_upper: whether the number must not be above the bound; else not below it.
         bound: finite, in the user's units.
+        at_every_step: whether it must hold in each report too, so that a trial ends with the first that breaks it.
     """
 
     name: str
     is_upper: bool
     bound: float
+    at_every_step: bool = False
 
     @classmethod
     def read(cls, name: object, text: object) -> Constraint:
-        """A constraint from "<= number" or ">= number"; ValueError where it is neither."""
+        """A constraint from "<= number" or ">= number", perhaps "at every step"; ValueError where it is neither."""
         if not isinstance(name, str) or not name:
             raise ValueError(f"constraints: a name must be text, got {name!r}")
         match = _BOUND.fullmatch(text) if isinstance(text, str) else None
@@ -106,12 +115,12 @@ class Constraint:
             bound = math.nan
         if match is None or not math.isfinite(bound):
             raise ValueError(f"constraints: {name} must be '<= number' or '>= number', got {text!r}")
-        return cls(name, match[1] == "<=", bound)
+        return cls(name, match[1] == "<=", bound, match[3] is not None)
 
     @property
     def rule(self) -> str:
         """The bound as `read` takes it, exactly."""
-        return f"{'<=' if self.is_upper else '>='} {self.bound!r}"
+        return f"{'<=' if self.is_upper else '>='} {self.bound!r}{self._when}"
 
     def margin(self, value: Value) -> Value:
         """How far a number, or each of many, is on the allowed side of the bound; negative where it breaks it."""
@@ -121,11 +130,20 @@ class Constraint:
         """The number that has this margin."""
         return self.bound - margin if self.is_upper else margin + self.bound
 
+    def broken_by(self, value: float) -> str:
+        """In words, that a number breaks it, and by how much; empty where it keeps it."""
+        margin = self.margin(value)
+        return f"{self.name} {value:.6g} breaks {self} by {-margin:.3g}" if margin < 0.0 else ""
+
+    @property
+    def _when(self) -> str:
+        return " at every step" if self.at_every_step else ""
+
     def __str__(self) -> str:
-        return f"{self.name} {'<=' if self.is_upper else '>='} {self.bound:g}"
+        return f"{self.name} {'<=' if self.is_upper else '>='} {self.bound:g}{self._when}"
 
 
-_BOUND = re.compile(r"\s*(<=|>=)\s*(\S+)\s*")
+_BOUND = re.compile(r"\s*(<=|>=)\s*(\S+)(\s+at every step)?\s*")
 
 
 @dataclass(frozen=True)
@@ -218,6 +236,24 @@ class Goals:
         """How far each constrained number is on the allowed side; none is negative where all constraints hold."""
         margins = [constraint.margin(values[constraint.name]) for constraint in self.constraints]
         return np.clip(np.array(margins, dtype=np.float64), -LARGEST, LARGEST)
+
+    def known_margins(self, reported: Mapping[str, object]) -> Array | None:  # (c,)
+        """The margins of a report, NaN of what it does not tell or need not keep yet; None where that is all."""
+        found = np.full(len(self.constraints), np.nan)
+        for j, constraint in enumerate(self.constraints):
+            if constraint.at_every_step and is_number(value := reported.get(constraint.name)):
+                found[j] = np.clip(constraint.margin(float(value)), -LARGEST, LARGEST)
+        return None if np.isnan(found).all() else found
+
+    def broken_by(self, reported: Mapping[str, object]) -> str:
+        """In words, which constraints a report breaks that must hold at every step; empty where it breaks none."""
+        return ", ".join(
+            words
+            for constraint in self.constraints
+            if constraint.at_every_step
+            and is_number(value := reported.get(constraint.name))
+            and (words := constraint.broken_by(float(value)))
+        )
 
     def violations(self, values: Mapping[str, float]) -> dict[str, float]:
         """By how much constraints are broken, by name; only those that are."""

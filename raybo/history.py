@@ -53,6 +53,8 @@ class Record:
         ended: number of the event that ended it; 0 while it is pending.
         Y: (k,), all metrics, maximised, and margins: (c,), of the constraints; None unless finished, and where the
             study has one metric without constraints.
+        early: (c,), margins as it reported them last, of the constraints that must hold at every step; NaN where it
+            did not, None where it has reported none of them.
     """
 
     x: Array
@@ -67,6 +69,7 @@ class Record:
     ended: int = 0
     Y: Array | None = None
     margins: Array | None = None
+    early: Array | None = None
 
     @property
     def step(self) -> int:
@@ -169,7 +172,12 @@ class History:
             if step <= record.step:
                 raise TrialError(f"trial {number}: steps must increase, but step {step} comes after step {record.step}")
             known = record.reports if isinstance(record.reports, Grown) else Grown(record.reports)
-            record = replace(record, reports=known.adding((step, y)))
+            early = record.early
+            if self.goals.constraints:
+                told = {**event.data.get("metrics", {}), self.goals.names[0]: value}
+                margins = self.goals.known_margins(told)
+                early = early if margins is None else margins
+            record = replace(record, reports=known.adding((step, y)), early=early)
             in_order = self.reports_in_order
             assert isinstance(in_order, Grown)
             self.reports_in_order = in_order.adding((number, step, y))

@@ -259,9 +259,9 @@ class Ledger:
     def broken(self, trial: Trial) -> str:
         """The constraints that a trial breaks, and by how much, in words; empty where it keeps them."""
         return ", ".join(
-            f"{constraint.name} {trial.values[constraint.name]:.6g} breaks {constraint} by {by:.3g}"
+            constraint.broken_by(trial.values[constraint.name])
             for constraint in self.goals.constraints
-            if (by := trial.violations.get(constraint.name)) is not None
+            if constraint.name in trial.violations
         )
 
 
@@ -282,6 +282,7 @@ def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals) -
     data = event.data
     if event.kind is Kind.REPORTED:
         return _reporting(trial, event)
+    is_lost = event.kind is Kind.RETRIED and trial.state is State.PENDING and trial.step > 0
     trial = replace(
         trial,
         state=event.state,
@@ -292,7 +293,8 @@ def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals) -
         return trial
     trial = replace(trial, reason=str(data.get("reason", "")))  # that it was retried is no fault of its end
     if not event.is_end and event.kind is not Kind.PAUSED:  # a failed one that runs again has no end any more
-        return replace(trial, seconds=None, details={})
+        said = {"metrics": trial.details["metrics"]} if is_lost and "metrics" in trial.details else {}
+        return replace(trial, seconds=None, details=said)  # of one that was lost, what it said with its last report
     trial = replace(trial, value=event.value, seconds=data.get("seconds"), details=event.details)
     if goals.is_plain or event.value is None:
         return trial

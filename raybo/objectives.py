@@ -35,6 +35,16 @@ RESERVED = {  # Ray's own resources: what asks for them
 }
 
 
+class _Documentation:
+    """The docstring of a class; of an objective that of its function, as a decorated function would show it."""
+
+    def __init__(self, own: str | None) -> None:
+        self.own = own
+
+    def __get__(self, objective: Objective | None, kind: type[Objective]) -> str | None:
+        return self.own if objective is None else objective.function.__doc__
+
+
 @dataclass(frozen=True)
 class Objective:
     """A function of a configuration, its space, and what a trial of it needs. Made by `raybo.objective`.
@@ -51,6 +61,8 @@ class Objective:
         >>> job.with_settings(power="4")({"x": 3.0})
         16.0
     """
+
+    __doc__ = cast(str, _Documentation(__doc__))
 
     function: Callable[..., Any]
     declared_space: Space | Mapping[str, Any] | Callable[..., Any]
@@ -75,10 +87,6 @@ class Objective:
     def name(self) -> str:
         """The function's name."""
         return str(getattr(self.function, "__name__", type(self.function).__name__))
-
-    @property
-    def __doc__(self) -> str | None:  # type: ignore[override]  # the function's, as a decorated function would show it
-        return self.function.__doc__
 
     @property
     def space(self) -> Space:
@@ -153,6 +161,7 @@ class Objective:
         rules = mine.rules if constraints is None else constraints
         alone: tuple[str, Mode] = ("value", "max") if given is not None else (self.metric, self.mode)
         goals = goals_of(*alone, given, rules)
+        _check_value(self.value, goals)
         return replace(self, metric=goals.names[0], mode=goals.modes[0], goals=goals)
 
     def with_settings(self, /, **settings: Any) -> Objective:
@@ -237,6 +246,7 @@ def objective(
     if value not in ("last", "best"):
         raise ObjectiveError(f"value must be 'last' or 'best', got {shown(value)}")
     goals = goals_of(metric, mode, metrics, constraints)
+    _check_value(value, goals)
     _check_resources({} if resources is None else resources)
     for name, amount in {"num_cpus": num_cpus, "num_gpus": num_gpus, "memory": memory or 0}.items():
         if not _is_number(amount) or not 0 <= amount < math.inf:
@@ -275,6 +285,15 @@ def goals_of(
         return Goals.of(metrics, constraints, metric=metric, mode=mode)
     except ValueError as error:
         raise ObjectiveError(str(error)) from None
+
+
+def _check_value(value: str, goals: Goals) -> None:
+    """ObjectiveError where the best report is a trial's value, and there are other numbers beside it."""
+    if value == "best" and not goals.is_plain:
+        raise ObjectiveError(
+            "value='best' goes with one metric and no constraints: of several numbers those of the last report count; "
+            "leave it out"
+        )
 
 
 def _check_function(function: Any) -> None:

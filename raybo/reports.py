@@ -64,7 +64,7 @@ def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
         >>> raybo.report("half")
         Traceback (most recent call last):
             ...
-        raybo.errors.ObjectiveError: report: metrics must be a number or a dict of them, got 'half'
+        raybo.errors.ObjectiveError: report: ...'half'
     """
     is_number = hasattr(metrics, "__float__") and not isinstance(metrics, bool)
     if not isinstance(metrics, Mapping) and not is_number:

@@ -66,8 +66,7 @@ def test_what_is_measured_is_timed_figure_by_figure():
 def test_every_benchmark_is_in_the_table():
     modules = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
     parts = {"apart", "clockwork", "early_problems", "early_runs", "figures", "goal_rivals", "lcbench", "searches"}
-    tables_of_their_own = {"guesses", "trust"}
-    assert set(NAMES) == modules - {"__init__", "__main__"} - parts - tables_of_their_own
+    assert set(NAMES) == modules - {"__init__", "__main__"} - parts
 
 
 @pytest.mark.parametrize("name", NAMES)

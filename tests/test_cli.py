@@ -111,7 +111,7 @@ def test_every_command_and_option_has_its_help(run, command):
 
 def examples(command):
     """The lines of a command's help that are to be typed."""
-    text = cli.cli.get_command(None, command).help or ""
+    text = inspect.cleandoc(cli.cli.get_command(None, command).help or "")
     return [line.strip() for line in text.splitlines() if line.startswith("    raybo ")]
 
 

@@ -17,19 +17,19 @@ import raybo
 ROOT = Path(__file__).parents[1]
 
 EXTRAS = {  # what is imported: the extra that brings it; None where the package itself is asked for
-    "aiohttp": "cluster",
+    "aiohttp": "view",
     "gymnasium": "control",
     "joblib": "sklearn",
     "matplotlib": "plot",
     "mlflow": "mlflow",
     "mujoco": "control",
     "optuna": None,
-    "pandas": None,
+    "pandas": "pandas",
     "plotly": "plot",
     "pyarrow": "tune",
     "sklearn": "sklearn",
     "tensorboardX": "tensorboard",
-    "xgboost": "trials",
+    "xgboost": "xgboost",
 }
 WITHOUT_EXTRAS = f"""
 import sys

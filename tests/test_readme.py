@@ -45,6 +45,7 @@ LEFT_OUT = re.compile(r"<!-- not run: .+ -->")
 SHOWN_ONLY = {"text", "mermaid", "yaml", "toml", "json", "{toctree}", "{eval-rst}", "{include}"}
 LIBRARIES = {"Optuna": True, "Ray Tune": True, "scikit-learn": True, "Hyperopt": False}  # whether it is there to be run
 NOT_RUN = {".", "git", "pytest", "ruff", "mypy", "lint-imports", "ray", "ssh", "export", "docker", "kubectl"}
+NOT_RUN |= {"chmod", "sphinx-build"}
 ON_A_CLUSTER = {"attach", "stop", "submit", "jobs", "fetch"}
 SERVES = {"view"}  # until Ctrl-C
 TRIALS, REPEATS = "6", "2"

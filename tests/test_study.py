@@ -141,7 +141,7 @@ def test_without_pandas_the_remedy_is_told(study, monkeypatch):
         return real(name, *arguments, **keywords)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtra, match="to_dataframe needs pandas: pip install pandas"):
+    with pytest.raises(MissingExtra, match=r"to_dataframe needs pandas: pip install 'raybo\[pandas\]'"):
         study.to_dataframe()
 
 

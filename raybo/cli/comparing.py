@@ -86,7 +86,8 @@ def compare(
 
     Draws curves and a table, and gives a verdict on each pair of methods. Every run is a study with one worker, kept
     in DIR/runs: run the same command again to continue, or with more repeats to add to it. With a scheduler the budget
-    is the steps of N whole trials, so the steps that it saves buy more trials.
+    is the steps of N whole trials, so the steps that it saves buy more trials. Jobs with several metrics are compared
+    by the hypervolume of the front; with constraints, what breaks one counts as the worst value seen.
 
     \b
         raybo compare job.py --methods auto,random

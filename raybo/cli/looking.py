@@ -77,7 +77,10 @@ def show(
         _replay(study)
     elif trial is not None:
         view = trial_view(study, trial)
-        say_json(trial_as_json(study, study.trials[trial])) if as_json else make_console().print(view)
+        if as_json:
+            say_json(trial_as_json(study, study.trials[trial]))
+        else:
+            make_console().print(view)
     elif context:
         told = {
             name: read_text(study.context, name, value) for name, value in named_values(context, "--context").items()

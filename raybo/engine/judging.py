@@ -44,7 +44,8 @@ class Judging:
         trial = searcher.trials[number]
         waits_at = None if self.rule is None else self.rule.waits_at(searcher.history, number)
         step = searcher.history.records[number].checkpoint or 0
-        return Course(searcher.steps, self.rule is not None, waits_at, trial.checkpoint, step)
+        said = trial.details.get("metrics", {})
+        return Course(searcher.steps, self.rule is not None, waits_at, trial.checkpoint, step, said)
 
     async def hear(self, flight: Flight, batch: list[Data]) -> Answer:
         """Take in what an attempt that runs has reported; what is answered is committed."""

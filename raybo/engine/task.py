@@ -33,7 +33,7 @@ from raybo.engine.lifecycle import Occurrence
 from raybo.engine.niceness import give_way
 from raybo.engine.output import Piece, caught
 from raybo.engine.resources import resources_of
-from raybo.engine.trial_reports import Course, Meet, Read, TrialReports, answer_of, unheard
+from raybo.engine.trial_reports import Broken, Course, Meet, Read, TrialReports, answer_of, unheard
 from raybo.error_text import in_words
 from raybo.events import Data, context_data
 from raybo.goal import Goals
@@ -180,7 +180,7 @@ def run_trial(
     threads: int,
     context: Space | None = None,
     send: Callable[[Data], None] | None = None,
-    listen: Callable[[Read, Meet], TrialReports] | None = None,
+    listen: Callable[[Read, Meet, Broken], TrialReports] | None = None,
 ) -> tuple[Occurrence, Data]:
     """Run the objective once.
 
@@ -217,7 +217,16 @@ def run_trial(
         return {name: metric for name, metric in metrics.items() if name not in values}
 
     begun = time.perf_counter()
-    reports = (listen or unheard)(partial(read_result, metric=needed[0]), meet)
+
+    def read(metrics: Any) -> tuple[float | None, str, dict[str, Any]]:
+        if isinstance(metrics, Mapping):  # what is named comes first, as only so many numbers are kept
+            metrics = {**{name: metrics[name] for name in needed if name in metrics}, **metrics}
+        return read_result(metrics, needed[0])
+
+    def broken(value: float, others: Mapping[str, Any]) -> str:
+        return "" if isinstance(wanted, str) else wanted.broken_by({**others, needed[0]: value})
+
+    reports = (listen or unheard)(read, meet, broken)
     try:
         with limit_threads(threads), reports_to(report), heard_by(reports), contextlib.closing(reports):
             result = function(dict(config), **settings)
@@ -227,7 +236,8 @@ def run_trial(
             result is None or (isinstance(result, Mapping) and needed[0] not in result)
         )
         if not is_whole:  # the value is one of the reports, whatever else it returned
-            result = {**cast("Mapping[str, Any]", result or {}), needed[0]: reports.value}
+            last = {name: reports.metrics[name] for name in needed[1:] if name in reports.metrics}
+            result = {**last, **cast("Mapping[str, Any]", result or {}), needed[0]: reports.value}
         value, reason, others = read_results(result, needed)
         if context is not None and isinstance(result, Mapping):
             met |= {name: result[name] for name in context.names if name in result}

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
@@ -24,6 +24,7 @@ BATCH_SECONDS = 0.05  # between two batches that decide nothing
 LONG_SECONDS = 0.1  # of a step, from which on its verdict is waited for
 
 Read: TypeAlias = Callable[[Any], tuple[float | None, str, dict[str, Any]]]  # value, why there is none, others
+Broken: TypeAlias = Callable[[float, Mapping[str, Any]], str]  # of the value and what else was said
 Meet: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]  # the metrics without the contexts among them
 
 
@@ -45,6 +46,11 @@ class Answer:
 Send: TypeAlias = Callable[[list[Data]], Answer]  # waits for the answer
 
 
+def keeps_all(value: float, metrics: Mapping[str, Any]) -> str:
+    """That a report breaks no constraint, as there is none."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Course:
     """What an attempt is told of its run before it begins.
@@ -55,6 +61,7 @@ class Course:
         waits_at: the first step at which the trial is to wait for one; None where none is near.
         checkpoint: name of the checkpoint to go on from; None where there is none.
         step: the one that it was reported with.
+        metrics: what else an earlier attempt said with its last report.
     """
 
     steps: int | None = None
@@ -62,6 +69,7 @@ class Course:
     waits_at: int | None = None
     checkpoint: str | None = None
     step: int = 0
+    metrics: Mapping[str, Any] = field(default_factory=dict)
 
 
 class TrialReports:
@@ -73,21 +81,25 @@ class TrialReports:
         checkpoints: the trial's.
         read: makes of metrics the value, or the reason why there is none, and the other metrics.
         meet: takes the contexts among the metrics.
+        broken: says in words which constraints a report breaks that must hold at every step; empty for none.
     Attributes:
         count: how many steps were reported.
-        value: of the last one.
+        value: of the last one. metrics: what else was said with it.
         is_resumed: whether it went on from a checkpoint, behind which there are an earlier attempt's reports.
         fault: what was wrong with a report, which ends the trial as failed; empty where nothing was.
         answer: the last one.
     """
 
-    def __init__(self, course: Course, send: Send, checkpoints: Checkpoints, read: Read, meet: Meet) -> None:
+    def __init__(
+        self, course: Course, send: Send, checkpoints: Checkpoints, read: Read, meet: Meet, broken: Broken = keeps_all
+    ) -> None:
         self.course = course
         self.count, self.value = 0, 0.0
+        self.metrics = course.metrics
         self.is_resumed = False
         self.fault = ""
         self.answer = Answer(waits_at=course.waits_at)
-        self._read, self._send, self._meet = read, send, meet
+        self._read, self._send, self._meet, self._broken = read, send, meet, broken
         self._checkpoints = checkpoints
         self._step = 0  # the last one
         self._buffer: list[Data] = []
@@ -122,7 +134,7 @@ class TrialReports:
             self._reject(f"at step {step}, {reason}")
         now = time.perf_counter()
         is_long, self._reported = now - self._reported > LONG_SECONDS, now
-        self._step, self.count, self.value = step, self.count + 1, value
+        self._step, self.count, self.value, self.metrics = step, self.count + 1, value, others
         data: Data = {"step": step, "value": value, "seconds": round(now - self._begun, 6)}
         if others:
             data["metrics"] = others
@@ -132,11 +144,14 @@ class TrialReports:
             self._buffer.append(data)
         waits_at = self.answer.waits_at
         is_awaited = self.course.has_rule and (is_long or (waits_at is not None and step >= waits_at))
-        if saved is not None or is_awaited:
+        broken = self._broken(value, others)
+        if saved is not None or is_awaited or broken:
             self._flush()
             if saved is not None and self.answer.action != "gone":
                 self._checkpoints.committed(saved)
             self._go_on()
+            if broken:
+                raise TrialPruned(f"at step {step}, {broken}")
         else:
             self._send_later()
 
@@ -223,6 +238,6 @@ def answer_of(actor: Any, number: int, attempt: int, batch: list[Data]) -> Answe
     return answer
 
 
-def unheard(read: Read, meet: Meet) -> TrialReports:
+def unheard(read: Read, meet: Meet, broken: Broken = keeps_all) -> TrialReports:
     """Reports that are read and sent nowhere, of a run from the beginning to the end."""
-    return TrialReports(Course(), lambda batch: Answer(), Checkpoints(None, 1, None), read, meet)
+    return TrialReports(Course(), lambda batch: Answer(), Checkpoints(None, 1, None), read, meet, broken)

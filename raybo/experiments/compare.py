@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from raybo.engine.connection import ray_for_study
 from raybo.engine.resources import workers_available
 from raybo.errors import ObjectiveError
 from raybo.experiments.output import write
-from raybo.experiments.plan import Claim, Experiment
+from raybo.experiments.plan import Claim, Experiment, Measure
 from raybo.experiments.results import Row, measured
 from raybo.experiments.run import Run, bound_objective, run_all
 from raybo.experiments.verdicts import Verdict, judge
@@ -31,7 +31,8 @@ def compare(
 ) -> tuple[list[Row], list[Verdict]]:
     """Run an experiment, judge its claims, and write table, curves, figure and verdicts to a directory.
 
-    What was run before in the same directory is not run again.
+    What was run before in the same directory is not run again. Problems with several metrics are measured by the
+    hypervolume of the front; with constraints, values are those of feasible trials.
 
     Args:
         experiment: what to run.
@@ -49,13 +50,15 @@ def compare(
         raise ObjectiveError(f"repeats must be at least 1, got {experiment.repeats}")
     root = Path.cwd() if root is None else root
     objectives = [bound_objective(problem, root) for problem in experiment.problems]
-    for problem in experiment.problems:  # what is wrong is better said before the first run
-        for entry in experiment.entries:
-            methods.make(entry.method, **entry.options_for(problem))
+    for problem, objective in zip(experiment.problems, objectives, strict=True):
+        for entry in experiment.entries:  # what is wrong is better said before the first run
+            made = methods.make(entry.method, **entry.options_for(problem))
+            methods.require_goals(entry.method, made, objective.goals, has_context=objective.context is not None)
     for objective in objectives:
         for entry in experiment.entries:
             if entry.scheduler is not None:
                 schedulers.make(entry.scheduler, entry.scheduler_options, objective.steps)
+    experiment = _measured_by(experiment, [objective.goals.k for objective in objectives])
     if not experiment.claims:
         experiment = replace(experiment, claims=pairwise(experiment))
     if here:
@@ -70,11 +73,23 @@ def compare(
     return rows, judge(experiment, rows)
 
 
+def _measured_by(experiment: Experiment, metrics: Sequence[int]) -> Experiment:
+    """The experiment, measured by hypervolumes where its problems have several metrics."""
+    if max(metrics) == 1:
+        return experiment
+    if min(metrics) == 1:
+        raise ObjectiveError(f"{experiment.name}: problems with one metric and with several cannot be compared in one")
+    if any(problem.optimum is not None for problem in experiment.problems):
+        raise ObjectiveError(f"{experiment.name}: several metrics have no one optimum; leave it out")
+    return replace(experiment, curve="hypervolume")
+
+
 def pairwise(experiment: Experiment) -> list[Claim]:
     """What a user wants to know of methods on a job of his own: whether each is better than those named before it."""
     names = [entry.name for entry in experiment.entries]
+    what: Measure = "final_hypervolume" if experiment.curve == "hypervolume" else "final_value"
     return [
-        Claim(f"{better} ends better than {worse}", "final_value", better, worse)
+        Claim(f"{better} ends better than {worse}", what, better, worse)
         for i, better in enumerate(names)
         for worse in names[:i]
     ]

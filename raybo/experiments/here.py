@@ -94,7 +94,8 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
     """Run a trial; returns the events of its end, which are still to be committed."""
     trial = searcher.trials[number]
     ending: list[Event] = []
-    course = Course(searcher.steps, True, 1, trial.checkpoint, searcher.history.records[number].checkpoint or 0)
+    step, said = searcher.history.records[number].checkpoint or 0, trial.details.get("metrics", {})
+    course = Course(searcher.steps, True, 1, trial.checkpoint, step, said)
     checkpoints = Checkpoints(trial_directory(storage, number) / CHECKPOINTS, trial.attempt, trial.checkpoint)
 
     def hear(batch: list[Data]) -> Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -14,37 +14,43 @@ from raybo.experiments.held_out import held_out_curve, read
 from raybo.experiments.model_error import kept_model_errors
 from raybo.experiments.plan import Curve, Measure, Problem
 from raybo.experiments.run import Run
+from raybo.front import hypervolume, non_dominated
 from raybo.methods.story import Searches
 from raybo.space import Array
 from raybo.study import Study
 
 EARLY_SHARE = 0.2  # of a run's trials
 GREATER_IS_BETTER: frozenset[Measure] = frozenset(  # where the objective is maximised
-    {"final_value", "final_held_out", "best_held_out", "mean_held_out", "early_held_out"}
+    {"final_value", "final_hypervolume", "final_held_out", "best_held_out", "mean_held_out", "early_held_out"}
 )
 
 
 def values(study: Study, metric: str | None = None) -> Array:  # (n,)
-    """The values of a run's ended trials in order, or another metric's.
+    """The values of a run's ended trials in order, or another metric's; with a scheduler by steps, see `by_budget`.
 
-    A failed trial counts as the worst value that the run has seen.
+    A trial that failed or breaks a constraint counts as the worst value that the run has seen.
     """
-    if study.steps is not None and study.description.scheduler is not None:
-        found = values_by_steps(study, study.steps, metric)
-    else:
-        ended = [trial for trial in study.trials if trial.state in COUNTED]
-        found = np.array([value_of(trial, metric) for trial in ended], dtype=np.float64)
-    if np.isnan(found).all():
+    slots = by_budget(study)
+
+    def best(trials: Sequence[Trial]) -> float:
+        return study.goal.best_of([value_of(trial, metric) for trial in trials]) if trials else math.nan
+
+    seen = np.array([best([trial for trial in slot if trial.state is State.FINISHED]) for slot in slots])
+    found = np.array([best([trial for trial in slot if trial.feasible]) for slot in slots])
+    if np.isnan(seen).all():
         return found
-    return cast(Array, np.where(np.isnan(found), study.goal.worst_of(found), found))
+    return cast(Array, np.where(np.isnan(found), study.goal.worst_of(seen), found))
 
 
-def values_by_steps(study: Study, steps: int, metric: str | None = None) -> Array:  # (n,)
-    """The best value of those that finished while the steps of the first, second, ... whole run were spent; else NaN.
+def by_budget(study: Study) -> list[list[Trial]]:
+    """The trials that had ended after the first, the second, ... evaluation was spent, each once.
 
-    So a run with a scheduler is measured by what it spent, like one without.
+    With a scheduler an evaluation is the steps of a whole run, whoever spent them, and those are told of that finished:
+    so such a run is measured by what it spent, like one without.
     """
-    found: dict[int, float] = {}
+    if study.steps is None or study.description.scheduler is None:
+        return [[trial] for trial in study.trials if trial.state in COUNTED]
+    found: dict[int, list[Trial]] = {}
     spent, reported = 0, [0] * len(study.trials)
     for event in study.events:
         number = event.trial
@@ -54,10 +60,8 @@ def values_by_steps(study: Study, steps: int, metric: str | None = None) -> Arra
             spent += event.report[0] - reported[number]
             reported[number] = event.report[0]
         elif event.kind is Kind.TOLD:
-            value, slot = value_of(study.trials[number], metric), max(0, -(-spent // steps) - 1)
-            found[slot] = study.goal.best_of([value, found.get(slot, value)])
-    n = max(1, -(-spent // steps))
-    return np.array([found.get(slot, math.nan) for slot in range(n)], dtype=np.float64)
+            found.setdefault(max(0, -(-spent // study.steps) - 1), []).append(study.trials[number])
+    return [found.get(slot, []) for slot in range(max(1, -(-spent // study.steps)))]
 
 
 def value_of(trial: Trial, metric: str | None) -> float:
@@ -81,11 +85,50 @@ def optimum(problem: Problem, studies: Mapping[Run, Study]) -> float:
     return goal.best_of(np.concatenate(found))
 
 
-def curve(kind: Curve, study: Study, problem: Problem, best_possible: float) -> Array:  # (n,) or (n - initial,)
+def worst_seen(problem: Problem, studies: Mapping[Run, Study]) -> Mapping[str, float]:
+    """The worst of each metric that a feasible trial of any run has shown: above it the volume of all of them counts.
+
+    Empty where no run has a feasible trial.
+    """
+    found = [study for run, study in studies.items() if run.problem == problem and study.front]
+    goals = next(study.goals for run, study in studies.items() if run.problem == problem)
+    references = [study.reference() for study in found]
+    return {
+        name: goal.worst_of([reference[name] for reference in references])
+        for name, goal in zip(goals.names, goals.each, strict=True)
+        if references
+    }
+
+
+def hypervolumes(study: Study, reference: Mapping[str, float]) -> Array:  # (n,)
+    """What the front dominates after each evaluation, above a reference; 0 where that is empty."""
+    goals, slots = study.goals, by_budget(study)
+    if not reference:
+        return np.zeros(len(slots))
+    at, Y, found = goals.maximised(reference), np.empty((0, goals.k)), list[float]()
+    for slot in slots:
+        new = [goals.maximised(trial.values) for trial in slot if trial.feasible]
+        if new:
+            Y = np.vstack([Y, *new])
+            Y = Y[non_dominated(Y)]
+        found.append(hypervolume(Y, at) if new or not found else found[-1])
+    return np.array(found)
+
+
+def curve(
+    kind: Curve,
+    study: Study,
+    problem: Problem,
+    best_possible: float,
+    reference: Mapping[str, float] | None = None,
+) -> Array:  # (n,) or (n - initial,)
     """A run's best value, simple regret, cumulative regret, held-out value or the best of these, after each trial.
 
-    Cumulative regret, and the inexactness of the solver, leave the initial design out.
+    Cumulative regret, and the inexactness of the solver, leave the initial design out. The hypervolume of several
+    metrics is above `reference`, which is shared by the runs that are compared.
     """
+    if kind == "hypervolume":
+        return hypervolumes(study, reference or {})
     if kind == "held_out":
         return held_out_curve(study)
     if kind == "best_held_out":
@@ -103,12 +146,16 @@ def curve(kind: Curve, study: Study, problem: Problem, best_possible: float) -> 
     return np.cumsum(regret[problem.initial :])
 
 
-def measure(kind: Measure, study: Study, problem: Problem, best_possible: float) -> float:
+def measure(
+    kind: Measure, study: Study, problem: Problem, best_possible: float, reference: Mapping[str, float] | None = None
+) -> float:
     """One number of a run.
 
     `processor_seconds` is what all its suggestions took of a processor, which a busy machine does not change; trials
     are not counted. NaN where a journal of 0.1 does not hold it.
     """
+    if kind == "final_hypervolume":
+        return float(hypervolumes(study, reference or {})[-1])
     if kind == "final_value":
         return float(curve("best_value", study, problem, best_possible)[-1])
     if kind == "final_regret":

@@ -14,10 +14,10 @@ import numpy as np
 
 from raybo.columns import as_cell, from_cell
 from raybo.errors import MissingExtra, install_command
-from raybo.experiments.measures import curve, optimum
+from raybo.experiments.measures import curve
 from raybo.experiments.page import page
 from raybo.experiments.plan import Curve, Entry, Experiment, Problem
-from raybo.experiments.results import measured, read_rows, write_rows
+from raybo.experiments.results import against, measured, read_rows, write_rows
 from raybo.experiments.run import Run
 from raybo.files import write_file
 from raybo.space import Array
@@ -28,6 +28,7 @@ TITLE_CHARACTERS = 46  # of a line, a panel
 LEGEND = 0.7  # inches, below the panels, where it covers no curve
 AXIS: dict[Curve, str] = {
     "best_value": "best value so far",
+    "hypervolume": "hypervolume of the front",
     "simple_regret": "simple regret",
     "cumulative_regret": "cumulative regret",
     "held_out": "held-out value of the recommendation",
@@ -57,13 +58,15 @@ def write_page(experiment: Experiment, directory: Path) -> Path:
     return directory / PAGE
 
 
-def _curves(studies: Mapping[Run, Study], problem: Problem, entry: Entry, kind: Curve) -> Array:  # (repeats, n)
+def _curves(
+    experiment: Experiment, studies: Mapping[Run, Study], problem: Problem, entry: Entry, kind: Curve
+) -> Array:  # (repeats, n)
     """Those of the runs that there are, as long as the shortest."""
     runs = [run for run in studies if run.problem == problem and run.entry == entry]
     if not runs:
         return np.empty((0, 0))
-    best = optimum(problem, studies)
-    curves = [curve(kind, studies[run], problem, best) for run in runs]
+    best, reference = against(experiment, problem, studies)
+    curves = [curve(kind, studies[run], problem, best, reference) for run in runs]
     shortest = min(len(one) for one in curves)
     return np.array([one[:shortest] for one in curves])
 
@@ -77,7 +80,7 @@ def _write_curves(experiment: Experiment, studies: Mapping[Run, Study], path: Pa
     for problem, kind in product(experiment.problems, kinds):
         first = 1 + (problem.initial if kind in ("cumulative_regret", "inexactness") else 0)
         for entry in experiment.entries:
-            found = _curves(studies, problem, entry, kind)
+            found = _curves(experiment, studies, problem, entry, kind)
             if not len(found):
                 continue
             low, median, high = np.quantile(found, [0.25, 0.5, 0.75], axis=0)

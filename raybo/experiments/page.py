@@ -77,6 +77,11 @@ def _notes(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
             f"Values and regret are those of the metric {', '.join(metrics)}, which no method sees. The recommendation "
             "is the trial that the study calls its best when it ends."
         ]
+    elif experiment.curve == "hypervolume":
+        notes += [
+            "The hypervolume is what a run's front dominates, above the worst of each metric that feasible trials of "
+            "any run have shown."
+        ]
     elif any(problem.optimum is None for problem in experiment.problems):
         notes += ["Where the optimum is not known, regret is against the best value of any run."]
     if "missed" in kinds:

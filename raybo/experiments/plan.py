@@ -22,9 +22,17 @@ Measure = Literal[
     "missed",
     "final_model_error",
     "final_inexactness",
+    "final_hypervolume",
 ]
 Curve = Literal[
-    "simple_regret", "cumulative_regret", "best_value", "held_out", "best_held_out", "model_error", "inexactness"
+    "simple_regret",
+    "cumulative_regret",
+    "best_value",
+    "hypervolume",
+    "held_out",
+    "best_held_out",
+    "model_error",
+    "inexactness",
 ]
 
 
@@ -112,9 +120,9 @@ class Claim:
         measure: less is better of final_regret, cumulative_regret, recommended_regret (of the trial that the study
             calls its best), missed (1 where the optimum was not found, else 0), final_model_error, final_inexactness,
             processor_seconds (of all suggestions). Better values are better, and `factor` is left out, of
-            final_value, and of held-out evaluations: the last recommendation's (final_held_out), the best one
-            (best_held_out), the best so far on average over the run (mean_held_out) and after a fifth of it
-            (early_held_out).
+            final_value, of final_hypervolume (where there are several metrics), and of held-out evaluations: the last
+            recommendation's (final_held_out), the best one (best_held_out), the best so far on average over the run
+            (mean_held_out) and after a fifth of it (early_held_out).
         better, worse: names of entries.
         problems: names of the problems that it speaks of; empty for all.
         factor: 1 for "better than", more than 1 for "not much worse than".
@@ -139,7 +147,7 @@ class Experiment:
         title: what it shows.
         problems, entries, claims: see there.
         repeats: runs of each entry on each problem; run r has seed `first_seed` + r for every entry.
-        curve: what the figure shows against the evaluations.
+        curve: what the figure shows against the evaluations; "hypervolume" where the problems have several metrics.
         first_seed: see `repeats`.
         hours: about what all its runs take of one processor; the cheapest are reproduced first.
     """

@@ -15,8 +15,8 @@ from typing import cast, get_args
 
 from raybo.columns import as_cell, from_cell
 from raybo.errors import JournalError
-from raybo.experiments.measures import measure, optimum
-from raybo.experiments.plan import Experiment, Measure
+from raybo.experiments.measures import measure, optimum, worst_seen
+from raybo.experiments.plan import Experiment, Measure, Problem
 from raybo.experiments.run import Run
 from raybo.files import write_file
 from raybo.study import Study
@@ -27,6 +27,10 @@ MEASURES: dict[Measure, str] = {
     "final_value": "final value",
     "final_regret": "simple regret",
     "cumulative_regret": "cumulative regret",
+    "processor_seconds": "suggestions, processor s",
+}
+HYPERVOLUME_MEASURES: dict[Measure, str] = {
+    "final_hypervolume": "hypervolume",
     "processor_seconds": "suggestions, processor s",
 }
 HELD_OUT_MEASURES: dict[Measure, str] = {
@@ -49,7 +53,7 @@ class Row:
     Attributes:
         problem, method: names of its problem and its entry.
         seed: of the run, by which runs are paired.
-        mode: "max" or "min", what is wanted of the objective.
+        mode: "max" or "min", what is wanted of the objective; of several metrics "max", as it is of their volume.
         numbers: its measures; one that is not known is left out.
     """
 
@@ -64,6 +68,8 @@ def columns(experiment: Experiment) -> dict[Measure, str]:
     """What is measured of an experiment's runs, with the headings of its table."""
     if experiment.is_held_out:
         return HELD_OUT_MEASURES
+    if experiment.curve == "hypervolume":
+        return HYPERVOLUME_MEASURES
     found = dict(MEASURES)
     if any(problem.metric for problem in experiment.problems):
         found |= RECOMMENDED_MEASURES
@@ -84,13 +90,23 @@ def measured(experiment: Experiment, studies: Mapping[Run, Study]) -> list[Row]:
         runs = [run for run in studies if run.problem == problem]
         if not runs:
             continue
-        best = optimum(problem, studies)
+        best, reference = against(experiment, problem, studies)
         order = [entry.name for entry in experiment.entries]
         for run in sorted(runs, key=lambda run: (order.index(run.entry.name), run.seed)):
-            found = {kind: measure(kind, studies[run], problem, best) for kind in kinds}
+            found = {kind: measure(kind, studies[run], problem, best, reference) for kind in kinds}
             numbers = {kind: number for kind, number in found.items() if not math.isnan(number)}
-            rows.append(Row(problem.name, run.entry.name, run.seed, studies[run].mode, numbers))
+            mode = "max" if experiment.curve == "hypervolume" else studies[run].mode
+            rows.append(Row(problem.name, run.entry.name, run.seed, mode, numbers))
     return rows
+
+
+def against(
+    experiment: Experiment, problem: Problem, studies: Mapping[Run, Study]
+) -> tuple[float, Mapping[str, float]]:
+    """What a problem's runs are measured against: the optimum, and of several metrics the reference of volumes."""
+    if experiment.curve == "hypervolume":
+        return math.nan, worst_seen(problem, studies)
+    return optimum(problem, studies), {}
 
 
 def write_rows(rows: Sequence[Row], directory: Path) -> Path:

@@ -33,6 +33,8 @@ def fit_in_steps(
 ) -> Iterator[Mapping[str, Any]]:
     """Train an estimator step by step, for an objective to yield what each step came to.
 
+    In an objective::
+
         yield from fit_in_steps(SGDClassifier(**config), X, y, 50, lambda model: {"accuracy": model.score(X2, y2)})
 
     Inside a trial it goes on from the trial's checkpoint.

@@ -12,13 +12,15 @@ from raybo.reports import checkpoint, report, saving
 try:
     import xgboost
 except ImportError:
-    raise MissingExtra("reports of XGBoost need xgboost: pip install xgboost") from None
+    raise MissingExtra("reports of XGBoost need xgboost: pip install 'raybo[xgboost]'") from None
 
 BOOSTER = "booster.ubj"  # in a checkpoint
 
 
 class Report(xgboost.callback.TrainingCallback):
     """Reports a metric of the evaluation sets as a step of the trial, and saves the booster with it.
+
+    In an objective::
 
         xgboost.train(config, train, evals=[(test, "test")], callbacks=[Report("test", "logloss")], **going_on(400))
 

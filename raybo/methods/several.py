@@ -7,6 +7,9 @@ maximised, with log P the logarithm of the probability that all constraints hold
     several metrics             log expected hypervolume improvement, or the bound of a random scalarisation, + log P
     nothing is feasible yet     log P alone
 
+Trials that were ended early, as they had broken a constraint that must hold at every step, are known to the model of
+that constraint, and to no other.
+
 The front is that of the posterior means at the feasible trials, which noise does not flatter; pending trials count at
 their means too, so that no two workers look for the same gain. Volume counts above a tenth of the front's extent below
 its worst values, and where that is lower, in turn above the worst and the lower quartile of what feasible trials are
@@ -17,7 +20,7 @@ would count nothing but what improves on a front that is still too short.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -35,7 +38,7 @@ from raybo.errors import MethodError
 from raybo.events import State, Tags
 from raybo.front import non_dominated
 from raybo.goal import Goals
-from raybo.history import History
+from raybo.history import History, Record
 from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.hyperparameters import Hyperparameters
 from raybo.space import Array
@@ -91,9 +94,9 @@ class Several:
             outputs: makes the transform of a metric from its values.
         """
 
-        def fit(y: Array, transform: Outputs, tag: str) -> Fitted:
+        def fit(known: History, transform: Outputs, tag: str) -> Fitted:
             return fitted(
-                history.with_values(y),
+                known,
                 model,
                 rng,
                 outputs=transform,
@@ -102,11 +105,14 @@ class Several:
             )
 
         Y, margins = history.Y, history.margins
-        metrics = tuple(fit(y, outputs(y), f"theta_{j}" if j else "theta") for j, y in enumerate(Y.T))
+        metrics = tuple(
+            fit(history.with_values(y), outputs(y), f"theta_{j}" if j else "theta") for j, y in enumerate(Y.T)
+        )
         tags: Tags = {}
         limits = []
-        for j, margin in enumerate(margins.T):
-            limit = fit(margin, SignedLog.of(margin), f"theta_limit_{j}")
+        for j in range(margins.shape[1]):
+            known = _with_early_ends(history, j)
+            limit = fit(known, SignedLog.of(known.y), f"theta_limit_{j}")
             threshold = float(limit.outputs.apply(np.zeros(1))[0])
             limits.append(LogProbabilityOfImprovement(limit.gp, threshold))
             tags |= limit.tags
@@ -183,6 +189,19 @@ def require_one_estimate(hyperparameters: str, goals: Goals) -> None:
     """MethodError where hyperparameters are sampled, which several metrics and constraints do not have."""
     if hyperparameters in ("mcmc", "slice"):
         raise MethodError(f"hyperparameters={hyperparameters} goes with one metric and no constraints; give map")
+
+
+def _with_early_ends(history: History, j: int) -> History:
+    """The history as one of a constraint's margins: also of trials that were ended early and had told theirs."""
+
+    def of(record: Record) -> Record:
+        margins = record.margins if record.state is State.FINISHED else record.early
+        is_known = record.state in (State.FINISHED, State.PRUNED) and margins is not None and np.isfinite(margins[j])
+        if margins is None or not is_known:
+            return record
+        return replace(record, state=State.FINISHED, y=float(margins[j]), Y=None, margins=None)
+
+    return history.plain(of(record) for record in history.records)
 
 
 def _front(metrics: Sequence[Fitted], feasible: Array, pending: Array) -> tuple[Array, Array, NDArray[np.intp]]:

@@ -12,6 +12,7 @@ from raybo.events import FAILURES, State, Trial
 from raybo.front import hypervolume
 from raybo.methods.failures import success_at
 from raybo.reporting.axes import axes_of, centre, leader, places_of
+from raybo.reporting.drawn import drawn, which
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.panel import Panel
 from raybo.reporting.run_figures import hover
@@ -46,8 +47,8 @@ def front(study: Study) -> Panel | None:
     rows = math.ceil(len(pairs) / columns)
     fig = grid_of(rows, columns, height=80 + 400 * rows, horizontal_spacing=0.09, vertical_spacing=0.3 / rows)
     numbers = {trial.number for trial in study.front}
-    kept = [trial for trial in done if trial.feasible and trial.number not in numbers]
-    broken = [trial for trial in done if trial.violations]
+    kept = drawn(study, [trial for trial in done if trial.feasible and trial.number not in numbers])
+    broken = drawn(study, [trial for trial in done if trial.violations])
     size = mark_size(len(done))
     for i, (a, b) in enumerate(pairs):
         where = {"row": i // columns + 1, "col": i % columns + 1}
@@ -180,6 +181,7 @@ def success(study: Study, emulator: Emulator, order: list[int]) -> Panel | None:
     fig.add_trace(go.Heatmap(x=x, y=y, z=likely, colorbar=bar, **colours))
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     for name, trials, colour, symbol in (("finished", done, LIGHT, "circle"), ("failed", failed, RED, "x")):
+        trials = drawn(study, trials)
         at = places_of(study, trials)
         fig.add_trace(
             go.Scatter(
@@ -196,7 +198,7 @@ def success(study: Study, emulator: Emulator, order: list[int]) -> Panel | None:
     fig.update_yaxes(axis_layout(b))
     caption = (
         "How likely a trial succeeds, by what has failed so far, over the two parameters that matter most; all others "
-        f"are as in trial {through.number}, and marks are all trials, wherever else they lie."
+        f"are as in trial {through.number}, and marks are all trials, wherever else they lie.{which(done)}"
     )
     return Panel("success", "Where trials succeed", caption, fig)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from raybo.events import FAILURES, State, Trial
 from raybo.reporting.axes import Axis, axes_of, centre, leader, places_of
+from raybo.reporting.drawn import drawn, which
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.panel import Panel
 from raybo.reporting.run_figures import hover, value_range
@@ -35,8 +36,9 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> Panel:
         horizontal_spacing=0.035,
         vertical_spacing=min(0.3, 0.26 / rows),
     )
-    done = [trial for trial in study.trials if trial.state is State.FINISHED]
-    failed = [trial for trial in study.trials if trial.state in FAILURES]
+    finished = [trial for trial in study.trials if trial.state is State.FINISHED]
+    done = drawn(study, finished)
+    failed = drawn(study, [trial for trial in study.trials if trial.state in FAILURES])
     places, lost = places_of(study, done), places_of(study, failed)
     values = np.array([trial.value for trial in done], dtype=np.float64)
     low, high, is_log, _ = value_range(study, values)
@@ -83,7 +85,7 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> Panel:
     for row in range(1, rows + 1):
         fig.update_yaxes(title=escaped(study.description.metric), row=row, col=1)
     more = "" if len(axes) == study.space.d else f" The {len(axes)} that matter most of {study.space.d} are shown."
-    more += _elsewhere(study)
+    more += _elsewhere(study) + which(finished)
     caption = (
         "The surrogate along one parameter with all others as in the best trial: its median, and a band that holds "
         f"the objective four times in five; blue marks are all trials, wherever else they lie.{more}"
@@ -105,10 +107,11 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
     columns = min(COLUMNS, len(pairs))
     rows = math.ceil(len(pairs) / columns)
     fig = grid_of(rows, columns, height=70 + 330 * rows, horizontal_spacing=0.1, vertical_spacing=min(0.3, 0.3 / rows))
-    done = [trial for trial in study.trials if trial.state is State.FINISHED]
-    failed = [trial for trial in study.trials if trial.state in FAILURES]
+    finished = [trial for trial in study.trials if trial.state is State.FINISHED]
+    done = drawn(study, finished)
+    failed = drawn(study, [trial for trial in study.trials if trial.state in FAILURES])
     places, lost = places_of(study, done), places_of(study, failed)
-    best = next(i for i, trial in enumerate(done) if trial.number == cast(Trial, leader(study)).number)
+    best = cast(Trial, leader(study))
     maps = [map_of(study, emulator, a, b, MAP) for a, b in pairs]
     low = min(float(np.nanmin(z)) for _, _, z in maps)
     high = max(float(np.nanmax(z)) for _, _, z in maps)
@@ -131,7 +134,7 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
             seam = {"color": "rgba(255,255,255,0.55)", "width": 0.8}
             fig.add_trace(go.Contour(x=x, y=y, z=z, ncontours=14, contours=lines, line=seam, **colours), **where)
         marks = [("trial", places, "circle", "rgba(43,48,54,0.55)", 4.5, done), ("failed", lost, "x", RED, 6, failed)]
-        marks.append(("best", places[[best]], "star", ORANGE, 15, [done[best]]))
+        marks.append(("best", places_of(study, [best]), "star", ORANGE, 15, [best]))
         for name, at, symbol, colour, size, trials in marks:
             is_named = name not in told
             if not np.isnan(at[:, [a.index, b.index]]).any(axis=1).all():
@@ -158,7 +161,7 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
         fig.update_xaxes(axis_layout(a), title_standoff=6, showgrid=False, **where)
         fig.update_yaxes(axis_layout(b), title_standoff=4, showgrid=False, **where)
     more = "" if len(chosen) == study.space.d else f" Pairs of the {len(chosen)} parameters that matter most."
-    more += _elsewhere(study)
+    more += _elsewhere(study) + which(finished)
     caption = (
         "The surrogate's median over two parameters with all others as in the best trial (the star), darker is "
         f"better; dots are all trials, wherever else they lie.{more}"

@@ -8,6 +8,7 @@ import numpy as np
 
 from raybo.events import State
 from raybo.reporting.axes import Axis, axes_of, places_of
+from raybo.reporting.drawn import drawn, which
 from raybo.reporting.emulator import CONDITIONED, Emulator
 from raybo.reporting.importance import Importance
 from raybo.reporting.panel import Panel
@@ -63,9 +64,10 @@ def importance_bars(study: Study, emulator: Emulator, found: Importance) -> Pane
 
 def parallel(study: Study, order: list[int]) -> Panel | None:
     """Every finished trial as a line over all parameters; None where there is one parameter or no result."""
-    done = [trial for trial in study.trials if trial.state is State.FINISHED]
-    if study.space.d < 2 or not done:
+    finished = [trial for trial in study.trials if trial.state is State.FINISHED]
+    if study.space.d < 2 or not finished:
         return None
+    done = drawn(study, finished)
     go = plotly()
     axes = [axes_of(study)[i] for i in order[:LINES]]
     values = np.array([trial.value for trial in done], dtype=np.float64)
@@ -96,7 +98,7 @@ def parallel(study: Study, order: list[int]) -> Panel | None:
     fig.update_layout(margin={"l": 80, "r": 70, "t": 90 if len(axes) > 6 else 60, "b": 30})
     caption = (
         "Each line is a finished trial, darker is better; drag along an axis to keep only the lines that pass there, "
-        "click it to undo."
+        f"click it to undo.{which(finished)}"
     )
     if np.isnan(places).any():
         caption += " Where a trial does not have a parameter, its line passes at none."

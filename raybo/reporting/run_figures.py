@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from raybo.events import FAILURES, Origin, State, Trial
+from raybo.reporting.drawn import MOST, drawn, which
 from raybo.reporting.panel import Panel
 from raybo.reporting.tables import config_line
 from raybo.reporting.theme import (
@@ -21,7 +22,7 @@ from raybo.reporting.theme import (
     mark_size,
     plotly,
 )
-from raybo.reporting.timeline import Span, busy_share, pauses_of, spans
+from raybo.reporting.timeline import Span, busy_share, joined, pauses_of, spans
 from raybo.reporting.words import shown
 from raybo.space import Array
 from raybo.study import Study
@@ -43,11 +44,11 @@ def best_so_far(study: Study) -> Panel | None:
     added = np.array([trial.origin is Origin.ADDED for trial in done], dtype=bool)
     for mask, name, symbol, colour in ((~added, "trial", "circle", BLUE), (added, "added", "diamond-open", GREY)):
         if mask.any():
-            chosen = [trial for trial, wanted in zip(done, mask, strict=True) if wanted]
+            chosen = drawn(study, [trial for trial, wanted in zip(done, mask, strict=True) if wanted])
             fig.add_trace(
                 go.Scatter(
                     x=[trial.number for trial in chosen],
-                    y=values[mask],
+                    y=[trial.value for trial in chosen],
                     mode="markers",
                     name=name,
                     marker={"color": colour, "symbol": symbol, "size": mark_size(len(done)), "opacity": 0.65},
@@ -57,10 +58,14 @@ def best_so_far(study: Study) -> Panel | None:
             )
     if done:
         best = best_line(study, done)
+        steps = [
+            0,
+            *(1 + np.flatnonzero(np.diff(best) != 0.0)),
+        ]  # NaN differs from itself: from the first on it is known
         fig.add_trace(
             go.Scatter(
-                x=[*(trial.number for trial in done), len(study.trials) - 1],
-                y=[*best, best[-1]],
+                x=[*(done[i].number for i in steps), len(study.trials) - 1],
+                y=[*best[steps], best[-1]],
                 mode="lines",
                 name="best so far",
                 line={"color": ORANGE, "width": 2.5, "shape": "hv"},
@@ -75,7 +80,7 @@ def best_so_far(study: Study) -> Panel | None:
         ((State.STOPPED,), "stopped", "square-open", GREY),
         ((State.PENDING,), "running", "triangle-up-open", STATE_COLOURS[State.PENDING]),
     ):
-        chosen = [trial for trial in study.trials if trial.state in states]
+        chosen = drawn(study, [trial for trial in study.trials if trial.state in states])
         if chosen:
             fig.add_trace(
                 go.Scatter(
@@ -94,7 +99,7 @@ def best_so_far(study: Study) -> Panel | None:
     left = f" {outside} values that are far worse lie outside the frame." if outside else ""
     caption = (
         "Each mark is a trial in the order of asking, the line is the best value known by then; crosses at the foot "
-        f"are trials that failed.{left}"
+        f"are trials that failed.{left}{which(done)}"
     )
     return Panel("best-so-far", "Best so far", caption, fig)
 
@@ -119,8 +124,9 @@ def timeline(study: Study) -> Panel | None:
     lanes = sorted({(span.host, span.lane) for span in found})[:LANES]
     names = {lane: _lane_name(lane, lanes) for lane in lanes}
     fig = figure(height=max(200, min(900, 110 + 26 * len(lanes))), barmode="overlay", bargap=0.25)
+    bars = joined(found) if len(found) > MOST else found
     for state in State:
-        chosen = [span for span in found if span.state is state and (span.host, span.lane) in names]
+        chosen = [span for span in bars if span.state is state and (span.host, span.lane) in names]
         if chosen:
             fig.add_trace(
                 go.Bar(
@@ -141,11 +147,12 @@ def timeline(study: Study) -> Panel | None:
     order = [names[lane] for lane in lanes]
     fig.update_yaxes(categoryorder="array", categoryarray=order[::-1], automargin=True, showgrid=False)
     fig.update_xaxes(title=f"{word} since the study began")
+    many = " Trials that followed each other closely share a bar, named by the first." if len(bars) < len(found) else ""
     share = f"they were busy {100.0 * busy_share(study, found):.0f} % of the time"
     away = (
         "while the study ran; its pauses do not count" if pauses_of(study) else "between the first trial and the last"
     )
-    caption = f"A row for each worker, a bar for each trial, white where it was idle; {share} {away}."
+    caption = f"A row for each worker, a bar for each trial, white where it was idle; {share} {away}.{many}"
     return Panel("timeline", "What the workers did", caption, fig)
 
 
@@ -156,10 +163,11 @@ def suggestions(study: Study) -> Panel | None:
         return None
     go = plotly()
     fig = figure(height=320)
-    ran = [trial for trial in study.trials if trial.seconds]
+    ran = drawn(study, [trial for trial in study.trials if trial.seconds])
+    few = drawn(study, asked)
     rows: list[tuple[str, Sequence[Trial], list[float | None], str]] = [
         ("trial", ran, [trial.seconds for trial in ran], "#b9bfc6"),
-        ("suggestion", asked, [trial.suggest_seconds for trial in asked], BLUE),
+        ("suggestion", few, [trial.suggest_seconds for trial in few], BLUE),
     ]
     for name, trials, seconds, colour in rows:
         fig.add_trace(
@@ -177,7 +185,7 @@ def suggestions(study: Study) -> Panel | None:
     median = float(np.median([trial.suggest_seconds for trial in asked]))
     caption = (
         f"How long the method took to suggest each trial (median {_seconds(median)}), beside how long the trial itself "
-        "took; the scale is logarithmic."
+        f"took; the scale is logarithmic.{which(asked)}"
     )
     return Panel("suggestions", "Time of a suggestion", caption, fig)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from raybo.events import Event, Kind, Origin, State
 from raybo.study import Study
 
 CLOCK_SECONDS = 2e-3  # beginnings are told in milliseconds
+UNSEEN = 1.0 / 2_000  # of the whole width
 LEAST_PAUSE = 30.0  # seconds that a command may take to begin, or a trial to be lost
 
 
@@ -59,6 +60,21 @@ def spans(study: Study) -> list[Span]:
             asked[number] = at
     found += [(at, max(at, last), number, "", State.PENDING) for number, at in asked.items()]
     return _in_lanes((begin - start, end - start, number, host, state) for begin, end, number, host, state in found)
+
+
+def joined(found: list[Span]) -> list[Span]:
+    """Fewer spans that look the same: those of a lane and a state that follow each other by less than an eye sees."""
+    unseen = UNSEEN * (max(span.end for span in found) - min(span.begin for span in found))
+    kept: list[Span] = []
+    last: dict[tuple[str, int], int] = {}  # where a lane's last one is kept
+    for span in found:
+        at = last.get((span.host, span.lane))
+        if at is not None and kept[at].state is span.state and span.begin - kept[at].end < unseen:
+            kept[at] = replace(kept[at], end=max(kept[at].end, span.end))
+        else:
+            last[span.host, span.lane] = len(kept)
+            kept.append(span)
+    return kept
 
 
 def busy_share(study: Study, found: list[Span]) -> float:

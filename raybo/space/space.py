@@ -47,11 +47,11 @@ class Space:
             something that is not a parameter, a rule that cannot be read, or rules that hardly anything satisfies.
     Example:
         >>> rate, depth = raybo.Float(1e-3, 1, log=True), raybo.Integer(1, 9)
-        >>> space = raybo.Space({"rate": rate, "model": {"depth": depth}, "folds": 5})
+        >>> space = raybo.Space({"rate": rate, "model": {"depth": depth}})
         >>> space.names
         ['rate', 'model.depth']
-        >>> space.accept({"rate": 0.1, "model": {"depth": 3}, "folds": 5})
-        {'rate': 0.1, 'model': {'depth': 3}, 'folds': 5}
+        >>> space.accept({"rate": 0.1, "model": {"depth": 3}})
+        {'rate': 0.1, 'model': {'depth': 3}}
     """
 
     def __init__(

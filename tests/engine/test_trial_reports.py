@@ -17,6 +17,7 @@ from raybo.engine.lifecycle import Occurrence
 from raybo.engine.task import run_trial
 from raybo.engine.trial_reports import BATCH_SECONDS, Answer, Course, TrialReports
 from raybo.errors import RayError
+from raybo.goal import Goals
 from raybo.running_trial import CurrentTrial, running
 
 
@@ -290,6 +291,25 @@ def test_a_job_killed_between_its_last_report_and_its_end_is_finished_by_what_it
     assert "value" not in data
     occurrence, _ = run(lambda config: None, study, tmp_path, Course(checkpoint="1-3", step=3), attempt=3)
     assert occurrence is Occurrence.BAD_RESULT  # it did not ask for its checkpoint: it began anew, and said nothing
+
+
+def test_so_is_one_with_several_metrics(tmp_path):
+    def job(config):
+        if raybo.checkpoint() is None:
+            with raybo.saving():
+                pass
+            raybo.report({"loss": 0.5, "seconds": 3.0})
+
+    goals = Goals.of({"loss": "min", "seconds": "min"})
+    for said, occurrence in (({"seconds": 3.0}, Occurrence.RETURNED), ({}, Occurrence.BAD_RESULT)):
+        heard = partial(TrialReports, Course(), StudySide(), Checkpoints(tmp_path, 1, None, "last"))
+        assert run_trial(job, {}, {}, goals, 1, listen=heard)[0] is Occurrence.RETURNED
+        course = Course(checkpoint="1-1", step=1, metrics=said)
+        again = partial(TrialReports, course, StudySide(), Checkpoints(tmp_path, 2, "1-1", "last"))
+        found, data = run_trial(job, {}, {}, goals, 1, listen=again)
+        assert found is occurrence
+        assert "value" not in data
+        assert data.get("metrics", {}) == said
 
 
 def test_a_checkpoint_that_is_not_there_is_none(tmp_path):

@@ -636,3 +636,57 @@ def test_without_steps_it_counts_for_the_value_at_which_it_was_stopped():
     assert asked._asker.trials[0].reports == []
     with pytest.raises(MethodError, match="steps must be a whole number from 1, got 0"):
         search(steps=0)
+
+
+def several(method="random", **given):
+    more = {"metrics": {"loss": "min", "seconds": "min"}, "constraints": {"size": "<= 1"}, "seed": 0, **given}
+    return RayboSearch({"x": tune.uniform(0, 2)}, method=method, **more)
+
+
+def several_results(config):
+    return {"loss": (config["x"] - 0.3) ** 2, "seconds": 2.0 - config["x"], "size": config["x"], "done": True}
+
+
+@pytest.mark.parametrize("method", ["random", "auto"])
+def test_several_metrics_and_constraints_are_learnt_from(method, tmp_path):
+    searcher = several(method)
+    for i in range(14):
+        config = searcher.suggest(str(i))
+        searcher.on_trial_result(str(i), {**several_results(config), "done": False})
+        searcher.on_trial_complete(str(i), several_results(config))
+    trials = searcher._asker.trials
+    for trial in trials:
+        assert trial.values == {name: several_results(trial.config)[name] for name in ("loss", "seconds", "size")}
+        assert trial.feasible is (trial.config["x"] <= 1.0)
+    assert searcher._asker.front
+    searcher.save(str(tmp_path / "state.json"))
+    again = several(method)
+    again.restore(str(tmp_path / "state.json"))
+    assert [trial.values for trial in again._asker.trials] == [trial.values for trial in trials]
+    assert again.suggest("next") == searcher.suggest("next")
+
+
+def test_a_trial_that_lacks_one_of_several_numbers_has_failed():
+    searcher = several()
+    for trial_id, result, why in (
+        ("a", {"loss": 1.0, "seconds": 2.0}, "it reported no size"),
+        ("b", {"loss": 1.0, "seconds": math.nan, "size": 0.5}, "it reported nan for seconds"),
+    ):
+        searcher.suggest(trial_id)
+        searcher.on_trial_complete(trial_id, result)
+        trial = searcher._asker.trials[-1]
+        assert trial.state is State.FAILED
+        assert why in trial.reason
+
+
+def test_what_tune_wants_is_one_of_the_metrics():
+    several().set_search_properties("seconds", "min", {})
+    for metric, mode in (("size", "min"), ("loss", "max")):
+        with pytest.raises(
+            MethodError, match=f"wants {mode} {metric}, which is none of the search's metrics: min loss"
+        ):
+            several().set_search_properties(metric, mode, {})
+    with pytest.raises(MethodError, match="not both"):
+        several(metric="loss", mode="min")
+    with pytest.raises(MethodError, match="turbo takes one metric and no constraints"):
+        several("turbo")

@@ -263,7 +263,7 @@ def test_no_proposal_under_any_of_its_options_breaks_a_rule(name, options):
     space = SPACES["ruled"]
     searcher = Searcher(space, name, seed=4, **declared(name), **options)
     points, ends = stream(3).random((12, space.d)), [*stream(3).random(9).tolist(), "failed", "lost", None]
-    history = history_of(space, points, ends, planned=20, method=searcher.method)
+    history = history_of(space, points, ends, planned=20, method=searcher.method, begun=methods.make(name))
     space.require_allowed(searcher.propose(history).data["values"])
 
 

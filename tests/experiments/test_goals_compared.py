@@ -1,0 +1,84 @@
+"""Methods compared on several metrics, by the hypervolume of the front, and on constraints, by what is feasible."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import raybo
+from raybo.errors import MethodError, ObjectiveError
+from raybo.experiments import Entry, Experiment, Problem, compare
+from raybo.experiments.measures import hypervolumes, values, worst_seen
+from raybo.experiments.results import read_rows
+from raybo.experiments.run import runs
+
+JOBS = """
+import raybo
+
+SPACE = {"x": raybo.Float(0, 1), "y": raybo.Float(0, 1)}
+
+
+@raybo.objective(space=SPACE, metrics={"gain": "max", "cost": "min"}, constraints={"size": "<= 1.2"})
+def two(config):
+    x, y = config["x"], config["y"]
+    return {"gain": x, "cost": x * x + y, "size": x + y}
+
+
+@raybo.objective(space=SPACE, metric="v", mode="min", constraints={"size": "<= 1.2"})
+def one(config):
+    return {"v": -config["x"], "size": config["x"] + config["y"]}
+"""
+
+
+def compared(tmp_path, name, methods=("random", "sobol"), **more):
+    Path(tmp_path, "jobs.py").write_text(JOBS)
+    problem = Problem(name, f"jobs.py:{name}", 6, **more)
+    plan = Experiment("e", "title", [problem], [Entry(method, method) for method in methods], 2)
+    return plan, compare(plan, tmp_path / "out", root=tmp_path, here=True)
+
+
+def test_several_metrics_are_compared_by_hypervolume(tmp_path):
+    plan, (rows, verdicts) = compared(tmp_path, "two")
+    studies = {run: raybo.load(run.path) for run in runs(plan, tmp_path / "out")}
+    at = worst_seen(plan.problems[0], studies)
+    for name, worst in (("gain", min), ("cost", max)):
+        seen = [trial.values[name] for study in studies.values() for trial in study.trials if trial.feasible]
+        assert at[name] == worst(seen)
+    for run, study in studies.items():
+        curve = hypervolumes(study, at)
+        assert len(curve) == 6
+        assert (np.diff(curve) >= 0.0).all()
+        assert curve[-1] == pytest.approx(study.hypervolume(at))
+        (row,) = (row for row in rows if (row.method, row.seed) == (run.entry.name, run.seed))
+        assert (row.mode, row.numbers["final_hypervolume"]) == ("max", curve[-1])
+    assert [verdict.claim.measure for verdict in verdicts] == ["final_hypervolume"]
+    assert read_rows(tmp_path / "out") == rows
+    text = Path(tmp_path, "out", "README.md").read_text()
+    assert "| problem | method | runs | hypervolume |" in text
+    assert "above the worst of each metric" in text
+
+
+def test_with_constraints_what_breaks_one_counts_as_the_worst_value_seen(tmp_path):
+    plan, (rows, _) = compared(tmp_path, "one")
+    for run in runs(plan, tmp_path / "out"):
+        study = raybo.load(run.path)
+        worst = max(trial.value for trial in study.trials)
+        expected = [trial.value if trial.feasible else worst for trial in study.trials]
+        assert not all(trial.feasible for trial in study.trials)
+        np.testing.assert_array_equal(values(study), expected)
+        (row,) = (row for row in rows if (row.method, row.seed) == (run.entry.name, run.seed))
+        assert row.numbers["final_value"] == study.best.value
+
+
+def test_what_does_not_go_with_several_metrics_is_said_before_the_first_run(tmp_path):
+    with pytest.raises(ObjectiveError, match="several metrics have no one optimum; leave it out"):
+        compared(tmp_path, "two", optimum=1.0)
+    with pytest.raises(MethodError, match="turbo takes one metric and no constraints"):
+        compared(tmp_path, "two", ("random", "turbo"))
+    both = [Problem(name, f"jobs.py:{name}", 6) for name in ("one", "two")]
+    plan = Experiment("e", "title", both, [Entry("random", "random")], 1)
+    with pytest.raises(ObjectiveError, match="with one metric and with several cannot be compared in one"):
+        compare(plan, tmp_path / "out", root=tmp_path, here=True)
+    assert not Path(tmp_path, "out", "runs").exists()

@@ -1,0 +1,156 @@
+"""Several metrics and constraints of jobs that report as they go: what counts, and what ends a trial early."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import raybo
+from raybo.errors import ObjectiveError
+from raybo.events import State
+from raybo.experiments.here import tune_here
+from raybo.goal import Constraint, Goals
+from raybo.methods.several import Several
+from raybo.replay import replay
+from raybo.surrogate import standard_model
+
+SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
+METRICS = {"accuracy": "max", "seconds": "min"}
+SMALL = {"megabytes": "<= 80 at every step"}
+STEPS = 4
+
+
+def at_step(config, step):
+    accuracy = (1.0 - (config["x"] - 0.6) ** 2) * step / STEPS
+    return {"accuracy": accuracy, "seconds": step * (0.5 + config["y"]), "megabytes": 120.0 * config["x"]}
+
+
+def steps(config):
+    for step in range(1, STEPS + 1):
+        yield at_step(config, step)
+
+
+def run(function, path, trials=12, method="random", scheduler=None, **declared):
+    job = raybo.objective(space=SPACE, steps=STEPS, **declared)(function)
+    return tune_here(
+        job, trials=trials, method=method, seed=1, storage=path, options={}, between=lambda: None, scheduler=scheduler
+    )
+
+
+def test_the_numbers_of_the_last_report_are_those_of_the_trial(tmp_path):
+    study = run(steps, tmp_path / "a.db", metrics=METRICS, constraints={"megabytes": "<= 80"})
+    assert study.count(State.FINISHED) == 12
+    for trial in study.trials:
+        assert trial.values == at_step(trial.config, STEPS)
+        assert trial.feasible is (trial.config["x"] <= 80 / 120)
+    kept = [trial.values for trial in study.trials if trial.feasible]
+    better = [any(o["accuracy"] >= v["accuracy"] and o["seconds"] < v["seconds"] for o in kept) for v in kept]
+    assert {t.values["seconds"] for t in study.front} == {
+        v["seconds"] for v, is_worse in zip(kept, better, strict=True) if not is_worse
+    }
+
+
+def test_what_is_returned_at_the_end_counts_beside_them(tmp_path):
+    def job(config):
+        for step in range(1, STEPS + 1):
+            raybo.report({"accuracy": at_step(config, step)["accuracy"]})
+        return {"seconds": 7.0}
+
+    study = run(job, tmp_path / "a.db", trials=3, metrics=METRICS)
+    for trial in study.trials:
+        assert trial.values == {"accuracy": at_step(trial.config, STEPS)["accuracy"], "seconds": 7.0}
+
+
+def test_a_number_that_no_report_had_is_a_failure_with_its_name(tmp_path):
+    def job(config):
+        yield {"accuracy": 1.0}
+
+    (trial,) = run(job, tmp_path / "a.db", trials=1, metrics=METRICS).trials
+    assert trial.state is State.FAILED
+    assert "no 'seconds'" in trial.reason
+
+
+@pytest.mark.parametrize("declared", [{"metrics": METRICS}, {"metric": "accuracy", "mode": "max"}])
+def test_a_constraint_at_every_step_ends_a_trial_with_the_first_report_that_breaks_it(tmp_path, declared):
+    study = run(steps, tmp_path / "a.db", constraints=SMALL, **declared)
+    large = [trial for trial in study.trials if trial.config["x"] > 80 / 120]
+    assert large
+    for trial in study.trials:
+        if trial in large:
+            assert (trial.state, trial.step) == (State.PRUNED, 1)
+            megabytes = 120.0 * trial.config["x"]
+            why = f"at step 1, megabytes {megabytes:.6g} breaks megabytes <= 80 at every step by {megabytes - 80:.3g}"
+            assert trial.reason == why
+        else:
+            assert (trial.state, trial.step, trial.feasible) == (State.FINISHED, STEPS, True)
+    assert not [again for again in replay(study) if again.differs]
+
+
+def test_a_bound_on_the_first_metric_may_hold_at_every_step_too(tmp_path):
+    def job(config):
+        for step in range(1, STEPS + 1):
+            yield config["x"] - 0.2 * step
+
+    study = run(job, tmp_path / "a.db", metric="v", mode="max", constraints={"v": ">= 0 at every step"})
+    for trial in study.trials:
+        fell = next((step for step in range(1, STEPS + 1) if trial.config["x"] - 0.2 * step < 0.0), None)
+        assert (trial.state is State.PRUNED) is (fell is not None)
+        assert trial.step == (fell or STEPS)
+
+
+def test_a_bound_that_need_not_hold_yet_ends_nothing(tmp_path):
+    study = run(steps, tmp_path / "a.db", metric="accuracy", mode="max", constraints={"accuracy": ">= 0.5"})
+    assert study.count(State.FINISHED) == 12
+
+
+def test_the_model_of_the_constraint_knows_the_trials_that_it_ended(tmp_path):
+    study = run(steps, tmp_path / "a.db", metric="accuracy", mode="max", constraints=SMALL)
+    history = study.history
+    ended = study.count(State.PRUNED)
+    assert 0 < ended < 12
+    several = Several.of(history, standard_model(), np.random.default_rng(0))
+    assert several.limits[0].gp.n == 12
+    assert several.metrics[0].gp.n == 12 - ended
+    worth = several.limits[0].value(np.array([[0.2, 0.5], [0.95, 0.5]]))
+    assert worth[0] > np.log(0.9)
+    assert worth[1] < np.log(0.1)
+
+
+@pytest.mark.parametrize("method", ["auto", "ei"])
+def test_methods_learn_to_stay_within_it(tmp_path, method):
+    study = run(steps, tmp_path / "a.db", trials=24, method=method, metric="accuracy", mode="max", constraints=SMALL)
+    late = study.trials[12:]
+    assert sum(trial.state is State.PRUNED for trial in late) <= 4
+    assert study.best.value > 0.99
+    assert not [again for again in replay(study) if again.differs]
+
+
+def test_schedulers_look_at_the_first_metric(tmp_path):
+    study = run(steps, tmp_path / "a.db", trials=20, metrics=METRICS, scheduler="asha")
+    pruned = [trial for trial in study.trials if trial.state is State.PRUNED]
+    assert pruned
+    for trial in pruned:
+        assert trial.reports == [(s, at_step(trial.config, s)["accuracy"]) for s in range(1, trial.step + 1)]
+    assert study.front
+    assert all(trial.state is State.FINISHED for trial in study.front)
+
+
+def test_the_best_report_goes_with_one_number():
+    for more in ({"metrics": METRICS}, {"constraints": SMALL}):
+        with pytest.raises(ObjectiveError, match="value='best' goes with one metric and no constraints"):
+            raybo.objective(space=SPACE, value="best", **more)
+    job = raybo.objective(space=SPACE, value="best")(steps)
+    with pytest.raises(ObjectiveError, match="value='best' goes with one metric"):
+        job.wanting(METRICS, None)
+
+
+def test_a_constraint_at_every_step_is_kept_as_it_was_said():
+    constraint = Constraint.read("megabytes", "<=80   at every step")
+    assert constraint.at_every_step
+    assert constraint.rule == "<= 80.0 at every step"
+    assert Constraint.read("megabytes", constraint.rule) == constraint
+    assert str(constraint) == "megabytes <= 80 at every step"
+    goals = Goals.of(None, {**SMALL, "disk": "<= 3"})
+    np.testing.assert_array_equal(goals.known_margins({"megabytes": 100, "disk": 9}), [-20.0, np.nan])
+    assert goals.known_margins({"disk": 9.0, "megabytes": float("nan")}) is None
+    assert goals.broken_by({"megabytes": "many", "disk": 9.0}) == ""
