@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import MiniBatchKMeans
 from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression, SGDClassifier, SGDRegressor
 from sklearn.model_selection import GridSearchCV, check_cv
 from sklearn.pipeline import make_pipeline
@@ -176,7 +177,7 @@ class Breaking(ClassifierMixin, BaseEstimator):
 @pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite:UserWarning")
 @pytest.mark.parametrize("n_points", [1, 2])
 def test_a_candidate_that_breaks_on_its_way_has_failed(n_points):
-    with pytest.warns(UserWarning, match="fits failed"):
+    with pytest.warns(FitFailedWarning, match="fits failed out of a total of 24"):
         ours = search(Breaking(), {"breaks": list(range(10))}, n_iter=8, n_points=n_points).fit(X, Y)
     breaks = [trial.config["breaks"] >= 5 for trial in ours.searcher_.trials]
     assert 0 < sum(breaks) < 8
