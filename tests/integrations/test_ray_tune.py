@@ -683,7 +683,7 @@ def test_what_tune_wants_is_one_of_the_metrics():
     several().set_search_properties("seconds", "min", {})
     for metric, mode in (("size", "min"), ("loss", "max")):
         with pytest.raises(
-            MethodError, match=f"wants {mode} {metric}, which is none of the search's metrics: min loss"
+            MethodError, match=f"wants {mode} {metric}, which is not one of the search's metrics: min loss"
         ):
             several().set_search_properties(metric, mode, {})
     with pytest.raises(MethodError, match="not both"):
