@@ -44,7 +44,9 @@ def scaled(value: float, low: float, high: float) -> float:
     """A value on the scale of the initial design, clipped to [0, 1]; by comparison alone where that has no width."""
     if not high > low:
         return 1.0 if value > high else 0.5 if value == high else 0.0
-    return min(1.0, max(0.0, (0.5 * value - 0.5 * low) / (0.5 * high - 0.5 * low)))  # halves cannot overflow
+    if not math.isfinite(high - low):
+        value, low, high = 0.5 * value, 0.5 * low, 0.5 * high  # halves cannot overflow, and of no small number is made 0
+    return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
 def log_gain(gamma: float, p: float, reward: float) -> float:
