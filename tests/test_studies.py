@@ -57,7 +57,7 @@ def test_a_directory_is_listed_by_name(directory):
     assert ended.cells == ("ended.db", "ended", "2/2", "", "loss 2 (trial 1)", "random")
     assert stopped.cells == ("stopped.db", "stopped", "3/5", "1", "loss 2 (trial 1)", "random")
     assert list(found) == ["ended.db", "other.db", "running.db", "stopped.db"]
-    assert "other.db" in found["other.db"].method  # what is wrong with it
+    assert "other.db" in found["other.db"].problem  # what is wrong with it
     assert found["other.db"].cells[1:5] == ("", "", "", "")
 
 

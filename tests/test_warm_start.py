@@ -243,7 +243,7 @@ def test_without_a_default_the_refusal_says_so():
     old = study_of({"lr": Float(0, 1)}, [{"lr": 0.2}])
     wide = Space({"lr": Float(0, 1), "dropout": Float(0, 1)})
     with pytest.raises(
-        JournalError, match=r"dropout: missing .*; --default dropout=... \(defaults=\) says what it was"
+        JournalError, match=r"dropout: missing .*; --default dropout=... \(defaults=\) gives its value there"
     ):
         warm_start.known_from(old, Goals(), wide)
 

@@ -69,6 +69,7 @@ def show(
     from raybo.study import load
 
     _refuse_what_excludes_another(ctx)
+    texts = named_values(context, "--context")
     if watch:
         watch_study(journal, make_console(), last)
         return
@@ -82,9 +83,7 @@ def show(
         else:
             make_console().print(view)
     elif context:
-        told = {
-            name: read_text(study.context, name, value) for name, value in named_values(context, "--context").items()
-        }
+        told = {name: read_text(study.context, name, value) for name, value in texts.items()}
         if as_json:
             say_json(trial_as_json(study, study.best_for(told)))
         else:
