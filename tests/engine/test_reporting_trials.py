@@ -216,6 +216,7 @@ def test_a_study_that_is_killed_while_trials_wait_goes_on_and_judges_as_it_would
     assert repeated == []
 
 
+@pytest.mark.slow
 def test_eight_boosters_are_killed_and_go_on_with_their_trees(tmp_path):
     """A real XGBoost job, killed once in each of its trials: its boosters are those of a run that nobody disturbed."""
     pytest.importorskip("xgboost")

@@ -161,8 +161,8 @@ def many_dimensions():
     assert all({verdict.word for verdict in folder.verdicts} <= {"a look", "not measured"} for folder in folders)
     assert [folder.runs for folder in folders] == [5, 5, 5, 3]
     yield (
-        "Five runs per problem on samples of a Gaussian process in 25 and 50 dimensions, on CartPole and on Swimmer, and "
-        "three on Hopper, are a look: they decide nothing, and the pages below say what was seen."
+        "Five runs per problem on samples of a Gaussian process in 25 and 50 dimensions, on CartPole and on Swimmer, "
+        "and three on Hopper, are a look: they decide nothing, and the pages below say what was seen."
     )
 
 
