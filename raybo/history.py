@@ -133,7 +133,7 @@ class History:
         """Append an event.
 
         Raises:
-            TrialError: it must not name a trial that is unknown or has already ended.
+            TrialError: it names a trial that is unknown or has already ended.
         """
         if event.kind is Kind.PLANNED:
             self.planned = int(event.data["trials"])

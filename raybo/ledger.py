@@ -73,7 +73,7 @@ class Ledger:
         """Take in the event that follows; returns it with its number.
 
         Raises:
-            TrialError: it must not name a trial that is unknown or has already ended; nothing is changed.
+            TrialError: it names a trial that is unknown or has already ended; nothing is changed.
         """
         if not event.number:
             event = replace(event, number=self.last_event + 1)
