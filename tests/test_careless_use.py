@@ -146,7 +146,7 @@ def test_an_exporter_that_raises_is_told_once_and_the_study_goes_on(tmp_path, ca
     monkeypatch.setattr("raybo.integrations.export.exporter", lambda to, where, raw: fail)
     told = CliRunner().invoke(cli, ["export", str(path), "--to", "csv", "-o", str(tmp_path / "out.csv")])
     assert isinstance(told.exception, RayboError)
-    assert "it cannot be written as csv: RuntimeError: acc@5 is no name" in str(told.exception)
+    assert "cannot be written as csv: RuntimeError: acc@5 is no name" in str(told.exception)
 
 
 @pytest.mark.parametrize("number", [True, False, np.bool_(True), 1.0, "1", None])

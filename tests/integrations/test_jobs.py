@@ -556,7 +556,7 @@ def test_every_option_of_tune_reaches_the_job(monkeypatch, project):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--log", "csv=out.csv"], "what a job writes in its own directory is lost"),
+        (["--log", "csv=out.csv"], "files in a job's own directory are lost"),
         (["--enqueue", "nowhere.json"], "nowhere.json: not a list of configurations"),
         (["--set", "x"], "--set takes KEY=VALUE, got 'x'"),
     ],
