@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 
 os.environ.update(
@@ -12,6 +13,8 @@ os.environ.update(
     RAY_worker_cap_enabled="false",  # or a killed study's processors come back only after seconds
 )
 os.environ.pop("RAY_ADDRESS", None)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background: what the tests start would not hear Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest
 import scipy.linalg  # noqa: F401  # loads every BLAS; limited below
