@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+from types import SimpleNamespace
 
 os.environ.update(
     RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0",  # before anything imports ray: every listener on the loopback interface
@@ -29,14 +30,8 @@ settings.register_profile(
 settings.load_profile("raybo")
 
 PROCESSES = 8  # at most, with `-n auto`: each has to import and collect everything
+NO_CASE = SimpleNamespace(params={})
 CPUS = 4  # more than the machine may have: the trials of the tests sleep rather than compute
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config):
-    """Groups are kept together wherever tests are spread over processes (`-n`), if nothing else is asked for."""
-    if getattr(config.option, "dist", None) == "no":
-        config.option.dist = "loadgroup"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -55,9 +50,7 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if item.get_closest_marker("ray") or "ray_session" in item.fixturenames:
                 item.add_marker(pytest.mark.xdist_group("ray"))
-            elif "test_contract" in item.nodeid and "name" in (
-                case := getattr(item, "callspec", None).params if hasattr(item, "callspec") else {}
-            ):
+            elif item.path.stem == "test_contract" and "name" in (case := getattr(item, "callspec", NO_CASE).params):
                 item.add_marker(pytest.mark.xdist_group(f"contract {case['name']}"))
 
 
