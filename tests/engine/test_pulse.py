@@ -28,7 +28,8 @@ from tests.journals import finished
 def ray_of(node, address="127.0.0.1:1"):
     context = SimpleNamespace(gcs_address=address)
     worker = SimpleNamespace(_global_node=node)
-    services = SimpleNamespace(start_gcs_server=lambda *command: SimpleNamespace(process=subprocess.Popen(command)))
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    services = SimpleNamespace(start_gcs_server=lambda *line: SimpleNamespace(process=subprocess.Popen(line, **quiet)))
     private = SimpleNamespace(worker=worker, services=services)
     return SimpleNamespace(_private=private, get_runtime_context=lambda: context, exceptions=SimpleNamespace())
 
