@@ -103,7 +103,7 @@ def test_a_detached_study_outlives_its_driver_and_its_own_process(cluster, direc
     path = directory / "far.db"
     tune = ["tune", "job.py", "--trials", 25, "--storage", path, "--address", cluster.address, "--detach"]
     said = output(command(cluster, directory, *tune))
-    assert "far runs, kept in" in said
+    assert "far is running, kept in" in said
     assert "another study is writing it" in output(command(cluster, directory, *tune), code=1)
 
     until(lambda: finished(path) >= 3, "results")
