@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from raybo.engine.trial_reports import Answer
 
 UNLOADED = "failed to import on the worker"  # Ray, of a function that it sent: the job itself travels inside
+RAYS_FILE = "/logs/worker-"  # that a worker opens before a task, gone with a Ray whose owner was killed
 
 Outcome = tuple[Occurrence, Data]  # and what the event that records it holds
 
@@ -124,6 +125,8 @@ def _of_ray_error(error: Exception) -> Outcome:
         last = str(error).strip().splitlines()[-1]
         if UNLOADED in str(error) and not last.startswith(("ImportError", "ModuleNotFoundError")):
             return Occurrence.WORKER_LOST, {"reason": f"its worker could not be given its code ({last})"}
+        if last.startswith("FileNotFoundError") and RAYS_FILE in last:
+            return Occurrence.NEVER_BEGAN, {"reason": "the Ray that it was to run on is being removed"}
         return Occurrence.RAISED, {"reason": last, "traceback": str(error)[-TRACEBACK_CHARACTERS:]}
     if isinstance(error, ray.exceptions.NodeDiedError):
         return Occurrence.WORKER_LOST, {"reason": "its node was lost"}

@@ -91,6 +91,15 @@ def test_what_the_task_returns_is_what_happened(tasks, on_cluster):
         (
             ERRORS.RayTaskError(
                 "trial",
+                "Traceback\nFileNotFoundError: [Errno 2] No such file: '/tmp/r/session/logs/worker-1.out'",
+                None,
+            ),
+            Occurrence.NEVER_BEGAN,
+            "is being removed",
+        ),
+        (
+            ERRORS.RayTaskError(
+                "trial",
                 "Traceback\nRuntimeError: The remote function failed to import on the worker. This may be because\n"
                 "AssertionError: Expected str or bytes, got <class 'NoneType'>",
                 None,
