@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -29,6 +29,14 @@ ADDRESS = click.option(
 )
 HERE = click.option("--here", is_flag=True, help="Do one run after another in this process, without Ray.")
 OUT = click.option("--out", type=PATH, hidden=True, help="What 0.1 called --output.")
+
+
+F = TypeVar("F", bound="Callable[..., Any] | click.Command")
+
+
+def _output(default: str) -> Callable[[F], F]:
+    told = f"Directory for the results.  [default: {default}]"
+    return click.option("-o", "--output", type=PATH, metavar="DIR", help=told)
 
 
 @click.command()
@@ -55,13 +63,7 @@ OUT = click.option("--out", type=PATH, hidden=True, help="What 0.1 called --outp
 @WORKERS
 @ADDRESS
 @HERE
-@click.option(
-    "-o",
-    "--output",
-    type=PATH,
-    metavar="DIR",
-    help="Directory for the results.  [default: compare-FILE in the current directory]",
-)
+@_output("compare-FILE in the current directory")
 @OUT
 @JSON
 @click.pass_context
@@ -130,13 +132,7 @@ def compare(
 @WORKERS
 @ADDRESS
 @HERE
-@click.option(
-    "-o",
-    "--output",
-    type=PATH,
-    metavar="DIR",
-    help="Directory for the results.  [default: reproduction]",
-)
+@_output("reproduction")
 @OUT
 @click.pass_context
 def reproduce(

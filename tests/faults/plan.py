@@ -184,17 +184,7 @@ def reporting_studies(seed: int, *, hosts: bool, first: int = 0, kills: int = KI
         place = PLACES[number % len(PLACES)] if hosts else Place.OWN
         scheduler = REPORTED_TO[(seed + number) % len(REPORTED_TO)]
         often = kinds_where_trials_report(place, scheduler)
-        yield PlannedStudy(
-            number=number,
-            place=place,
-            method=REPORTING[(seed + number) % len(REPORTING)],
-            seed=rng.randrange(2**31),
-            workers=2 if place is Place.OWN else rng.choice([None, 3]),
-            trials=TRIALS + TRIALS_A_KILL * kills,
-            trial_seconds=rng.choice([0.2, 0.4, 0.6]),
-            kills=tuple(_kill(rng, often) for _ in range(kills)),
-            scheduler=scheduler,
-        )
+        yield _drawn(rng, number, place, REPORTING[(seed + number) % len(REPORTING)], scheduler, often, kills)
 
 
 def studies(
@@ -211,17 +201,30 @@ def studies(
         rng = random.Random(f"{seed}-{number}")
         place = PLACES[number % len(PLACES)] if hosts else Place.OWN
         often = kinds_at(place, disk=disk)
-        yield PlannedStudy(
-            number=number,
-            place=place,
-            method=METHODS[(seed + number) % len(METHODS)],
-            seed=rng.randrange(2**31),
-            workers=2 if place is Place.OWN else rng.choice([None, 3]),
-            trials=TRIALS + TRIALS_A_KILL * kills,
-            trial_seconds=rng.choice([0.2, 0.4, 0.6]),
-            kills=tuple(_kill(rng, often) for _ in range(kills)),
-            scheduler=SCHEDULERS[(seed + number) % len(SCHEDULERS)],
-        )
+        scheduler = SCHEDULERS[(seed + number) % len(SCHEDULERS)]
+        yield _drawn(rng, number, place, METHODS[(seed + number) % len(METHODS)], scheduler, often, kills)
+
+
+def _drawn(
+    rng: random.Random,
+    number: int,
+    place: Place,
+    method: str,
+    scheduler: tuple[str, dict[str, int | str]] | None,
+    often: dict[Kind, float],
+    kills: int,
+) -> PlannedStudy:
+    return PlannedStudy(
+        number=number,
+        place=place,
+        method=method,
+        seed=rng.randrange(2**31),
+        workers=2 if place is Place.OWN else rng.choice([None, 3]),
+        trials=TRIALS + TRIALS_A_KILL * kills,
+        trial_seconds=rng.choice([0.2, 0.4, 0.6]),
+        kills=tuple(_kill(rng, often) for _ in range(kills)),
+        scheduler=scheduler,
+    )
 
 
 def _kill(rng: random.Random, often: dict[Kind, float]) -> Kill:
