@@ -131,6 +131,9 @@ class StudyLoop:
             for running in [*self.slots.values(), watch, hear, deadline]:
                 if running is not None:
                     running.cancel()
+            for slot in self.slots.values():  # one has told what went wrong
+                if slot.done() and not slot.cancelled():
+                    slot.exception()
             self.proposals.close()
             self.judging.close()
             if hear is not None:
@@ -250,7 +253,8 @@ class StudyLoop:
             if losses.look(nodes, now):
                 self.launcher.renew()
             for flight in self.flights.values():
-                if losses.concern(flight.node, flight.submitted, now):
+                is_out = flight.life.phase is not Phase.WAITING
+                if is_out and losses.concern(flight.node, flight.submitted, now):
                     loop.call_later(GRACE_SECONDS, flight.gone.set)  # this attempt's event: the next has its own
             if self.plan.elastic:
                 self.room = self._room(nodes, await loop.run_in_executor(None, studies_here, self.plan.detached))
@@ -282,6 +286,13 @@ class StudyLoop:
 
     async def _next(self, index: int) -> Flight | None:
         """The next trial for this worker to submit, committed; None where it is to leave."""
+        flight = await self._chosen(index)
+        if flight is not None:
+            await self.log.committed_to(self.log.newest)
+        return flight
+
+    async def _chosen(self, index: int) -> Flight | None:
+        """The same, not committed: while the disk is waited for it is another worker's turn."""
         async with self.asking:
             what = turn(index, self._situation(), self.pace)
             if what is Turn.RESUME:
@@ -295,7 +306,6 @@ class StudyLoop:
                 return None
             number = cast(int, self.log.add(asked).trial)
             self.flights[number] = flight = Flight(Life(number))
-            self.log.commit()
             return flight
 
     def _end_if_enough(self) -> None:

@@ -51,6 +51,10 @@ class Pace:
             return False
         return statistics.median(self.trials) < DISPATCH_SECONDS / HURRY
 
+    def is_tiny(self) -> bool:
+        """Whether trials are so short that a worker has done one before Ray has sent the next."""
+        return self.is_short() and statistics.median(self.trials) < DISPATCH_SECONDS
+
     def is_hurried(self) -> bool:
         """Whether workers would wait for proposals: then each is prepared ahead, without the result that frees one.
 

@@ -59,7 +59,7 @@ class TrialTask:
 
     Args:
         function: Ray's remote function.
-        objects: its last argument.
+        objects: what the user's function needs of Ray's object store; goes with every trial.
     """
 
     def __init__(self, function: Any, objects: list[Any]) -> None:
@@ -68,7 +68,7 @@ class TrialTask:
 
     def remote(self, config: Config, number: int, attempt: int, seed: int, course: Course) -> Any:
         """Submit a trial; as the method of a remote function."""
-        return self._function.remote(config, number, attempt, seed, course, self._objects)
+        return self._function.remote((config, number, attempt, seed, course, self._objects))
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,9 @@ def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: 
     actor, journal, artifacts, keep = home.actor, home.journal, home.artifacts, home.keep
 
     def trial(
-        config: Config, number: int, attempt: int, seed: int, course: Course, objects: list[Any]
+        told: tuple[Config, int, int, int, Course, list[Any]],  # one argument: Ray packs each by itself
     ) -> tuple[Occurrence, Data, list[Piece]]:
+        config, number, attempt, seed, course, objects = told
         give_way()
         part_with_forks()
         send = None

@@ -40,6 +40,14 @@ def test_trials_are_short_where_dispatching_them_takes_more_than_a_hundredth(of_
     assert not pace(trials=[seconds], takes_all_room=False).is_short()  # one more would run, not wait
 
 
+@pytest.mark.parametrize(("of_the_limit", "tiny"), [(0.99, True), (1.01, False)])
+def test_trials_are_tiny_where_they_take_less_than_dispatching_them(of_the_limit, tiny):
+    seconds = of_the_limit * DISPATCH_SECONDS
+    assert pace(trials=[9.0, seconds, 0.0]).is_tiny() is tiny
+    assert not pace(trials=[seconds], workers=1).is_tiny()
+    assert not pace(trials=[seconds], takes_all_room=False).is_tiny()
+
+
 @pytest.mark.parametrize(("of_the_limit", "hurried"), [(1.01, True), (0.99, False)])
 def test_suggestions_are_hurried_where_they_take_more_than_a_hundredth_of_a_trial(of_the_limit, hurried):
     assert pace(suggestions=[of_the_limit * HURRY * 2.0], trials=[2.0]).is_hurried() is hurried
