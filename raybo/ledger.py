@@ -286,24 +286,22 @@ def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals) -
     data = event.data
     if event.kind is Kind.REPORTED:
         return _reporting(trial, event)
-    is_lost = event.kind is Kind.RETRIED and trial.state is State.PENDING and trial.step > 0
-    trial = replace(
-        trial,
-        state=event.state,
-        context=event.context_in(context) or trial.context,
-        attempt=int(data.get("attempt", trial.attempt)),
-    )
+    changes: dict[str, Any] = {"state": event.state, "attempt": int(data.get("attempt", trial.attempt))}
+    if met := event.context_in(context):
+        changes["context"] = met
     if event.kind is Kind.CONTEXT_OBSERVED:
-        return trial
-    trial = replace(trial, reason=str(data.get("reason", "")))  # that it was retried is no fault of its end
+        return replace(trial, **changes)
+    changes["reason"] = str(data.get("reason", ""))  # that it was retried is no fault of its end
     if not event.is_end and event.kind is not Kind.PAUSED:  # a failed one that runs again has no end any more
+        is_lost = event.kind is Kind.RETRIED and trial.state is State.PENDING and trial.step > 0
         said = {"metrics": trial.details["metrics"]} if is_lost and "metrics" in trial.details else {}
-        return replace(trial, seconds=None, details=said)  # of one that was lost, what it said with its last report
-    trial = replace(trial, value=event.value, seconds=data.get("seconds"), details=event.details)
-    if goals.is_plain or event.value is None:
-        return trial
-    values = event.values(goals)
-    return replace(trial, values=values, violations=goals.violations(values))
+        changes |= {"seconds": None, "details": said}  # of one that was lost, what it said with its last report
+        return replace(trial, **changes)
+    changes |= {"value": event.value, "seconds": data.get("seconds"), "details": event.details}
+    if not goals.is_plain and event.value is not None:
+        values = event.values(goals)
+        changes |= {"values": values, "violations": goals.violations(values)}
+    return replace(trial, **changes)
 
 
 def _reporting(trial: Trial, event: Event) -> Trial:
