@@ -105,6 +105,7 @@ class EventLog:
         if event.kind is Kind.ASKED:
             if event.origin is None:
                 self.pace.suggestions.append(event.data["suggest_seconds"])
+                self.pace.spent.append(event.data["suggest_processor_seconds"])
         elif (now is None and ledger.front is not front) or (
             now is not None and (best is None or now.value != best.value)
         ):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 RECENT = 100  # suggestions and trials that count
 HURRY = 0.01  # of a trial's time: what takes longer, of what is done between two trials, is done ahead
 DISPATCH_SECONDS = 0.003  # from the end of a trial to the start of the next, by Ray alone
-INSTANT = 0.001  # seconds: a suggestion that takes less is made on the spot, as a thread would cost as much
+INSTANT = 0.001  # seconds of a processor: a suggestion that takes less is made on the spot, a thread costs as much
 REPLACEABLE = 0.25  # of a trial's time: prepared proposals that took longer are used, whatever has come since
 
 
@@ -25,12 +25,14 @@ class Pace:
         workers: how many trials run at a time, by the plan.
         takes_all_room: whether that is all that Ray has room for.
         suggestions: of each suggestion that was used.
+        spent: of a processor, of the same.
         trials: of each trial that finished.
     """
 
     workers: int
     takes_all_room: bool
     suggestions: deque[float] = field(default_factory=_recent)
+    spent: deque[float] = field(default_factory=_recent)
     trials: deque[float] = field(default_factory=_recent)
 
     @property
@@ -39,8 +41,8 @@ class Pace:
         return statistics.median(self.suggestions) if self.suggestions else None
 
     def is_instant(self) -> bool:
-        """Whether suggestions take no time, beyond any initial design."""
-        return len(self.suggestions) == RECENT and max(self.suggestions) < INSTANT
+        """Whether suggestions take no time, beyond any initial design; how busy the machine is does not matter."""
+        return len(self.spent) == RECENT and max(self.spent) < INSTANT
 
     def is_short(self) -> bool:
         """Whether trials are so short that workers would wait for Ray: then one is always in its queue.

@@ -9,8 +9,9 @@ import pytest
 from raybo.engine.pace import DISPATCH_SECONDS, HURRY, INSTANT, RECENT, REPLACEABLE, Pace
 
 
-def pace(suggestions=(), trials=(), workers=2, takes_all_room=True):
-    return Pace(workers, takes_all_room, deque(suggestions, maxlen=RECENT), deque(trials, maxlen=RECENT))
+def pace(suggestions=(), trials=(), workers=2, takes_all_room=True, spent=()):
+    kept = [deque(each, maxlen=RECENT) for each in (suggestions, spent, trials)]
+    return Pace(workers, takes_all_room, *kept)
 
 
 def test_nothing_is_done_ahead_before_anything_is_known():
@@ -27,9 +28,10 @@ def test_only_the_last_ones_count():
 
 
 def test_suggestions_are_instant_when_all_of_the_last_ones_were():
-    assert pace(suggestions=[0.9 * INSTANT] * RECENT).is_instant()
-    assert not pace(suggestions=[0.9 * INSTANT] * (RECENT - 1)).is_instant()  # it may have been the initial design
-    assert not pace(suggestions=[0.9 * INSTANT] * (RECENT - 1) + [INSTANT]).is_instant()
+    assert pace(spent=[0.9 * INSTANT] * RECENT).is_instant()
+    assert pace(suggestions=[9.0] * RECENT, spent=[0.9 * INSTANT] * RECENT).is_instant()  # the machine was busy
+    assert not pace(spent=[0.9 * INSTANT] * (RECENT - 1)).is_instant()  # it may have been the initial design
+    assert not pace(spent=[0.9 * INSTANT] * (RECENT - 1) + [INSTANT]).is_instant()
 
 
 @pytest.mark.parametrize(("of_the_limit", "short"), [(0.99, True), (1.01, False)])
