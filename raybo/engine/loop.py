@@ -30,7 +30,7 @@ from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
 from raybo.engine.printed import Printed
 from raybo.engine.proposals import Proposals
-from raybo.engine.resources import waiting_for_room, workers_available
+from raybo.engine.resources import share_of, waiting_for_room, workers_available
 from raybo.engine.studies import studies_here
 from raybo.engine.task import Parcel
 from raybo.engine.trial_reports import Answer
@@ -106,6 +106,8 @@ class StudyLoop:
             reason = f"time limit of {self.plan.max_seconds / 60:g} minutes"
             deadline = asyncio.get_running_loop().call_later(max(0.0, left), self.stop, reason)
         try:
+            if self.plan.elastic:
+                await self._share(await asyncio.get_running_loop().run_in_executor(None, ray.nodes))
             self._open_slots()
             while self.slots:  # more may be opened while these run
                 await self.slot_ended.wait()
@@ -257,16 +259,18 @@ class StudyLoop:
                 if is_out and losses.concern(flight.node, flight.submitted, now):
                     loop.call_later(GRACE_SECONDS, flight.gone.set)  # this attempt's event: the next has its own
             if self.plan.elastic:
-                self.room = self._room(nodes, await loop.run_in_executor(None, studies_here, self.plan.detached))
+                await self._share(nodes)
                 self._open_slots()
 
-    def _room(self, nodes: list[dict[str, Any]], studies: int) -> int:
-        """This study's share of it."""
+    async def _share(self, nodes: list[dict[str, Any]]) -> None:
+        """Take this study's share of the room that the nodes have."""
+        name = self.plan.path.stem if self.plan.detached else None
+        studies, place = await asyncio.get_running_loop().run_in_executor(None, studies_here, name)
         try:
             room = workers_available(nodes, self.objective)
         except RayError:  # not one at the moment: what is submitted waits for a node to come back
             room = 1
-        return min(max(1, room // studies), self.plan.trials)
+        self.room = min(share_of(room, studies, place), self.plan.trials)
 
     # ---- one worker
 

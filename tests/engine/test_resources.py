@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import raybo
-from raybo.engine.resources import resources_of, waiting_for_room, workers_available
+from raybo.engine.resources import resources_of, share_of, waiting_for_room, workers_available
 from raybo.errors import RayError
 
 
@@ -55,3 +55,11 @@ def test_resources_that_only_several_nodes_have_together_are_refused_too():
 @pytest.mark.parametrize(("room", "waiting"), [(1, 1), (4, 1), (8, 2), (1_000, 250)])
 def test_a_fourth_more_than_there_is_room_for_waits_where_a_cluster_is_to_grow(room, waiting):
     assert waiting_for_room(room) == waiting
+
+
+@pytest.mark.parametrize(
+    ("room", "studies", "shares"),
+    [(16, 10, [2] * 6 + [1] * 4), (20, 10, [2] * 10), (7, 1, [7]), (3, 2, [2, 1]), (4, 10, [1] * 10)],
+)
+def test_studies_share_all_of_the_room_and_each_has_some(room, studies, shares):
+    assert [share_of(room, studies, place) for place in range(studies)] == shares
