@@ -130,8 +130,10 @@ class Ledger:
 
         A report of an early step is no result, so it is compared with others of the same step only.
         """
+        if self.count(State.FINISHED) or not self.count(State.PRUNED):
+            return None
         pruned = [trial for trial in self.trials if trial.state is State.PRUNED and trial.step]
-        if not pruned or self.count(State.FINISHED):
+        if not pruned:
             return None
         step = max(trial.step for trial in pruned)
         there = [trial for trial in pruned if trial.step == step]
