@@ -292,7 +292,9 @@ class StudyLoop:
         """The next trial for this worker to submit, committed; None where it is to leave."""
         flight = await self._chosen(index)
         if flight is not None:
+            begun = time.perf_counter()
             await self.log.committed_to(self.log.newest)
+            self.pace.commits.append(time.perf_counter() - begun)
         return flight
 
     async def _chosen(self, index: int) -> Flight | None:

@@ -59,11 +59,8 @@ class Situation:
 
 
 def in_flight(room: int, pace: Pace) -> int:
-    """How many trials are given to Ray at a time: one more than run, where workers would wait for the next.
-
-    Where trials are shorter than the way to the next, one more for each worker.
-    """
-    return 2 * room if pace.is_tiny() else room + pace.is_short()
+    """How many trials are given to Ray at a time: those that run, and where workers would wait for the next, more."""
+    return room + pace.waiting(room)
 
 
 def turn(worker: int, now: Situation, pace: Pace) -> Turn:

@@ -40,11 +40,6 @@ def test_one_trial_more_is_in_flight_where_trials_are_short():
     assert turn(2, Situation(2), pace(trial=0.01)) is Turn.PROPOSE
 
 
-def test_as_many_more_as_run_are_in_flight_where_trials_take_no_time():
-    assert [in_flight(room, pace(trial=0.0001)) for room in (1, 2, 8)] == [2, 4, 16]
-    assert in_flight(1, pace(workers=1, trial=0.0001)) == 1
-
-
 @pytest.mark.parametrize(
     ("how", "now", "expected"),
     [
