@@ -7,7 +7,7 @@ what it has committed. So all of them know the same.
 from __future__ import annotations
 
 import math
-from bisect import bisect
+from bisect import bisect, insort
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -57,7 +57,7 @@ class Ledger:
         self.history = History(space.cube, self.goals, None if context is None else context.cube, steps)
         self.incumbent: Trial | None = None
         self.front: list[Trial] = []
-        self._front_values = np.empty((0, self.goals.k))  # maximised, in the front's order
+        self._front_values = np.empty((0, self.goals.k))  # of several metrics: maximised, in the front's order
         self._counts: Counter[State] = Counter()
         self._model: tuple[int, Expectation | None] | None = None
 
@@ -228,26 +228,34 @@ class Ledger:
         at = self.reference(reference)
         if not self.front:
             return 0.0
-        return hypervolume(self._front_values, self.goals.maximised(at))
+        Y = np.array([self._maximised(trial) for trial in self.front])
+        return hypervolume(Y, self.goals.maximised(at))
 
     def _maximised(self, trial: Trial) -> Array:  # (k,)
         return self.goals.maximised(trial.values or {self.goals.names[0]: cast(float, trial.value)})
 
     def _rank(self, trial: Trial) -> None:
         """Take a feasible trial into the front, and as the best of one metric, where it belongs there."""
-        best = self.incumbent  # all of the front are as good
-        if best is not None and self.goal.is_better(cast(float, best.value), cast(float, trial.value)):
+        if self.goals.k > 1:
+            self._rank_by_several(trial)
             return
+        best, value = self.incumbent, cast(float, trial.value)  # all of the front are as good
+        if best is not None and self.goal.is_better(cast(float, best.value), value):
+            return
+        front = list(self.front) if best is not None and best.value == value else []
+        insort(front, trial, key=lambda each: each.number)
+        self.front, self.incumbent = front, front[0]
+
+    def _rank_by_several(self, trial: Trial) -> None:
         Y, y = self._front_values, self._maximised(trial)
         is_no_worse, is_better = (Y >= y).all(axis=1), (Y > y).any(axis=1)
         if (is_no_worse & is_better).any():
             return
         kept = np.flatnonzero(is_no_worse | is_better)
-        front = [self.front[i] for i in kept] if len(kept) < len(Y) else list(self.front)
+        front = [self.front[i] for i in kept]
         place = bisect(front, trial.number, key=lambda each: each.number)
         front.insert(place, trial)
         self.front, self._front_values = front, np.insert(Y[kept], place, y, axis=0)
-        self.incumbent = front[0] if self.goals.k == 1 else None
 
     @property
     def nearest(self) -> str:

@@ -71,6 +71,10 @@ class Course:
     step: int = 0
     metrics: Mapping[str, Any] = field(default_factory=dict)
 
+    def to_list(self) -> list[Any]:
+        """Its attributes in their order, as plain data."""
+        return [self.steps, self.has_rule, self.waits_at, self.checkpoint, self.step, dict(self.metrics)]
+
 
 class TrialReports:
     """Hears one attempt of a trial.
