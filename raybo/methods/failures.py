@@ -40,7 +40,7 @@ def success_at(history: History, X: Array) -> Array:  # (m, d) -> (m,)
 
 
 def _ends(history: History) -> History:
-    """The history as one of successes and failures: with their labels trials that finished or failed, and the others."""
+    """The history as one of successes and failures: trials that finished or failed, labelled, and the others."""
     known = _known(history)
     return history.plain(
         replace(record, state=State.FINISHED, y=FAILURE if record.has_failed else SUCCESS, Y=None, margins=None)
@@ -52,7 +52,7 @@ def _ends(history: History) -> History:
 
 
 def _known(history: History) -> set[int]:
-    """Numbers of the trials that the model knows: of more than MOST an even choice, of which as large a share failed."""
+    """Numbers of the trials that the model knows: of more than MOST an even choice, with their share of failures."""
     failed, finished = history.records.numbers(*FAILURES), history.records.numbers(State.FINISHED)
     n = len(failed) + len(finished)
     if n > MOST:
