@@ -271,6 +271,8 @@ class StudyLoop:
         except RayError:  # not one at the moment: what is submitted waits for a node to come back
             room = 1
         self.room = min(share_of(room, studies, place), self.plan.trials)
+        # what waits in Ray's queue would run where the others' trials are to
+        self.pace = replace(self.pace, takes_all_room=studies == 1)
 
     # ---- one worker
 
