@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 
 os.environ.update(
@@ -59,19 +60,10 @@ def ray_session():
     """A local Ray, the one that `raybo.tune` finds this process connected to."""
     import ray
 
-    from raybo.engine.connection import patience_with
+    from raybo.engine.connection import start_local
 
     with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as directory:  # Ray's sockets need a short path
-        with patience_with(ray):
-            ray.init(
-                address="local",
-                num_cpus=CPUS,
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level="error",
-                object_store_memory=80 * 2**20,
-                _temp_dir=directory,
-            )
+        start_local(ray, CPUS, Path(directory))
         yield ray
         ray.shutdown()
 
