@@ -45,12 +45,16 @@ def pytest_xdist_auto_num_workers():
 def pytest_collection_modifyitems(config, items):
     """One process runs all tests that start a Ray: never two at once, and one session's Ray for all of them.
 
-    And one runs all of the contract's for a method, whose histories begin alike.
+    Slow ones with a Ray of their own go by file, as they wait more than they compute. And one process runs all of the
+    contract's for a method, whose histories begin alike.
     """
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
-            if item.get_closest_marker("ray") or "ray_session" in item.fixturenames:
+            if "ray_session" in item.fixturenames:
                 item.add_marker(pytest.mark.xdist_group("ray"))
+            elif item.get_closest_marker("ray"):
+                slow = item.get_closest_marker("slow")
+                item.add_marker(pytest.mark.xdist_group(f"ray {item.path.stem}" if slow else "ray"))
             elif item.path.stem == "test_contract" and "name" in (case := getattr(item, "callspec", NO_CASE).params):
                 item.add_marker(pytest.mark.xdist_group(f"contract {case['name']}"))
 
