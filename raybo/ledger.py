@@ -36,6 +36,7 @@ class Ledger:
         wanted: what is wanted of the trials' numbers; "max" or "min" where that is one value.
         context: the space of the contexts; None where none is declared.
         steps: how many steps a whole run has; None where that is not declared.
+        judged: the metric that schedulers look at; None for the first.
     Attributes:
         goals: what is wanted. goal: which of two values is better, with several metrics of the first.
         trials: every trial as users see it, in the order of asking.
@@ -46,14 +47,20 @@ class Ledger:
     """
 
     def __init__(
-        self, space: Space, wanted: Goals | Mode, context: Space | None = None, steps: int | None = None
+        self,
+        space: Space,
+        wanted: Goals | Mode,
+        context: Space | None = None,
+        steps: int | None = None,
+        judged: str | None = None,
     ) -> None:
         self.space = space
         self.context = context
         self.goals = wanted if isinstance(wanted, Goals) else Goals(modes=(wanted,))
         self.goal = self.goals.first
         self.trials: list[Trial] = []
-        self.history = History(space.cube, self.goals, None if context is None else context.cube, steps)
+        place = 0 if judged is None else self.goals.names.index(judged)
+        self.history = History(space.cube, self.goals, None if context is None else context.cube, steps, place)
         self.incumbent: Trial | None = None
         self.front: list[Trial] = []
         self._counts: Counter[State] = Counter()

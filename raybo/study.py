@@ -65,7 +65,7 @@ class Study:
         self.mode: Mode = cast(Mode, description.mode)
         self.goals = description.goals
         self.steps = description.steps
-        self._ledger = Ledger(self.space, self.goals, self.context, description.steps)
+        self._ledger = Ledger(self.space, self.goals, self.context, description.steps, description.judged)
         for event in self.events:
             self._ledger.apply(event)
         self.goal = self._ledger.goal
