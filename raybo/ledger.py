@@ -164,6 +164,22 @@ class Ledger:
         number = done[int(np.lexsort((-self.history.y, -mean))[0])]
         return self._telling(self.trials[number])
 
+    def expectations(self) -> dict[int, tuple[float, float]] | None:
+        """What a model expects of each finished trial, and the standard deviation, in the user's sign.
+
+        Empty while trials are too few for a model; None with several metrics or a context, where none is asked.
+        """
+        if self.goals.k > 1 or self.context is not None:
+            return None
+        found = self._expectation()
+        if found is None:
+            return {}
+        with limit_threads(1):
+            means, sds = found.at(self.history.X)
+        values = self.goal.value_of(means).tolist()
+        numbers = self.history.records.numbers(State.FINISHED).tolist()
+        return dict(zip(numbers, zip(values, sds.tolist(), strict=True), strict=True))
+
     def _telling(self, trial: Trial) -> Trial:
         """A finished trial that tells what a model expects of it to who asks for that, in its details."""
 

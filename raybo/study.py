@@ -99,6 +99,14 @@ class Study:
         """
         return self._ledger.best_expected
 
+    @cached_property
+    def expectations(self) -> Mapping[int, tuple[float, float]] | None:
+        """By trial what a model expects of each that has finished, and the standard deviation, in the user's units.
+
+        Empty where finished trials are too few for a model; None with several metrics or a context.
+        """
+        return self._ledger.expectations()
+
     @property
     def confirmed(self) -> list[Confirmed]:
         """The configurations that were run again at the end (`--confirm`), the one with the best mean first."""
@@ -211,12 +219,13 @@ class Study:
     def to_dataframe(self) -> pandas.DataFrame:
         """A row per trial: number, state, value, seconds, attempt, reason, then parameters, contexts, further metrics.
 
-        A parameter whose name is taken has `config.` before it, a context `context.`, a metric `metric.`.
+        With one metric and no context `expected` and `expected_sd` are what a model expects of the trial. A parameter
+        whose name is taken has `config.` before it, a context `context.`, a metric `metric.`.
 
         Raises:
             MissingExtra: pandas is not installed.
         """
-        return to_dataframe(self.trials, self.space, self.context)
+        return to_dataframe(self.trials, self.space, self.context, self.expectations)
 
     def __repr__(self) -> str:
         description = self.description
