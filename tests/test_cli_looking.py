@@ -186,7 +186,7 @@ def test_show_prints_json(run, tmp_path):
     assert one == whole["trials"][3]
     assert set(one) == {
         "number", "state", "value", "config", "context", "seconds", "suggest_seconds", "attempt", "reason", "tags",
-        "details",
+        "details", "expected", "expected_sd",
     }  # fmt: skip
     assert run("show", "job.db", "--json", "--trial", 99)[:2] == (1, "")
 
