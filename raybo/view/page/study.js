@@ -94,7 +94,7 @@ function cards(study, best, { front, best: modelled }) {
   const made = study.metrics.length > 1 ? [card(String(front.length), "on the front", "best")] : [card(best ? shown(best.expected ?? best.value) : "none yet",
     best && best.expected !== null && best.expected !== undefined ? `best expected ${study.metric}` : `best ${study.metric}`, "best")];
   const beside = study.best && modelled && modelled.number === study.best.number ? modelled.expected : null;
-  if (beside !== null && beside !== undefined) made.push(card(`${shown(beside)} ± ${modelled.expected_sd.toPrecision(2)}`, "the model expects there"));
+  if (beside !== null && beside !== undefined) made.push(card(`${shown(beside)} ± ${modelled.expected_sd.toPrecision(2)}`, "what a model expects there"));
   made.push(card(String(counts.finished || 0), study.planned ? `finished of ${study.planned} planned` : "finished"));
   if (counts.pending) made.push(card(String(counts.pending), study.running ? "running" : "were running at its end"));
   if (counts.paused) made.push(card(String(counts.paused), "paused"));
