@@ -11,7 +11,6 @@ ContextConfidence                                              upper confidence 
 LogExpectedHypervolumeImprovement                              over a front of several metrics
 ScalarisedConfidence                                           upper confidence of several metrics, weighted
 Observed                                                       a new observation, noise included
-AtMost                                                         what counts only below a level
 Average, LogAverage                                            over posterior samples of the hyperparameters
 Total                                                          the sum of several
 """
@@ -21,7 +20,7 @@ from __future__ import annotations
 from raybo.acquisition.average import Average, LogAverage
 from raybo.acquisition.confidence import UpperConfidence, exploration, practical_kappa, theory_kappa
 from raybo.acquisition.context import ContextConfidence
-from raybo.acquisition.feasibility import AtMost, Observed
+from raybo.acquisition.feasibility import Observed
 from raybo.acquisition.hypervolume import (
     LogExpectedHypervolumeImprovement,
     ScalarisedConfidence,
@@ -38,7 +37,6 @@ from raybo.acquisition.total import Total
 
 __all__ = [
     "Acquisition",
-    "AtMost",
     "Average",
     "ContextConfidence",
     "Draw",

@@ -1,12 +1,10 @@
-"""For the probability that a trial succeeds: new observations, noise included, and what counts only where it is low."""
+"""What a surrogate says of a new observation, noise included: for the probability that a trial succeeds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from raybo.acquisition.protocols import Acquisition, Array
+from raybo.acquisition.protocols import Array
 from raybo.surrogate import GP
 
 
@@ -35,24 +33,3 @@ class Observed:
         mean, cov = self.gp.joint(X)
         cov.flat[:: len(cov) + 1] += self.gp.noise_variance
         return mean, cov
-
-
-@dataclass(frozen=True)
-class AtMost:
-    """An acquisition, where it is below a level; else that level.
-
-    Attributes:
-        part: the acquisition. level: from which on more is worth nothing.
-    """
-
-    part: Acquisition
-    level: float
-
-    def value(self, X: Array) -> Array:  # (m, d) -> (m,)
-        """The lesser of the two at the rows of X."""
-        return np.minimum(self.part.value(X), self.level)
-
-    def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The lesser and its gradient, 0 where that is the level."""
-        value, gradient = self.part.value_and_gradient(X)
-        return np.minimum(value, self.level), np.where((value < self.level)[:, None], gradient, 0.0)

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.acquisition import LogProbabilityOfImprovement, Observed
 from raybo.events import FAILURES
-from raybo.methods.failures import LIKELY, log_success, success_at, unless_it_fails
+from raybo.methods.failures import success_at
 from raybo.searcher import Searcher
-from raybo.surrogate import Classifier
-from tests.acquisition.small_gp import gradient_error
 
 SPACE = {f"x{i}": raybo.Float(0.0, 1.0) for i in range(4)}
 
@@ -53,26 +50,3 @@ def test_the_probability_of_success_is_that_of_the_rule():
 def test_where_everything_fails_the_design_goes_on():
     searcher = run(lambda x, i: True, "auto", 14)
     assert len({tuple(trial.config.values()) for trial in searcher.trials}) == 14
-
-
-def test_what_is_likely_to_succeed_is_worth_what_it_was():
-    history = run(lambda x, i: x[0] + x[1] > 1.2, "sobol", 40).history
-    X = np.random.default_rng(7).random((200, 4))
-    success = log_success(history)
-    plain = LogProbabilityOfImprovement(Observed(Classifier.of(X[:2], [True, False], (False,) * 4).gp), 0.3)
-    worth = unless_it_fails(plain, success)
-    lost = plain.value(X) + LIKELY - worth.value(X)
-    likely = success_at(history, X) > 0.5
-    assert np.abs(lost[likely]).max() < 1e-12
-    np.testing.assert_allclose(lost[~likely], LIKELY - success.value(X)[~likely], atol=1e-12)
-    assert gradient_error(success, X) < 1e-5
-    away = np.abs(success.value(X) - LIKELY) > 1e-3  # where the two meet there is no gradient
-    assert gradient_error(worth, X[away]) < 1e-5
-
-
-def test_a_proposal_tells_how_likely_it_succeeds_once_a_trial_has_failed():
-    searcher = run(lambda x, i: x[0] > 0.6, "auto", 20)
-    told = [trial for trial in searcher.trials if "acquisition" in trial.tags]
-    assert all(0.0 < trial.tags["success"] <= 1.0 for trial in told)
-    assert "succeeds with probability" in searcher.explain(told[-1])
-    assert not any("success" in trial.tags for trial in run(lambda x, i: False, "auto", 14).trials)
