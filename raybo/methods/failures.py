@@ -1,35 +1,48 @@
 """The probability that a configuration succeeds, by the trials that have failed.
 
-`auto` weighs what a point is worth with it, log P added, beside counting failed trials as the worst value seen. The
-probability alone, with failed trials left out of the model of the values, led to more failures than the worst value
-alone; so did a classifier by least squares in place of the probit, which is too sure of itself.
+A Gaussian process is fitted to +1 for each trial that has finished and -1 for each that has failed; a trial succeeds
+with the probability that a new observation of it, noise included, is positive.
+
+For people to look at. To the methods a failed trial counts as the worst value: the probability in its place, as a
+factor of the acquisition, led to more failures than that.
+
+Rasmussen, Williams (2006), "Gaussian Processes for Machine Learning", section 6.5, least-squares classification.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from raybo.acquisition import Acquisition, LogProbabilityOfImprovement, Observed
+from raybo.acquisition import LogProbabilityOfImprovement, Observed
 from raybo.events import State
 from raybo.history import History
+from raybo.methods.fitting import fitted
 from raybo.space import Array
-from raybo.surrogate import Classifier
+from raybo.surrogate import Standardised, success_model
 
-LATEST = 120  # trials that are learnt from: where the search is now
+SUCCESS, FAILURE = 1.0, -1.0
 
 
-def log_success(history: History) -> Acquisition:
-    """The logarithm of the probability that a trial succeeds, by a history in which one has failed.
+def success_at(history: History, X: Array) -> Array:  # (m, d) -> (m,)
+    """How likely trials at the rows of X succeed, by a history in which some have failed and some have not.
 
     Raises:
         NumericalError: the model cannot be fitted.
     """
-    ended = [record for record in history.records if record.has_failed or record.state is State.FINISHED][-LATEST:]
-    X = np.array([record.x for record in ended])
-    classifier = Classifier.of(X, [not record.has_failed for record in ended], history.cube.categorical)
-    return LogProbabilityOfImprovement(Observed(classifier.gp), -classifier.offset)
+    ends = _ends(history)
+    outputs = Standardised.of(ends.y)
+    gp = fitted(ends, success_model(), np.random.default_rng(0), outputs=outputs).gp
+    middle = float(outputs.apply(np.zeros(1))[0])
+    return np.asarray(np.exp(LogProbabilityOfImprovement(Observed(gp), middle).value(X)))
 
 
-def success_at(history: History, X: Array) -> Array:  # (m, d) -> (m,)
-    """How likely trials at the rows of X succeed; raises as `log_success`."""
-    return np.asarray(np.exp(log_success(history).value(X)))
+def _ends(history: History) -> History:
+    """The history as one of successes and failures: all trials that finished or failed, with their labels."""
+    return history.plain(
+        replace(record, state=State.FINISHED, y=FAILURE if record.has_failed else SUCCESS, Y=None, margins=None)
+        if record.has_failed or record.state is State.FINISHED
+        else record
+        for record in history.records
+    )

@@ -1,6 +1,5 @@
 """The surrogate: an exact Gaussian process, what is assumed of f, and how its hyperparameters are found."""
 
-from raybo.surrogate.classification import Classifier
 from raybo.surrogate.factor import cholesky
 from raybo.surrogate.fit import fit_map
 from raybo.surrogate.gp import GP
@@ -16,6 +15,7 @@ from raybo.surrogate.presets import (
     noisy_model,
     random_grid_model,
     standard_model,
+    success_model,
     turbo_model,
     uhe_model,
 )
@@ -29,7 +29,6 @@ from raybo.surrogate.structured_likelihood import StructuredLikelihood, fit_stru
 __all__ = [
     "GP",
     "KERNELS",
-    "Classifier",
     "Clipped",
     "Flat",
     "FunctionDraw",
@@ -66,6 +65,7 @@ __all__ = [
     "sample_hmc",
     "sample_slice",
     "standard_model",
+    "success_model",
     "turbo_model",
     "uhe_model",
 ]

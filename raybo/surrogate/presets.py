@@ -31,6 +31,18 @@ def noisy_model() -> Model:
     return replace(standard_model(), noise_variance=noise)
 
 
+def success_model() -> Model:
+    """What raybo assumes of labels, +1 where a trial succeeded and -1 where it failed: broad regions, and accidents.
+
+    Noise of a tenth of the labels' variance is expected, and up to all of it possible: failures without a pattern.
+    """
+    return Model(
+        lengthscale=Hyperparameter(LogNormal(-1.0, 1.0), low=5e-2, high=20.0, start=0.4),
+        outputscale=Hyperparameter(LogNormal(0.0, 1.0), low=1e-2, high=1e1, start=1.0),
+        noise_variance=Hyperparameter(LogNormal(-2.3, 1.0), low=1e-3, high=2.0, start=0.1),
+    )
+
+
 def random_grid_model(start: float = 1.0) -> Model:
     """Matern-3/2, one length-scale by maximum likelihood, unit outputscale, noise variance 1e-4, zero mean.
 

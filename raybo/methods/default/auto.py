@@ -17,8 +17,7 @@ What it does, and why:
 - Where choices open parameters of their own, expected improvement alone, on values that are only standardised: the best
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 500 points; integers and categories are searched as such, one at a time.
-- Failed trials count as the worst value seen, and the logarithm of the probability that a trial succeeds, learnt from
-  them, is added to both acquisitions, see `failures`. Pending ones are believed at each model's mean.
+- Failed trials count as the worst value seen; pending ones are believed at each model's mean.
 - Constraints: expected improvement on one model, times the probability that all hold. A bound in its place stays off
   the edge of what is allowed, where the best usually is: it gains little there beside what the probability loses.
   Several metrics: expected hypervolume improvement, which bounds of scalarisations did not better (`several`).
@@ -35,7 +34,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from raybo.acquisition import Acquisition, LogExpectedImprovement, Total, UpperConfidence
+from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
 from raybo.events import Tags
 from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
@@ -43,7 +42,6 @@ from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixt
 from raybo.methods.default.committee import STRUCTURES, Committee, convene
 from raybo.methods.default.curves import explain_curves, has_cut_curves, propose_for_last_step
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
-from raybo.methods.failures import log_success
 from raybo.methods.fitting import Fitted, observed
 from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.options import Options, option
@@ -98,10 +96,8 @@ class Auto(Options):
             return mixture(history, rng, is_plain=is_conditional(history))
         models = committee_of(history, self.members)
 
-        success = log_success(history) if len(history.X_failed) else None
-
         def maximise(acquisition: Acquisition) -> Solution:
-            worth = believing(acquisition if success is None else Total([acquisition, success]), history)
+            worth = believing(acquisition, history)
             return solve_apart("lbfgsb", worth, history, rng, size=500, starts=4, near=best[None, :])
 
         best = history.X[np.argmax(history.y)]
@@ -112,8 +108,6 @@ class Auto(Options):
         if models.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
             name, found = "far", maximise(models.bound(FAR_OPTIMISM))
         told = {**models.prediction(found.x), **models.tags, "ended": history.ended}
-        if success is not None:
-            told["success"] = float(np.exp(success.value(found.x[None, :])[0]))
         return Proposal(found.x, {"acquisition": name, **told})
 
     def explain(self, tags: Tags) -> str:
