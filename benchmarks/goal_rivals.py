@@ -20,7 +20,6 @@ Ask: TypeAlias = Callable[[], dict[str, Any]]
 Tell: TypeAlias = Callable[[dict[str, float]], object]  # of what was asked last
 
 INITIAL = 10
-RESTARTS, RAW_SAMPLES = 5, 128  # of BoTorch: half and a quarter of its tutorials'
 OURS = ("auto", "ei", "gp-ucb", "random")
 RIVALS = {"BoTorch": "botorch", "Optuna GP": "optuna", "Optuna TPE": "optuna", "NSGA-II": "optuna"}
 
@@ -114,7 +113,7 @@ def _botorch(name: str, space: raybo.Space, goals: Any, reference: Sequence[floa
                 worth = LogConstrainedExpectedImprovement(model, tY[feasible, 0].max(), 0, limits)
             else:
                 worth = LogProbabilityOfFeasibility(model, limits)
-        found, _ = optimize_acqf(worth, bounds, q=1, num_restarts=RESTARTS, raw_samples=RAW_SAMPLES)
+        found, _ = optimize_acqf(worth, bounds, q=1, num_restarts=10, raw_samples=512)
         return found.numpy()
 
     def ask() -> dict[str, Any]:
