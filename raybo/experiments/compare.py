@@ -57,7 +57,7 @@ def compare(
     for objective in objectives:
         for entry in experiment.entries:
             if entry.scheduler is not None:
-                schedulers.make(entry.scheduler, entry.scheduler_options, objective.steps)
+                schedulers.make(entry.scheduler, entry.scheduler_options, objective.steps, objective.goals.names)
     experiment = _measured_by(experiment, [objective.goals.k for objective in objectives])
     if not experiment.claims:
         experiment = replace(experiment, claims=pairwise(experiment))
