@@ -116,6 +116,10 @@ class EndsOfCurves:
         """Mean and variance of g at the rows of X, and their gradients in x; zero along categorical axes."""
         return self._gp.posterior_gradient(X)
 
+    def joint(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, m)
+        """Mean and covariance of g at the rows of X."""
+        return self._gp.joint(X)
+
 
 class CurveLikelihood:
     """Log posterior of theta given points of curves."""

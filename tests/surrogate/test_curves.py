@@ -80,6 +80,9 @@ def test_gradients_are_those_of_differences(points, theta):
     np.testing.assert_allclose(dmean[:, 0], (up[0] - down[0]) / (2 * STEP), rtol=1e-5)
     np.testing.assert_allclose(dvar[:, 0], (up[1] - down[1]) / (2 * STEP), rtol=1e-5)
     assert not dmean[:, 1].any()
+    joint_mean, cov = ends.joint(X)
+    np.testing.assert_allclose(joint_mean, mean)
+    np.testing.assert_allclose(np.diag(cov), var, rtol=1e-6)
 
 
 def test_a_point_that_is_believed_is_surer_and_moves_nothing(points, theta):

@@ -66,13 +66,13 @@ def lines(curves: Sequence[Seen], steps: Iterable[int]) -> dict[int, Line]:
     for step in sorted(set(steps), reverse=True):
         pairs = [
             (curves[i].values[place - 1], ends[i])
-            for i in np.flatnonzero((last == 0) | (last > step))
+            for i in np.flatnonzero((last == 0) | (last > step)).tolist()
             if (place := bisect_right(curves[i].steps, step)) > 0
         ]
         if pairs:
             y, known = np.array(pairs).T
             line = line.fitted(y, known)
         found[step] = line
-        for i in np.flatnonzero(last == step):
+        for i in np.flatnonzero(last == step).tolist():
             ends[i] = line.at(curves[i].values[-1:])[0]
     return found
