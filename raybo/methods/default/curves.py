@@ -41,6 +41,8 @@ from raybo.surrogate import (
 DESIGN = 10  # points
 CHEAP_DESIGN = 20  # of them, as long as they have taken fewer steps than CHEAP whole runs
 CHEAP = 2
+LOOK = 13  # of a run, the part that a point of the design takes at least
+ELSEWHERE = 0.2  # of all steps
 OPTIMISM = 2.0  # standard deviations
 ROWS = 600  # of all trials: where there are more, only the last report of each counts, of the newest and the best
 FITTED_ROWS = 300
@@ -84,7 +86,7 @@ def propose_for_last_step(history: History, rng: np.random.Generator, initial: i
         initial: points of the design; None for the usual.
         plain: whether values are only standardised.
     """
-    if len(history) < design_size(history, _design(history), initial):
+    if len(history) < design_size(history, _design(history), initial) or _looks_elsewhere(history):
         return sobol_proposal(history, rng)
     ends = expected_ends(history, plain=plain)
     kept: Tags = {THETA: ends.theta.tolist()}
@@ -172,6 +174,17 @@ def _design(history: History) -> int:
     assert history.steps is not None
     is_cheap = sum(record.step for record in history.records) < CHEAP * history.steps
     return CHEAP_DESIGN if is_cheap else DESIGN
+
+
+def _looks_elsewhere(history: History) -> bool:
+    """Whether the design goes on with another point, as its points have had less than their share of all steps.
+
+    One that has just been asked for counts as looked at.
+    """
+    assert history.steps is not None
+    look = history.steps / LOOK
+    spent = [max(look, record.step) if "sobol" in record.tags else 0.0 for record in history.records]
+    return sum(spent) < ELSEWHERE * sum(record.step for record in history.records)
 
 
 def _last_values(records: Sequence[Record]) -> Array:  # (n,)
