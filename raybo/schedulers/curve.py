@@ -37,7 +37,7 @@ class Curve(Options):
     grace: int | None = option(
         None, "the first step at which trials are judged; none: a thirteenth of all steps", at_least=1
     )
-    first: int = option(20, "trials at the beginning, at most a quarter of all, that end there", at_least=0)
+    first: int = option(10, "trials at the beginning, at most a quarter of all, that end there", at_least=0)
     is_slow = True  # a verdict takes longer than a study's loop should stand still
 
     def decides(self, history: History, trial: int, step: int) -> bool:

@@ -1,6 +1,5 @@
 """The surrogate: an exact Gaussian process, what is assumed of f, and how its hyperparameters are found."""
 
-from raybo.surrogate.curves import CurvePoints, EndsOfCurves, fit_curves, start_of_curves
 from raybo.surrogate.factor import cholesky
 from raybo.surrogate.fit import fit_map
 from raybo.surrogate.gp import GP
@@ -31,8 +30,6 @@ __all__ = [
     "GP",
     "KERNELS",
     "Clipped",
-    "CurvePoints",
-    "EndsOfCurves",
     "Flat",
     "FunctionDraw",
     "Gamma",
@@ -58,7 +55,6 @@ __all__ = [
     "YeoJohnson",
     "cholesky",
     "draw_function",
-    "fit_curves",
     "fit_map",
     "fit_structured",
     "gibo_model",
@@ -69,7 +65,6 @@ __all__ = [
     "sample_hmc",
     "sample_slice",
     "standard_model",
-    "start_of_curves",
     "success_model",
     "turbo_model",
     "uhe_model",

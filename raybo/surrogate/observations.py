@@ -76,7 +76,13 @@ class Observations:
 
     def thinned(self, at_most: int) -> Observations:
         """At most so many of the points: the best, a fifth of them, and every so many of the rest, in order."""
-        return self if len(self.X) <= at_most else self._kept(thinned_rows(self.y, at_most))
+        n = len(self.X)
+        if n <= at_most:
+            return self
+        order = np.argsort(-self.y, kind="stable")
+        top, rest = order[: at_most // 5], np.sort(order[at_most // 5 :])
+        picked = rest[np.linspace(0, len(rest) - 1, at_most - len(top)).astype(int)]
+        return self._kept(np.sort(np.concatenate([top, picked])))
 
     def _kept(self, keep: NDArray[np.intp]) -> Observations:
         return replace(
@@ -87,17 +93,6 @@ class Observations:
             scatter=self.scatter[keep],
             added=None if self.added is None else self.added[keep],
         )
-
-
-def thinned_rows(y: Array, at_most: int) -> NDArray[np.intp]:  # (n,) -> (m,)
-    """Which rows to keep of too many: the best, a fifth of them, and every so many of the rest, in order."""
-    n = len(y)
-    if n <= at_most:
-        return np.arange(n)
-    order = np.argsort(-y, kind="stable")
-    top, rest = order[: at_most // 5], np.sort(order[at_most // 5 :])
-    picked = rest[np.linspace(0, len(rest) - 1, at_most - len(top)).astype(int)]
-    return np.sort(np.concatenate([top, picked]))
 
 
 def merged(rows: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:  # (g,), (n,)

@@ -1,21 +1,18 @@
-"""The model of configuration and step: what it is told, what it expects, and what auto and curve make of it."""
+"""The model of configuration and step: its derivatives, its closed form by a plain one, and what auto makes of it."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from raybo.events import Event, Kind, State
-from raybo.methods.default.alignment import Line, Seen, lines
-from raybo.methods.default.curves import expected_ends, has_cut_curves, worth_running_again
+from raybo.methods.default.curves import AtLastStep, expected_ends, has_cut_curves, worth_running_again
 from raybo.schedulers import make
 from raybo.searcher import Searcher
-from raybo.surrogate import EndsOfCurves
 from tests.methods.studies import coordinates, floats, hill
 from tests.schedulers.studies import curve, empty, end
+from tests.surrogate.conftest import naive_matrix
 
 STEPS = 32
 
@@ -39,7 +36,7 @@ def history():
 
 def test_it_sees_octaves_and_ends(history):
     ends = expected_ends(history)
-    places = ends.points.s * np.log2(STEPS)
+    places = ends.gp.X[:, 2] * np.log2(STEPS)
     np.testing.assert_allclose(places[:5], [1, 2, 3, 4, 5])  # steps 2, 4, 8, 16 and the last
     np.testing.assert_allclose(places[5:8], [1, 2, 3])
     np.testing.assert_allclose(places[-2:], [1, np.log2(3)])
@@ -48,39 +45,33 @@ def test_it_sees_octaves_and_ends(history):
     assert ends.outputs.invert(np.array([ends.incumbent]))[0] == pytest.approx(best)
 
 
-def test_what_is_expected_of_the_ends_is_the_posterior_at_the_last_step(history):
+def test_what_is_expected_of_the_ends_is_the_posterior_of_a_plain_gp(history):
     ends = expected_ends(history)
-    X = np.array([history.records[t].x for t in ends.trials])
-    mean, var = EndsOfCurves.of(ends.points, ends.theta).posterior(X)
-    np.testing.assert_allclose(ends.mean, mean)
-    np.testing.assert_allclose(ends.var, var)
-    assert (ends.var[[t for t in ends.trials if history.records[t].y is not None]] < 1e-2).all()
+    gp = ends.gp
+    last = np.array([[*history.records[t].x, 1.0] for t in ends.trials])
+    A = naive_matrix(gp, gp.X, gp.X) + gp.noise_variance * np.eye(gp.n)
+    K = naive_matrix(gp, last, gp.X)
+    np.testing.assert_allclose(ends.mean, K @ np.linalg.solve(A, gp.y), rtol=1e-6)
+    expected = gp.outputscale - np.einsum("ij,ji->i", K, np.linalg.solve(A, K.T))
+    np.testing.assert_allclose(ends.var, expected, rtol=1e-4, atol=1e-7)
 
 
-def test_a_line_goes_through_what_curves_came_to_from_a_step():
-    known = np.array([-1.0, -0.5, 0.5, 1.0])
-    curves = [Seen([1, 2, 4], np.array([3 * y - 9, 2 * y - 5, y]), y) for y in known]
-    by_step = lines(curves, [1, 2])
-    for step, slope, level in ((2, 1 / 2, 2.5), (1, 1 / 3, 3.0)):
-        assert by_step[step].slope == pytest.approx(slope, rel=0.15)  # drawn a little to that of the step after it
-        at = 2 * known - 5 if step == 2 else 3 * known - 9
-        np.testing.assert_allclose(by_step[step].at(at), known, atol=0.15)
-        assert by_step[step].level == pytest.approx(level, abs=0.7)
-
-
-def test_a_line_of_one_curve_shifts_and_without_any_the_next_one_holds():
-    one = [Seen([1, 2, 3], np.array([-2.0, -1.0, 0.5]), 0.5)]
-    assert lines(one, [1, 2]) == {2: Line(1.5, 1.0), 1: Line(2.5, 1.0)}
-    early = Seen([1], np.array([-3.0]), None)
-    assert lines([*one, early], [1])[1] == Line(2.5, 1.0)
-    assert lines([early], [1]) == {1: Line()}
-    cut = Seen([1, 2], np.array([0.0, 1.0]), None)  # its end is what the line of step 2 says: 2.5
-    assert lines([*one, cut], [1, 2])[1].at(np.array([0.0]))[0] == pytest.approx(2.5, abs=0.2)
-
-
-def test_no_line_turns_the_order_round():
-    crossing = [Seen([1], np.array([y]), -y) for y in (-2.0, -1.0, 0.0, 1.0, 2.0)]
-    assert lines(crossing, [1])[1].slope > 0.0
+def test_the_gradient_at_the_last_step_is_that_of_differences(history):
+    at = AtLastStep(expected_ends(history).gp)
+    X, step = np.random.default_rng(0).random((5, 2)), 6e-6
+    mean, var, dmean, dvar = at.posterior_gradient(X)
+    np.testing.assert_allclose((mean, var), at.posterior(X), rtol=1e-9)
+    assert dmean.shape == dvar.shape == (5, 2)
+    for j in range(2):
+        up, down = X.copy(), X.copy()
+        up[:, j] += step
+        down[:, j] -= step
+        for analytic, i in ((dmean, 0), (dvar, 1)):
+            numeric = (at.posterior(up)[i] - at.posterior(down)[i]) / (2 * step)
+            np.testing.assert_allclose(analytic[:, j], numeric, rtol=1e-5, atol=1e-7)
+    joint_mean, cov = at.joint(X)
+    np.testing.assert_allclose(joint_mean, mean)
+    np.testing.assert_allclose(np.diag(cov), var, rtol=1e-6, atol=1e-9)
 
 
 def test_early_steps_tell_of_the_end(history):
@@ -166,7 +157,7 @@ def test_under_a_rule_that_prunes_them_again_none_is_run_again_for_long():
 def test_whoever_runs_is_not_run_again(history):
     ends = expected_ends(history)
     assert has_cut_curves(history)
-    ends = replace(ends, incumbent=-np.inf)
+    ends = type(ends)(ends.gp, ends.outputs, ends.trials, ends.mean, ends.var, -np.inf, ends.theta)
     first = worth_running_again(history, ends)
     assert history.records[first].state is State.PRUNED
     again = len(history)
