@@ -184,9 +184,13 @@ def on_ray(seconds: int) -> Figures:
                 heard_at[number].append(at.timestamp())
                 lags.append((at - begun).total_seconds() - event.data["seconds"])
         first, last = max(map(min, heard_at.values())), min(map(max, heard_at.values()))  # between which all ran
+        what = "on Ray: reports of ten trials"
+        if last <= first:
+            yield Figure(what, "they did not all run at once: give more --seconds", f"at least {A_SECOND} a second")
+            return
         rate = sum(first < at <= last for times in heard_at.values() for at in times) / (last - first)
         note = f"each there after {np.median(lags):.2f} s in the median, {max(lags):.2f} s at most"
-        yield at_least(0.99 * A_SECOND, rate, "on Ray: reports of ten trials", "a second", note)
+        yield at_least(0.99 * A_SECOND, rate, what, "a second", note)
         measured = [trial.details["metrics"] for trial in found.trials]
         share = 100.0 * max(said["study"] / said["seconds"] for said in measured)
         yield Figure("on Ray: their study's process", f"{share:.1f} per cent of a processor")
