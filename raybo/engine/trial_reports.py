@@ -76,7 +76,7 @@ class Course:
 
     def to_list(self) -> list[Any]:
         """Its attributes in their order, as plain data."""
-        return [self.steps, self.has_rule, self.waits_at, self.checkpoint, self.step, dict(self.metrics)]
+        return [dict(value) if isinstance(value, Mapping) else value for value in vars(self).values()]
 
 
 class TrialReports:

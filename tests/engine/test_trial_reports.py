@@ -57,8 +57,8 @@ def counting(steps, seconds=0.0):
 
 
 def test_a_course_is_plain_data_on_its_way_to_a_worker():
-    course = Course(52, True, 3, "1-2", 2, {"rate": 0.1})
-    assert course.to_list() == [52, True, 3, "1-2", 2, {"rate": 0.1}]
+    course = Course(52, True, 3, "1-2", 2, {"rate": 0.1}, "loss")
+    assert course.to_list() == [52, True, 3, "1-2", 2, {"rate": 0.1}, "loss"]
     assert Course(*course.to_list()) == course
     assert Course(*Course().to_list()) == Course()
 
