@@ -31,6 +31,7 @@ NAMES = (
     "proposals",
     "many_trials",
     "thousand_workers",
+    "looked_at",
     "quality",
     "early",
     "overhead",

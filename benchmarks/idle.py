@@ -18,7 +18,7 @@ from raybo.events import Kind
 from raybo.study import Study
 
 QUICK = {"trials": 60}
-TARGETS = {("gp-ucb", 100.0): 90.0, ("auto", 100.0): 95.0}  # percent
+TARGETS = {("gp-ucb", 100.0): 90.0, ("auto", 100.0): 99.0, ("auto", 20.0): 90.0}  # percent
 WARM_UP = 10
 
 

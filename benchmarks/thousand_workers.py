@@ -4,18 +4,18 @@
     clock       studies on `--workers` workers whose trials take a minute (log-normal, sd 0.5), see `clockwork`
     staleness   the regret of `auto` on one, a hundred and a thousand workers, after as many trials, beside random's
     check       the simulator beside a real Ray: trials that sleep, on 2, 8 and 100 workers (num_cpus=0.02)
-    study       10,000 trials that do nothing, `auto` throughout, on a real Ray; then the seconds to load and show it
+    study       10,000 trials that do nothing, `auto` throughout, on a real Ray
+    look        a study of 20,000 trials: to load, show, watch and draw it, see `looked_at`
 
-Simulations run in processes of their own beside the rest. `--parts` chooses, `--out` keeps what the figure of
-docs/scale.md is drawn from, and `--figure FILE.png` draws it.
+Simulations run in processes of their own at a low priority, beside the rest. `--parts` chooses, `--out` keeps what the
+figure of docs/scale.md is drawn from, and `--figure FILE.png` draws it.
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
-import subprocess
-import sys
+import os
 import tempfile
 import time
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 import raybo
-from benchmarks import proposals
+from benchmarks import looked_at, proposals
 from benchmarks.clockwork import Course, log_normal, simulate
-from benchmarks.figures import Figure, Figures, at_least, at_most, command
+from benchmarks.figures import Figure, Figures, at_least, command
 from benchmarks.searches import unit_space
 from raybo.engine.connection import ray_for_study
 from raybo.events import Kind
@@ -37,6 +37,7 @@ from raybo.study import Study
 QUICK = {"parts": "proposals,clock,staleness", "trials": 2_000, "workers": "100,1000", "asks": 10, "stale": 300}
 SECONDS, SD = 60.0, 0.5  # of a trial
 BUSY = 97.0  # percent, of a thousand workers
+LOW = 15  # niceness of the simulations
 POINTS = 200  # of a curve that is kept
 REAL = ((2, 0.5, 60), (8, 1.0, 80), (100, 5.0, 500))  # workers, seconds of a trial, trials
 
@@ -111,18 +112,11 @@ def really_asleep(workers: int, seconds: float, trials: int) -> float:
     return ran / (workers * (end - begin))
 
 
-def whole_study(trials: int) -> tuple[float, float, float, float]:
-    """Trials a second, milliseconds of a proposal, and the seconds to load it and to show it."""
-    with tempfile.TemporaryDirectory() as directory:
-        journal = Path(directory, "study.db")
-        study = raybo.tune(no_op, trials=trials, seed=0, workers=2, storage=journal)
-        begun = time.perf_counter()
-        raybo.load(journal)
-        load = time.perf_counter() - begun
-        begun = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "raybo.cli", "show", str(journal)], check=True, capture_output=True)
-        show = time.perf_counter() - begun
-    return trials / _lasted(study), 1e3 * float(np.mean([t.suggest_seconds for t in study.trials])), load, show
+def whole_study(trials: int) -> tuple[float, float]:
+    """Trials a second, and milliseconds of a processor that a proposal took."""
+    study = raybo.tune(no_op, trials=trials, seed=0, workers=2)
+    spent = [trial.suggest_processor_seconds or 0.0 for trial in study.trials]
+    return trials / _lasted(study), 1e3 * float(np.mean(spent))
 
 
 def _lasted(study: Study) -> float:
@@ -131,18 +125,20 @@ def _lasted(study: Study) -> float:
 
 
 def figures(
-    parts: str = "proposals,clock,staleness,check,study",
-    trials: int = 10_000,
+    parts: str = "proposals,clock,staleness,check,study,look",
+    trials: int = 6_000,
     workers: str = "100,1000,10000",
     asks: int = 40,
-    stale: int = 2_000,
+    stale: int = 1_200,
     real: int = 10_000,
     out: str = "",
     figure: str = "",
 ) -> Figures:
     """The table of goals, and what was measured."""
     chosen, kept = parts.split(","), []
-    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+    beside = max(1, (os.cpu_count() or 1) - 1)
+    with ProcessPoolExecutor(beside, multiprocessing.get_context("spawn"), os.nice, (LOW,)) as pool:
+        slept = [pool.submit(asleep, *row) for row in REAL] if "check" in chosen else []
         clock: list[Future[dict[str, Any]]] = []
         if "clock" in chosen:
             clock = [pool.submit(course, "auto", 1_000, trials)]
@@ -154,23 +150,22 @@ def figures(
             ]
         runs = [("auto", 1), ("auto", 100), ("auto", 1_000), ("random", 100)] if "staleness" in chosen else []
         staleness = [pool.submit(course, method, count, stale) for method, count in runs]
-        if "check" in chosen:
-            for count, seconds, how_many in REAL:
-                by_clock = 100 * pool.submit(asleep, count, seconds, how_many).result()
-                busy, what = (
-                    100 * really_asleep(count, seconds, how_many),
-                    f"{count} workers busy, {seconds:g} s asleep",
-                )
-                note = f"the simulator: {by_clock:.1f} %"
-                yield at_least(95, busy, what, "%", note) if count == 100 else Figure(what, f"{busy:.1f} % ({note})")
+        for (count, seconds, how_many), by_clock in zip(REAL, slept, strict=False):  # none where that is not chosen
+            busy = 100 * really_asleep(count, seconds, how_many)
+            what, note = (
+                f"{count} workers busy, {seconds:g} s asleep",
+                f"the simulator: {100 * by_clock.result():.1f} %",
+            )
+            yield at_least(95, busy, what, "%", note) if count == 100 else Figure(what, f"{busy:.1f} % ({note})")
         if "proposals" in chosen:
             sizes = ",".join(str(n) for n in proposals.GOALS)
             yield from proposals.figures(sizes=sizes, asks=asks)
         if "study" in chosen:
-            rate, suggest, load, show = whole_study(real)
-            yield Figure(f"{real:,} trials of `auto` end to end", f"{rate:.0f} a second, {suggest:.0f} ms a proposal")
-            yield at_most(2, load, f"raybo.load, {real:,} trials", "s")
-            yield at_most(2, show, f"raybo show, {real:,} trials", "s")
+            rate, suggest = whole_study(real)
+            note = f"{rate:.0f} a second, {suggest:.0f} ms of a processor for a proposal"
+            yield Figure(f"{real:,} trials of `auto` end to end", note)
+        if "look" in chosen:
+            yield from looked_at.figures()
         for row in (future.result() for future in clock):
             kept.append({"part": "clock", **row})
             what = f"{row['workers']:,} workers busy, {row['method']}, {row['trials']:,} trials of {SECONDS:g} s"

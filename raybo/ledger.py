@@ -7,6 +7,7 @@ what it has committed. So all of them know the same.
 from __future__ import annotations
 
 import math
+from bisect import bisect, insort
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +27,9 @@ from raybo.threads import limit_threads
 
 if TYPE_CHECKING:
     from raybo.expected import Expectation
+
+
+LIKELY = 2_000  # trials of which a model may expect most: the best ones
 
 
 class Ledger:
@@ -63,6 +67,7 @@ class Ledger:
         self.history = History(space.cube, self.goals, None if context is None else context.cube, steps, place)
         self.incumbent: Trial | None = None
         self.front: list[Trial] = []
+        self._front_values = np.empty((0, self.goals.k))  # of several metrics: maximised, in the front's order
         self._counts: Counter[State] = Counter()
         self._model: tuple[int, Expectation | None] | None = None
 
@@ -135,8 +140,10 @@ class Ledger:
 
         A report of an early step is no result, so it is compared with others of the same step only.
         """
+        if self.count(State.FINISHED) or not self.count(State.PRUNED):
+            return None
         pruned = [trial for trial in self.trials if trial.state is State.PRUNED and trial.step]
-        if not pruned or self.count(State.FINISHED):
+        if not pruned:
             return None
         step = max(trial.step for trial in pruned)
         there = [trial for trial in pruned if trial.step == step]
@@ -148,7 +155,7 @@ class Ledger:
         """The finished trial of which a model expects most, with noise a better choice than the best observed.
 
         What is expected of it, and the standard deviation, are in its details, as in `best`. Where trials are too few
-        for a model, the best.
+        for a model, the best. Of more than 2,000 the best 2,000 are looked at.
 
         Raises:
             TrialError: no trial has finished.
@@ -158,11 +165,13 @@ class Ledger:
         found = self._expectation()
         if found is None:
             return self.incumbent
-        done = [number for number, record in enumerate(self.history.records) if record.state is State.FINISHED]
+        y = self.history.y
+        worth = np.where(self.history.feasible, y, -np.inf)
+        likely = np.sort(np.argsort(-worth, kind="stable")[:LIKELY])
         with limit_threads(1):
-            mean = np.where(self.history.feasible, found.at(self.history.X)[0], -np.inf)
-        number = done[int(np.lexsort((-self.history.y, -mean))[0])]
-        return self._telling(self.trials[number])
+            mean = np.where(np.isfinite(worth[likely]), found.at(self.history.X[likely])[0], -np.inf)
+        place = likely[int(np.lexsort((-y[likely], -mean))[0])]
+        return self._telling(self.trials[int(self.history.records.numbers(State.FINISHED)[place])])
 
     def expectations(self) -> dict[int, tuple[float, float]] | None:
         """What a model expects of each finished trial, and the standard deviation, in the user's sign.
@@ -255,16 +264,26 @@ class Ledger:
 
     def _rank(self, trial: Trial) -> None:
         """Take a feasible trial into the front, and as the best of one metric, where it belongs there."""
-        Y, y = (
-            np.array([self._maximised(each) for each in self.front]).reshape(-1, self.goals.k),
-            self._maximised(trial),
-        )
-        if ((Y >= y).all(axis=1) & (Y > y).any(axis=1)).any():
+        if self.goals.k > 1:
+            self._rank_by_several(trial)
             return
-        is_left = np.asarray((Y >= y).all(axis=1) | (Y > y).any(axis=1))
-        kept = [each for each, is_in in zip(self.front, is_left, strict=True) if is_in]
-        self.front = sorted([*kept, trial], key=lambda each: each.number)
-        self.incumbent = self.front[0] if self.goals.k == 1 else None
+        best, value = self.incumbent, cast(float, trial.value)  # all of the front are as good
+        if best is not None and self.goal.is_better(cast(float, best.value), value):
+            return
+        front = list(self.front) if best is not None and best.value == value else []
+        insort(front, trial, key=lambda each: each.number)
+        self.front, self.incumbent = front, front[0]
+
+    def _rank_by_several(self, trial: Trial) -> None:
+        Y, y = self._front_values, self._maximised(trial)
+        is_no_worse, is_better = (Y >= y).all(axis=1), (Y > y).any(axis=1)
+        if (is_no_worse & is_better).any():
+            return
+        kept = np.flatnonzero(is_no_worse | is_better)
+        front = [self.front[i] for i in kept]
+        place = bisect(front, trial.number, key=lambda each: each.number)
+        front.insert(place, trial)
+        self.front, self._front_values = front, np.insert(Y[kept], place, y, axis=0)
 
     @property
     def nearest(self) -> str:
@@ -305,24 +324,22 @@ def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals) -
     data = event.data
     if event.kind is Kind.REPORTED:
         return _reporting(trial, event)
-    is_lost = event.kind is Kind.RETRIED and trial.state is State.PENDING and trial.step > 0
-    trial = replace(
-        trial,
-        state=event.state,
-        context=event.context_in(context) or trial.context,
-        attempt=int(data.get("attempt", trial.attempt)),
-    )
+    changes: dict[str, Any] = {"state": event.state, "attempt": int(data.get("attempt", trial.attempt))}
+    if met := event.context_in(context):
+        changes["context"] = met
     if event.kind is Kind.CONTEXT_OBSERVED:
-        return trial
-    trial = replace(trial, reason=str(data.get("reason", "")))  # that it was retried is no fault of its end
+        return replace(trial, **changes)
+    changes["reason"] = str(data.get("reason", ""))  # that it was retried is no fault of its end
     if not event.is_end and event.kind is not Kind.PAUSED:  # a failed one that runs again has no end any more
+        is_lost = event.kind is Kind.RETRIED and trial.state is State.PENDING and trial.step > 0
         said = {"metrics": trial.details["metrics"]} if is_lost and "metrics" in trial.details else {}
-        return replace(trial, seconds=None, details=said)  # of one that was lost, what it said with its last report
-    trial = replace(trial, value=event.value, seconds=data.get("seconds"), details=event.details)
-    if goals.is_plain or event.value is None:
-        return trial
-    values = event.values(goals)
-    return replace(trial, values=values, violations=goals.violations(values))
+        changes |= {"seconds": None, "details": said}  # of one that was lost, what it said with its last report
+        return replace(trial, **changes)
+    changes |= {"value": event.value, "seconds": data.get("seconds"), "details": event.details}
+    if not goals.is_plain and event.value is not None:
+        values = event.values(goals)
+        changes |= {"values": values, "violations": goals.violations(values)}
+    return replace(trial, **changes)
 
 
 def _reporting(trial: Trial, event: Event) -> Trial:

@@ -177,7 +177,8 @@ class Study:
         for event in events:
             self.events.append(self._ledger.apply(event))
         self.planned = self._ledger.planned
-        self.artifacts = artifacts_of(self.events)
+        if artifacts_of(events):
+            self.artifacts = artifacts_of(self.events)
         for name in [name for name in vars(self) if name != "method"]:
             if isinstance(getattr(type(self), name, None), cached_property):  # what was told of fewer events
                 delattr(self, name)

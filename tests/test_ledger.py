@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from raybo.errors import TrialError
 from raybo.events import Event, Kind, State, planned
-from raybo.goal import Goal
+from raybo.goal import Goal, Goals
 from raybo.ledger import Ledger
 from raybo.space import Float, Space
 
@@ -56,6 +56,21 @@ def test_the_incumbent_is_the_earliest_of_the_best_whatever_the_order_of_telling
         return
     best = (max if mode == "max" else min)(values[number] for number in finished)
     assert ledger.best == ledger.trials[next(n for n in finished if values[n] == best)]
+
+
+def test_equal_bests_are_all_on_the_front_in_the_order_of_asking_and_are_not_looked_at_again(monkeypatch):
+    counted = []
+    of_goals = Goals.maximised
+    monkeypatch.setattr(Goals, "maximised", lambda self, values: counted.append(1) or of_goals(self, values))
+    ledger = ledger_of(*(asked(i) for i in range(60)))
+    for number in (7, *range(59, 30, -1), *range(30)):
+        if number != 7 or not ledger.front:
+            ledger.apply(told(number, 0.5 if number % 3 else 0.0))
+    assert [trial.number for trial in ledger.front] == [n for n in range(60) if n % 3]
+    assert ledger.incumbent.number == 1
+    assert len(counted) <= 60
+    ledger = ledger_of(*(asked(i) for i in range(3)), told(2, 0.5), told(0, 0.5), told(1, 0.6))
+    assert ledger.front == [ledger.incumbent] == [ledger.trials[1]]
 
 
 def test_both_views_of_a_trial_and_the_counts_agree():

@@ -122,13 +122,14 @@ def test_what_runs_on_a_cluster_is_asked_for_its_progress(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("detached", "names", "count"), [(True, "ab", 2), (False, "ab", 3), (False, "", 1), (True, "", 1)]
+    ("name", "names", "expected"),
+    [("b", "cab", (3, 1)), ("c", "cab", (3, 2)), (None, "ab", (3, 2)), (None, "", (1, 0)), ("a", "", (1, 0))],
 )
-def test_studies_share_a_cluster_by_their_number(monkeypatch, detached, names, count):
+def test_a_study_knows_how_many_share_its_cluster_and_its_place(monkeypatch, name, names, expected):
     import ray
 
     monkeypatch.setattr(ray.util, "list_named_actors", fake_ray(dict.fromkeys(names)).util.list_named_actors)
-    assert studies_here(detached) == count
+    assert studies_here(name) == expected
 
 
 def test_what_is_not_known_is_left_empty():

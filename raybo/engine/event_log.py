@@ -2,12 +2,17 @@
 
 An event is taken in by the searcher at once, so that the next proposal knows it, and waits for the next commit. What is
 told of the study (counts, the best, the pace, notes) is of committed events only: a ledger of its own holds them.
+
+A thread writes: while it waits for the disk the study goes on, and what is added meanwhile goes with the next commit.
 """
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 from raybo.confirming import again
@@ -59,7 +64,13 @@ class EventLog:
         self.stopping = Stopping(plan.limits, self.committed.goals)
         self._last: Event | None = None
         self._known_front: tuple[int, tuple[int, float]] | None = None  # by how many trials have finished
-        self._unwritten: list[Event] = []
+        self._unwritten: list[Event] = []  # added, and not committed
+        self._untold: deque[Event] = deque()  # committed, and not known to `committed` yet
+        self._disk = threading.Lock()  # one transaction at a time
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
+        self._writing: asyncio.Future[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()  # commits that nobody waits for
+        self._is_closed = False
         self._notes: deque[tuple[int, str]] = deque(maxlen=NOTES)
         self._misses_context = False  # whether a trial came without a declared context
         self._leaves_metrics = False  # whether a trial returned something that is not kept
@@ -94,6 +105,7 @@ class EventLog:
         if event.kind is Kind.ASKED:
             if event.origin is None:
                 self.pace.suggestions.append(event.data["suggest_seconds"])
+                self.pace.spent.append(event.data["suggest_processor_seconds"])
         elif (now is None and ledger.front is not front) or (
             now is not None and (best is None or now.value != best.value)
         ):
@@ -108,22 +120,51 @@ class EventLog:
         Raises:
             JournalError: it could not be written; the next commit tries again.
         """
-        if self._unwritten:
-            self.journal.append(self._unwritten)
-            for event in self._unwritten:
-                self._announce(event)
-                if event.kind is Kind.TOLD:
-                    self.pace.trials.append(event.data["seconds"])
-            self._unwritten = []
+        self._write()
+        self._tell()
+
+    async def committed_to(self, number: int) -> None:
+        """Wait until an event is committed, with whatever is added before the disk is free for it.
+
+        Raises:
+            JournalError: it could not be written; the next commit tries again.
+        """
+        while self.committed.last_event < number:
+            if self._writing is None or self._writing.done():
+                self._writing = asyncio.get_running_loop().run_in_executor(self._thread, self._write)
+            await asyncio.shield(self._writing)
+            self._tell()
+
+    async def commit_quietly(self, number: int) -> None:
+        """The same where nobody hears an error: it is noted, and the next commit raises it where it is heard."""
+        try:
+            await self.committed_to(number)
+        except JournalError as error:
+            self._notes.append((self.newest, str(error)))
 
     def commit_in_background(self, number: int) -> None:
-        """Commit an event, and what was added since, unless that has been done. Called where nobody hears an error."""
-        if not self._unwritten or self._unwritten[0].number > number:  # a proposal has taken that event with it
-            return
-        try:
-            self.commit()
-        except JournalError as error:  # the next commit raises it where it is heard
-            self._notes.append((self._unwritten[-1].number, str(error)))
+        """The same without waiting, unless it has been done: a proposal may have taken that event with it."""
+        if self.committed.last_event < number and not self._is_closed:
+            task = asyncio.ensure_future(self.commit_quietly(number))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _write(self) -> None:
+        """Commit what was added; in any thread."""
+        with self._disk:
+            batch = list(self._unwritten)
+            if batch:
+                self.journal.append(batch)
+                del self._unwritten[: len(batch)]
+                self._untold.extend(batch)
+
+    def _tell(self) -> None:
+        """Let what is committed be told; in the study's own thread."""
+        while self._untold:
+            event = self._untold.popleft()
+            self._announce(event)
+            if event.kind is Kind.TOLD:
+                self.pace.trials.append(event.data["seconds"])
 
     def status(self, running: int, reason: str, after: int) -> Status:
         """The study now.
@@ -139,7 +180,7 @@ class EventLog:
         best = self.committed.incumbent
         return Status(
             metric=self.plan.description.metric,
-            planned=self.plan.trials + (confirming := len(again(self.committed.trials))),
+            planned=self.plan.trials + (confirming := _run_again(self.committed)),
             confirming=confirming,
             finished=self.committed.count(State.FINISHED),
             failed=self.committed.count(*FAILURES),
@@ -149,7 +190,7 @@ class EventLog:
             elapsed=elapsed,
             left=elapsed / here * max(0, self.plan.trials + confirming - ended) if here else None,
             notes=[text for number, text in self._notes if number > after],
-            last_event=self._unwritten[0].number - 1 if self._unwritten else self.newest,
+            last_event=self.committed.last_event,
             reason=reason,
             has_context=self.searcher.context is not None,
             pruned=self.committed.count(State.PRUNED),
@@ -189,10 +230,14 @@ class EventLog:
     def has_asked_enough(self) -> bool:
         """Whether no trial more is wanted, if those that run end with a result or a failure."""
         stopped = self.committed.count(State.STOPPED)
-        return len(self.searcher.trials) - stopped - len(again(self.searcher.trials)) >= self.plan.trials
+        return len(self.searcher.trials) - stopped - _run_again(self.searcher.ledger) >= self.plan.trials
 
     def close(self) -> None:
-        """Close the journal."""
+        """Close the journal, when the disk has what it was given."""
+        self._is_closed = True
+        for task in self._tasks:
+            task.cancel()
+        self._thread.shutdown()
         self.journal.close()
 
     def _hear(self, event: Event) -> None:
@@ -224,3 +269,8 @@ class EventLog:
             self._notes.append((event.number, f"{who}: of what it returned, {', '.join(left)} cannot be kept as JSON"))
         if event.kind is Kind.RETRIED:
             self._notes.append((event.number, f"{who} starts again (attempt {event.data['attempt']}): {reason}"))
+
+
+def _run_again(ledger: Ledger) -> int:
+    """How many trials run a configuration again, to confirm it. Looked for only where there are any."""
+    return len(again(ledger.trials)) if ledger.history.count_tag("confirms") else 0

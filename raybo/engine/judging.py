@@ -78,7 +78,7 @@ class Judging:
         newest = self.log.newest
         if waits:
             await asyncio.sleep(SHARE_SECONDS)
-            self.log.commit_in_background(newest)
+            await self.log.commit_quietly(newest)
         else:
             asyncio.get_running_loop().call_later(BATCH_SECONDS, self.log.commit_in_background, newest)
         if flight.life.phase is not Phase.RUNNING:

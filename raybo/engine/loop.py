@@ -30,7 +30,7 @@ from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan, Status
 from raybo.engine.printed import Printed
 from raybo.engine.proposals import Proposals
-from raybo.engine.resources import waiting_for_room, workers_available
+from raybo.engine.resources import share_of, waiting_for_room, workers_available
 from raybo.engine.studies import studies_here
 from raybo.engine.task import Parcel
 from raybo.engine.trial_reports import Answer
@@ -107,6 +107,8 @@ class StudyLoop:
             reason = f"time limit of {self.plan.max_seconds / 60:g} minutes"
             deadline = asyncio.get_running_loop().call_later(max(0.0, left), self.stop, reason)
         try:
+            if self.plan.elastic:
+                await self._share(await asyncio.get_running_loop().run_in_executor(None, ray.nodes))
             self._open_slots()
             while self.slots:  # more may be opened while these run
                 await self.slot_ended.wait()
@@ -132,6 +134,9 @@ class StudyLoop:
             for running in [*self.slots.values(), watch, hear, deadline]:
                 if running is not None:
                     running.cancel()
+            for slot in self.slots.values():  # one has told what went wrong
+                if slot.done() and not slot.cancelled():
+                    slot.exception()
             self.proposals.close()
             self.judging.close()
             if hear is not None:
@@ -251,19 +256,24 @@ class StudyLoop:
             if losses.look(nodes, now):
                 self.launcher.renew()
             for flight in self.flights.values():
-                if losses.concern(flight.node, flight.submitted, now):
+                is_out = flight.life.phase is not Phase.WAITING
+                if is_out and losses.concern(flight.node, flight.submitted, now):
                     loop.call_later(GRACE_SECONDS, flight.gone.set)  # this attempt's event: the next has its own
             if self.plan.elastic:
-                self.room = self._room(nodes, await loop.run_in_executor(None, studies_here, self.plan.detached))
+                await self._share(nodes)
                 self._open_slots()
 
-    def _room(self, nodes: list[dict[str, Any]], studies: int) -> int:
-        """This study's share of it."""
+    async def _share(self, nodes: list[dict[str, Any]]) -> None:
+        """Take this study's share of the room that the nodes have."""
+        name = self.plan.path.stem if self.plan.detached else None
+        studies, place = await asyncio.get_running_loop().run_in_executor(None, studies_here, name)
         try:
             room = workers_available(nodes, self.objective)
         except RayError:  # not one at the moment: what is submitted waits for a node to come back
             room = 1
-        return min(max(1, room // studies), self.plan.trials)
+        self.room = min(share_of(room, studies, place), self.plan.trials)
+        # what waits in Ray's queue would run where the others' trials are to
+        self.pace = replace(self.pace, takes_all_room=studies == 1)
 
     # ---- one worker
 
@@ -283,6 +293,15 @@ class StudyLoop:
 
     async def _next(self, index: int) -> Flight | None:
         """The next trial for this worker to submit, committed; None where it is to leave."""
+        flight = await self._chosen(index)
+        if flight is not None:
+            begun = time.perf_counter()
+            await self.log.committed_to(self.log.newest)
+            self.pace.commits.append(time.perf_counter() - begun)
+        return flight
+
+    async def _chosen(self, index: int) -> Flight | None:
+        """The same, not committed: while the disk is waited for it is another worker's turn."""
         async with self.asking:
             what = turn(index, self._situation(), self.pace)
             if what is Turn.RESUME:
@@ -296,7 +315,6 @@ class StudyLoop:
                 return None
             number = cast(int, self.log.add(asked).trial)
             self.flights[number] = flight = Flight(Life(number))
-            self.log.commit()
             return flight
 
     def _end_if_enough(self) -> None:

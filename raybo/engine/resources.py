@@ -31,6 +31,17 @@ def waiting_for_room(room: int) -> int:
     return max(1, room // WAITING_SHARE)
 
 
+def share_of(room: int, studies: int, place: int) -> int:
+    """How many of the trials that there is room for are one study's: an even share, at least one.
+
+    Args:
+        room: how many there is room for.
+        studies: how many share it.
+        place: of this study among them, from 0; the first ones have what does not divide.
+    """
+    return max(1, room // studies + (place < room % studies))
+
+
 def workers_available(nodes: Sequence[Mapping[str, Any]], objective: Objective) -> int:
     """How many of the objective's trials a cluster of these nodes, as `ray.nodes()` tells them, can run at a time.
 

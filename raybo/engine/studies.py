@@ -41,11 +41,16 @@ def studies_on(address: str) -> list[Detached]:
         return [_answered(ray, name, references) for name, references in asked]
 
 
-def studies_here(is_detached: bool) -> int:
-    """How many studies share the cluster that this process is part of: the detached ones, and the one that asks."""
+def studies_here(name: str | None) -> tuple[int, int]:
+    """How many studies share the cluster that this process is part of, and this one's place among them, from 0.
+
+    Args:
+        name: of the study that asks; None where it is not detached: the others do not see it, and it comes last.
+    """
     import ray
 
-    return max(1, len(_names(ray)) + (not is_detached))
+    names = sorted(_names(ray))
+    return (len(names), names.index(name)) if name in names else (len(names) + 1, len(names))
 
 
 def _names(ray: Any) -> list[str]:

@@ -59,7 +59,7 @@ class TrialTask:
 
     Args:
         function: Ray's remote function.
-        objects: its last argument.
+        objects: what the user's function needs of Ray's object store; goes with every trial.
     """
 
     def __init__(self, function: Any, objects: list[Any]) -> None:
@@ -68,7 +68,8 @@ class TrialTask:
 
     def remote(self, config: Config, number: int, attempt: int, seed: int, course: Course) -> Any:
         """Submit a trial; as the method of a remote function."""
-        return self._function.remote(config, number, attempt, seed, course, self._objects)
+        # one argument, as Ray packs each by itself; of plain data, which it does not pickle
+        return self._function.remote([config, number, attempt, seed, course.to_list(), self._objects])
 
 
 @dataclass(frozen=True)
@@ -127,9 +128,9 @@ def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: 
 
     actor, journal, artifacts, keep = home.actor, home.journal, home.artifacts, home.keep
 
-    def trial(
-        config: Config, number: int, attempt: int, seed: int, course: Course, objects: list[Any]
-    ) -> tuple[Occurrence, Data, list[Piece]]:
+    def trial(told: list[Any]) -> tuple[Occurrence, Data, list[Piece]]:
+        config, number, attempt, seed, course, objects = told
+        course = Course(*course)
         give_way()
         part_with_forks()
         send = None

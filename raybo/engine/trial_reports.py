@@ -74,6 +74,10 @@ class Course:
     metrics: Mapping[str, Any] = field(default_factory=dict)
     judged: str | None = None
 
+    def to_list(self) -> list[Any]:
+        """Its attributes in their order, as plain data."""
+        return [dict(value) if isinstance(value, Mapping) else value for value in vars(self).values()]
+
 
 class TrialReports:
     """Hears one attempt of a trial.

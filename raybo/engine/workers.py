@@ -59,8 +59,8 @@ class Situation:
 
 
 def in_flight(room: int, pace: Pace) -> int:
-    """How many trials are given to Ray at a time: one more than run, where workers would wait for the next."""
-    return room + pace.is_short()
+    """How many trials are given to Ray at a time: those that run, and where workers would wait for the next, more."""
+    return room + pace.waiting(room)
 
 
 def turn(worker: int, now: Situation, pace: Pace) -> Turn:

@@ -105,10 +105,12 @@ class Checker:
 
     def read(self, number: Any, kind: Any, trial: Any, at: Any, text: Any) -> Event:
         """The event in a row; Nonsense where it is none, or cannot follow those before it."""
-        _require(number == self.number + 1, f"event {self.number + 1} is missing")
+        if number != self.number + 1:
+            raise Nonsense(f"event {self.number + 1} is missing")
         self.number += 1
         try:
-            _require(isinstance(kind, str) and kind in KINDS, f"there is no kind {kind!r}")
+            if not isinstance(kind, str) or kind not in KINDS:
+                raise Nonsense(f"there is no kind {kind!r}")
             _require(isinstance(at, str) and _is_time(at), "its time is invalid")
             _require(isinstance(text, str), "its data is not text")
             data = parsed(text)
@@ -121,27 +123,31 @@ class Checker:
 
     def _check(self, event: Event) -> None:
         trial, data = event.trial, cast("dict[str, Any]", event.data)
-        for key, holds in ANY.items():
-            _require(key not in data or holds(data[key]), f"its {key} is none")
+        for key, value in data.items():
+            if key in ANY and not ANY[key](value):
+                raise Nonsense(f"its {key} is none")
         for key in NEEDED[event.kind]:
-            _require(key in data, f"it has no {key}")
+            if key not in data:
+                raise Nonsense(f"it has no {key}")
         if event.kind in (Kind.PLANNED, Kind.ENDED):
             _require(trial is None, "it must not name a trial")
             return
         if event.kind is Kind.ASKED:
-            _require(_is_whole(trial) and trial == len(self.states), f"trial {trial!r} is not the next")
+            if not _is_whole(trial) or trial != len(self.states):
+                raise Nonsense(f"trial {trial!r} is not the next")
             self.states.append(State.PENDING)
             self.steps.append(0)
             _require(_is_point(data["x"], self.space), "x is not a point of the space")
             _require(fits(data["values"], self.space), "its values do not fit the space")
             _require(0 <= data["seen"] < event.number, "it refers to later events")
-            _require(data["tags"].get("origin", Origin.ADDED) in list(Origin), "its origin is unknown")
+            _require("origin" not in data["tags"] or data["tags"]["origin"] in list(Origin), "its origin is unknown")
         else:
             if trial is None or not _is_whole(trial) or not 0 <= trial < len(self.states):
                 raise Nonsense(f"there is no trial {trial!r}")
             before = self.states[trial]
-            is_over = "is pending" if before is State.PENDING else "is paused" if before in OPEN else "has ended before"
-            _require(before in states_before(event.kind), f"trial {trial} {is_over}")
+            if before not in states_before(event.kind):
+                is_over = before not in OPEN
+                raise Nonsense(f"trial {trial} {'has ended before' if is_over else f'is {before}'}")
             self.states[trial] = event.state
             if event.report is not None:
                 _require(data["step"] > self.steps[trial], f"trial {trial} has reported step {data['step']} before")
@@ -180,7 +186,11 @@ def fits(row: Any, space: Space) -> bool:
 
 
 def _is_point(x: Any, space: Space) -> bool:
-    return isinstance(x, list) and len(x) == space.d and all(_is_finite(u) and 0.0 <= u <= 1.0 for u in x)
+    return isinstance(x, list) and len(x) == space.d and all(_is_number(u) and 0.0 <= u <= 1.0 for u in x)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is float or _is_whole(value)
 
 
 def _is_whole(value: Any) -> bool:
@@ -188,6 +198,8 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_finite(value: Any) -> bool:
+    if type(value) is float:
+        return math.isfinite(value)
     try:
         return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:  # a whole number beyond every float

@@ -143,7 +143,10 @@ class Journal:
         assert self._marker is not None
         rows, checksum = [], self._mark.checksum
         for e in events:
-            row = (e.number, e.kind.value, e.trial, e.at, json.dumps(clean_json(e.data)))
+            text = json.dumps(e.data)
+            if "\\u" in text:  # whatever is not ASCII
+                text = json.dumps(clean_json(e.data))
+            row = (e.number, e.kind.value, e.trial, e.at, text)
             checksum = following(checksum, *row)
             rows.append((*row, checksum))
         if not rows:

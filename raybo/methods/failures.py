@@ -16,13 +16,14 @@ from dataclasses import replace
 import numpy as np
 
 from raybo.acquisition import LogProbabilityOfImprovement, Observed
-from raybo.events import State
+from raybo.events import FAILURES, State
 from raybo.history import History
 from raybo.methods.fitting import fitted
 from raybo.space import Array
 from raybo.surrogate import Standardised, success_model
 
 SUCCESS, FAILURE = 1.0, -1.0
+MOST, LEAST = 1_000, 100  # trials that the model knows: in all, and of either kind, if there are as many
 
 
 def success_at(history: History, X: Array) -> Array:  # (m, d) -> (m,)
@@ -39,10 +40,26 @@ def success_at(history: History, X: Array) -> Array:  # (m, d) -> (m,)
 
 
 def _ends(history: History) -> History:
-    """The history as one of successes and failures: all trials that finished or failed, with their labels."""
+    """The history as one of successes and failures: trials that finished or failed, labelled, and the others."""
+    known = _known(history)
     return history.plain(
         replace(record, state=State.FINISHED, y=FAILURE if record.has_failed else SUCCESS, Y=None, margins=None)
-        if record.has_failed or record.state is State.FINISHED
+        if number in known
         else record
-        for record in history.records
+        for number, record in enumerate(history.records)
+        if number in known or not (record.has_failed or record.state is State.FINISHED)
     )
+
+
+def _known(history: History) -> set[int]:
+    """Numbers of the trials that the model knows: of more than MOST an even choice, with their share of failures."""
+    failed, finished = history.records.numbers(*FAILURES), history.records.numbers(State.FINISHED)
+    n = len(failed) + len(finished)
+    if n > MOST:
+        count = round(MOST * len(failed) / n)
+        count = max(min(count, MOST - min(len(finished), LEAST)), min(len(failed), LEAST))
+        failed, finished = (
+            numbers[np.linspace(0, len(numbers) - 1, size).astype(int)]
+            for numbers, size in ((failed, count), (finished, MOST - count))
+        )
+    return {*failed.tolist(), *finished.tolist()}

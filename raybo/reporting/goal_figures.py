@@ -34,6 +34,7 @@ from raybo.space import Array
 from raybo.study import Study
 
 MAP = 41  # coordinates along each side of the map
+MARKS = 1_000  # trials of one kind that are marked on it
 
 
 def front(study: Study) -> Panel | None:
@@ -182,7 +183,7 @@ def success(study: Study, emulator: Emulator, order: list[int]) -> Panel | None:
     fig.add_trace(go.Heatmap(x=x, y=y, z=likely, colorbar=bar, **colours))
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
     for name, trials, colour, symbol in (("finished", done, LIGHT, "circle"), ("failed", failed, RED, "x")):
-        trials = drawn(study, trials)
+        trials = drawn(study, trials, MARKS)
         at = places_of(study, trials)
         fig.add_trace(
             go.Scatter(
@@ -199,7 +200,7 @@ def success(study: Study, emulator: Emulator, order: list[int]) -> Panel | None:
     fig.update_yaxes(axis_layout(b))
     caption = (
         "How likely a trial succeeds, by what has failed so far, over the two parameters that matter most; all others "
-        f"are as in trial {through.number}, and marks are all trials, wherever else they lie.{which(done)}"
+        f"are as in trial {through.number}, and marks are all trials, wherever else they lie.{which(done, MARKS)}"
     )
     return Panel("success", "Where trials succeed", caption, fig)
 

@@ -14,32 +14,45 @@ from rich.segment import Segment
 from raybo import journal
 from raybo.events import OPEN, State
 from raybo.reporting.tables import best_view, heading, study_view, trials_table
-from raybo.study import Study, load
+from raybo.study import Study
 
 LOOK_SECONDS = 1.0  # between looks at the journal
+FRAME_SECONDS = 0.1  # the same where a table on a terminal is all that is made of it
 
 
-def follow(path: Path, see: Callable[[Study], None], *, pause: Callable[[float], None] = time.sleep) -> Study:
+def follow(
+    path: Path,
+    see: Callable[[Study], None],
+    *,
+    pause: Callable[[float], None] = time.sleep,
+    every: float | None = None,
+) -> Study:
     """Call `see` with a study now and whenever something has happened in it, until nobody writes it any more.
+
+    It is read on from where it was read before, and is the same object every time. Half of the time at most is spent.
 
     Args:
         path: the journal.
         see: what looks at the study.
         pause: waits for so many seconds.
+        every: seconds between looks; None for LOOK_SECONDS.
     Raises:
         JournalError: there is no such journal, or it cannot be read.
     """
-    last = -1
+    tail, study, times = journal.Tail(path), None, 0
     while True:
+        begun = time.monotonic()
         is_running = journal.in_use(path)  # before it is read, so that nothing written until then is missed
-        study = load(path)
-        number = study.events[-1].number if study.events else 0
-        if number != last:
-            last = number
+        events = tail.read()
+        if study is None or tail.times != times:
+            study, times = Study(tail.description, events, path), tail.times
+            see(study)
+        elif events:
+            study.extend(events)
             see(study)
         if not is_running:
             return study
-        pause(LOOK_SECONDS)
+        pause(max(LOOK_SECONDS if every is None else every, time.monotonic() - begun))
 
 
 def watch_study(path: Path, console: Console, last: int) -> None:
@@ -56,8 +69,21 @@ def watch_study(path: Path, console: Console, last: int) -> None:
 
         console.print(study_view(follow(path, tell), last))
         return
-    with Live(Window(None, last), console=console, refresh_per_second=2, screen=True) as live:
-        study = follow(path, lambda study: live.update(Window(study, last), refresh=True))
+    # drawn in this thread alone: another would read the study while it grows
+    with Live(Window(None, last), console=console, auto_refresh=False, screen=True) as live:
+        size = console.size
+
+        def pause(seconds: float) -> None:
+            nonlocal size
+            time.sleep(seconds)
+            if console.size != size:
+                size = console.size
+                live.refresh()
+
+        def draw(study: Study) -> None:
+            live.update(Window(study, last), refresh=True)
+
+        study = follow(path, draw, pause=pause, every=FRAME_SECONDS)
     console.print(study_view(study, last))
 
 
@@ -88,12 +114,14 @@ class Window:
         top = lines(heading(study), max(0, min(3, height - len(best) - 6)))
         room = height - len(best) - len(top)
         rows = []
-        for count in range(min(self.last, len(study.trials), room), 0, -1):
-            made = lines(trials_table(study, study.trials[-count:], one_line=True), height)
+        count = min(self.last, len(study.trials), room)
+        while count > 0:
+            made = lines(trials_table(study, study.trials[-count:], one_line=True), 2 * height)
             made = [line for line in made if any(segment.text.strip() for segment in line)]
             if len(made) <= room:
                 rows = made
                 break
+            count -= len(made) - room  # a line each
         for i, line in enumerate([*top, *rows, *best]):
             yield from ([Segment.line()] if i else [])
             yield from line

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
+import threading
 from dataclasses import replace
 
 import pytest
@@ -88,15 +90,20 @@ def test_a_better_best_is_noticed_before_it_is_committed(plan):
 
 
 def test_an_event_that_is_committed_already_is_not_again(plan):
-    with opened(plan) as log:
+    async def run(log):
         told = tell(log, ask(log), 2.0)
         log.commit()
         later = ask(log)
         log.commit_in_background(told)
+        await asyncio.sleep(0.05)
         assert later == 1
         assert len(read(plan.path)[1]) == 3
         log.commit_in_background(told + 1)
+        await told_to(log, told + 1)
         assert len(read(plan.path)[1]) == 4
+
+    with opened(plan) as log:
+        asyncio.run(run(log))
 
 
 def test_what_cannot_be_committed_is_noted_in_the_background_and_raised_by_the_next_commit(plan, monkeypatch):
@@ -106,13 +113,104 @@ def test_what_cannot_be_committed_is_noted_in_the_background_and_raised_by_the_n
     with opened(plan) as log:
         number = tell(log, ask(log), 2.0)
         monkeypatch.setattr(log.journal, "append", full)
-        log.commit_in_background(number)
+        asyncio.run(log.commit_quietly(number))
         assert said(log).notes == ["the disk is full"]
         with pytest.raises(JournalError, match="full"):
             log.commit()
+        with pytest.raises(JournalError, match="full"):
+            asyncio.run(log.committed_to(number))
+        assert (said(log).finished, said(log).last_event) == (0, 0)
         monkeypatch.undo()
         log.commit()  # nothing was lost
         assert said(log).finished == 1
+
+
+class Disk:
+    """What the journal writes to: holds up each transaction until it is let go, and knows what was in each."""
+
+    def __init__(self, log, monkeypatch):
+        self.transactions, self.free, self._append = [], threading.Semaphore(0), log.journal.append
+        monkeypatch.setattr(log.journal, "append", self.append)
+
+    def append(self, events):
+        self.transactions.append([event.number for event in events])
+        assert self.free.acquire(timeout=20)
+        self._append(events)
+
+
+async def told_to(log, number):
+    while log.committed.last_event < number:
+        await asyncio.sleep(0.001)
+
+
+def test_what_comes_while_the_disk_is_busy_is_committed_together_and_told_only_then(plan, monkeypatch):
+    async def run(log, disk):
+        first = asyncio.ensure_future(log.committed_to(tell(log, ask(log), 2.0)))
+        while not disk.transactions:
+            await asyncio.sleep(0.001)
+        others = [asyncio.ensure_future(log.committed_to(tell(log, ask(log), value))) for value in (3.0, 1.0)]
+        log.commit_in_background(log.newest)
+        await asyncio.sleep(0.02)
+        assert not any(each.done() for each in (first, *others))
+        assert (said(log).finished, said(log).last_event) == (0, 0)
+        disk.free.release()
+        await first
+        assert read(plan.path)[1][-1].number == 3 == said(log).last_event
+        await asyncio.sleep(0.02)
+        assert not any(each.done() for each in others)
+        disk.free.release()
+        await asyncio.gather(*others)
+        assert disk.transactions == [[1, 2, 3], [4, 5, 6, 7]]
+        assert (said(log).finished, said(log).best) == (3, (2, 1.0))
+
+    with opened(plan) as log:
+        asyncio.run(run(log, Disk(log, monkeypatch)))
+
+
+def test_a_commit_at_once_comes_after_one_that_is_being_written(plan, monkeypatch):
+    async def run(log, disk):
+        background = asyncio.ensure_future(log.committed_to(tell(log, ask(log), 2.0)))
+        while not disk.transactions:
+            await asyncio.sleep(0.001)
+        ask(log)
+        threading.Timer(0.02, disk.free.release, (2,)).start()
+        log.commit()
+        assert disk.transactions == [[1, 2, 3], [4]]
+        assert [event.number for event in read(plan.path)[1]] == [1, 2, 3, 4]
+        assert (said(log).finished, said(log).last_event) == (1, 4)
+        await background
+
+    with opened(plan) as log:
+        asyncio.run(run(log, Disk(log, monkeypatch)))
+
+
+def test_all_who_wait_hear_that_it_could_not_be_written(plan, monkeypatch):
+    async def run(log):
+        numbers = [tell(log, ask(log), value) for value in (2.0, 3.0)]
+        return await asyncio.gather(*map(log.committed_to, numbers), return_exceptions=True)
+
+    def full(events):
+        raise JournalError("the disk is full")
+
+    with opened(plan) as log:
+        with monkeypatch.context() as patched:
+            patched.setattr(log.journal, "append", full)
+            assert [str(error) for error in asyncio.run(run(log))] == ["the disk is full"] * 2
+        log.commit()
+        assert said(log).finished == 2
+
+
+def test_closing_waits_for_the_disk(plan, monkeypatch):
+    async def run(log, disk):
+        log.commit_in_background(tell(log, ask(log), 2.0))
+        while not disk.transactions:
+            await asyncio.sleep(0.001)
+        threading.Timer(0.02, disk.free.release).start()
+        log.close()
+
+    log = EventLog(plan, objective, Pace(plan.workers, plan.takes_all_room))
+    asyncio.run(run(log, Disk(log, monkeypatch)))
+    assert len(read(plan.path)[1]) == 3
 
 
 def test_a_record_that_is_opened_again_knows_all_that_was_committed(plan):

@@ -6,11 +6,12 @@ from collections import deque
 
 import pytest
 
-from raybo.engine.pace import DISPATCH_SECONDS, HURRY, INSTANT, RECENT, REPLACEABLE, Pace
+from raybo.engine.pace import DEEPEST, DISPATCH_SECONDS, HURRY, INSTANT, RECENT, REPLACEABLE, Pace
 
 
-def pace(suggestions=(), trials=(), workers=2, takes_all_room=True):
-    return Pace(workers, takes_all_room, deque(suggestions, maxlen=RECENT), deque(trials, maxlen=RECENT))
+def pace(suggestions=(), trials=(), workers=2, takes_all_room=True, spent=()):
+    kept = [deque(each, maxlen=RECENT) for each in (suggestions, spent, trials)]
+    return Pace(workers, takes_all_room, *kept)
 
 
 def test_nothing_is_done_ahead_before_anything_is_known():
@@ -27,9 +28,10 @@ def test_only_the_last_ones_count():
 
 
 def test_suggestions_are_instant_when_all_of_the_last_ones_were():
-    assert pace(suggestions=[0.9 * INSTANT] * RECENT).is_instant()
-    assert not pace(suggestions=[0.9 * INSTANT] * (RECENT - 1)).is_instant()  # it may have been the initial design
-    assert not pace(suggestions=[0.9 * INSTANT] * (RECENT - 1) + [INSTANT]).is_instant()
+    assert pace(spent=[0.9 * INSTANT] * RECENT).is_instant()
+    assert pace(suggestions=[9.0] * RECENT, spent=[0.9 * INSTANT] * RECENT).is_instant()  # the machine was busy
+    assert not pace(spent=[0.9 * INSTANT] * (RECENT - 1)).is_instant()  # it may have been the initial design
+    assert not pace(spent=[0.9 * INSTANT] * (RECENT - 1) + [INSTANT]).is_instant()
 
 
 @pytest.mark.parametrize(("of_the_limit", "short"), [(0.99, True), (1.01, False)])
@@ -38,6 +40,26 @@ def test_trials_are_short_where_dispatching_them_takes_more_than_a_hundredth(of_
     assert pace(trials=[9.0, seconds, 0.0]).is_short() is short  # the median counts
     assert not pace(trials=[seconds], workers=1).is_short()
     assert not pace(trials=[seconds], takes_all_room=False).is_short()  # one more would run, not wait
+
+
+@pytest.mark.parametrize(
+    ("trial", "commit", "room", "waiting"),
+    [
+        (0.101 * DISPATCH_SECONDS / HURRY, 0.0, 2, 1),  # one, wherever they are short
+        (0.02, 0.0, 2, 1),
+        (0.02, 0.007, 2, 1),  # a tenth of a second for ten trials: half of one
+        (0.02, 0.017, 2, 2),
+        (0.02, 0.007, 100, 50),
+        (0.0001, 0.001, 2, 2 * DEEPEST),  # no more than so many for each worker
+        (0.0, 0.0, 8, 8 * DEEPEST),
+        (9.0, 9.0, 2, 0),
+    ],
+)
+def test_as_many_trials_wait_as_end_while_the_next_is_on_its_way(trial, commit, room, waiting):
+    known = pace(trials=[trial], workers=room)
+    known.commits.append(commit)
+    assert known.waiting(room) == waiting
+    assert pace(trials=[trial], workers=1).waiting(1) == 0
 
 
 @pytest.mark.parametrize(("of_the_limit", "hurried"), [(1.01, True), (0.99, False)])

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 import raybo
-from raybo.engine.resources import resources_of, waiting_for_room, workers_available
+from raybo.engine import loop as engine_loop
+from raybo.engine.pace import Pace
+from raybo.engine.resources import resources_of, share_of, waiting_for_room, workers_available
 from raybo.errors import RayError
 
 
@@ -55,3 +61,27 @@ def test_resources_that_only_several_nodes_have_together_are_refused_too():
 @pytest.mark.parametrize(("room", "waiting"), [(1, 1), (4, 1), (8, 2), (1_000, 250)])
 def test_a_fourth_more_than_there_is_room_for_waits_where_a_cluster_is_to_grow(room, waiting):
     assert waiting_for_room(room) == waiting
+
+
+@pytest.mark.parametrize(
+    ("room", "studies", "shares"),
+    [(16, 10, [2] * 6 + [1] * 4), (20, 10, [2] * 10), (7, 1, [7]), (3, 2, [2, 1]), (4, 10, [1] * 10)],
+)
+def test_studies_share_all_of_the_room_and_each_has_some(room, studies, shares):
+    assert [share_of(room, studies, place) for place in range(studies)] == shares
+
+
+@pytest.mark.parametrize(
+    ("studies", "room", "is_alone"), [((10, 3), 2, False), ((10, 7), 1, False), ((1, 0), 16, True)]
+)
+def test_a_study_takes_its_share_and_has_no_trial_wait_where_it_would_run_in_anothers_place(
+    monkeypatch, studies, room, is_alone
+):
+    asked = []
+    monkeypatch.setattr(engine_loop, "studies_here", lambda name: asked.append(name) or studies)
+    plan = SimpleNamespace(detached=True, path=Path("/journals/b.db"), trials=100)
+    study = SimpleNamespace(plan=plan, objective=asking(), pace=Pace(16, takes_all_room=True))
+    study.pace.trials.append(0.0)
+    asyncio.run(engine_loop.StudyLoop._share(study, nodes((True, {"CPU": 16.0}))))
+    assert asked == ["b"]
+    assert (study.room, study.pace.takes_all_room, study.pace.is_short()) == (room, is_alone, is_alone)

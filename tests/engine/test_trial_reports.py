@@ -56,6 +56,13 @@ def counting(steps, seconds=0.0):
     return job
 
 
+def test_a_course_is_plain_data_on_its_way_to_a_worker():
+    course = Course(52, True, 3, "1-2", 2, {"rate": 0.1}, "loss")
+    assert course.to_list() == [52, True, 3, "1-2", 2, {"rate": 0.1}, "loss"]
+    assert Course(*course.to_list()) == course
+    assert Course(*Course().to_list()) == Course()
+
+
 def test_a_generator_reports_what_it_yields_and_its_value_is_among_that():
     study = StudySide()
     occurrence, data = run(counting(3), study)

@@ -18,6 +18,7 @@ import pytest
 
 import raybo
 from raybo.engine import driver
+from raybo.engine.pace import DEEPEST
 from raybo.errors import JournalInUse, MethodError, ObjectiveError, RayError, SpaceError, TrialError
 from raybo.events import ENDS, Event, Kind, State
 from raybo.journal import Journal, read
@@ -163,8 +164,10 @@ def test_workers_run_at_the_same_time_and_never_more_of_them(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("workers", "seconds", "ahead"), [(CPUS, 0.03, 1), (CPUS, 0.4, 0), (2, 0.03, 0), (1, 0.03, 0)])
-def test_one_short_trial_more_waits_for_ray_where_it_cannot_run(path, workers, seconds, ahead):
+@pytest.mark.parametrize(
+    ("workers", "seconds", "waits"), [(CPUS, 0.03, True), (CPUS, 0.4, False), (2, 0.03, False), (1, 0.03, False)]
+)
+def test_short_trials_wait_for_ray_where_they_cannot_run(path, workers, seconds, waits):
     """Nobody waits for Ray then; where it has more room than the study may use, it would run that trial at once."""
 
     @raybo.objective(space=SPACE)
@@ -180,7 +183,8 @@ def test_one_short_trial_more_waits_for_ray_where_it_cannot_run(path, workers, s
     for event in study.events:
         open_trials += (event.kind is Kind.ASKED) - (event.kind is Kind.TOLD)
         most = max(most, open_trials)
-    assert most == workers + ahead
+    # one, or as many as the time calls for that commits take here
+    assert (workers < most <= workers * (1 + DEEPEST)) if waits else most == workers
 
 
 def test_a_status_never_tells_of_what_is_not_committed(path):

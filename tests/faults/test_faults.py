@@ -100,8 +100,8 @@ DEFECTS: dict[str, tuple[str, dict[str, str], list[Kind], set[Wrong]]] = {
     "a commit is left out": (
         "engine/event_log.py",
         {
-            "self.journal.append(self._unwritten)": (
-                "self.journal.append([e for e in self._unwritten if (e.trial, e.kind) != (5, Kind.TOLD)])"
+            "self.journal.append(batch)": (
+                "self.journal.append([e for e in batch if (e.trial, e.kind) != (5, Kind.TOLD)])"
             )
         },
         [],

@@ -7,6 +7,7 @@ import pytest
 
 import raybo
 from raybo.events import FAILURES
+from raybo.methods import failures
 from raybo.methods.failures import success_at
 from raybo.searcher import Searcher
 
@@ -45,6 +46,22 @@ def test_the_probability_of_success_is_that_of_the_rule():
     sure = (likely > 0.9) | (likely < 0.1)
     assert sure.any()
     assert ((likely > 0.5) == holds)[sure].mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("failing", "known"), [(lambda i: i % 4 == 0, 250), (lambda i: i % 100 == 5, 20), (lambda i: i % 100, 980)]
+)
+def test_of_many_trials_the_probability_of_success_is_that_of_an_even_choice(failing, known):
+    """In studies of 2,000 trials, of which a quarter, a hundredth, or nearly all have failed."""
+    history = run(lambda x, i: failing(i), "random", 2_000).history
+    chosen = failures._known(history)
+    assert len(chosen) == failures.MOST
+    numbers = [number for number in chosen if history.records[number].has_failed]
+    assert len(numbers) == pytest.approx(known, abs=1)
+    assert max(chosen) - min(chosen) > 1_900
+    ends = failures._ends(history)
+    assert len(ends.y) == failures.MOST
+    assert (ends.y < 0.0).sum() == len(numbers)
 
 
 def test_where_everything_fails_the_design_goes_on():
