@@ -23,7 +23,7 @@ from raybo.terminal_text import one_line
 
 
 class RayboError(Exception):
-    """Any wrong use of raybo; the message names the culprit and the remedy in one line, whatever they are called.
+    """Any wrong use of raybo; the message is one line that names the culprit and the remedy.
 
     Example:
         >>> raybo.Searcher({"x": raybo.Float(0, 1)}, "gp-ubc")

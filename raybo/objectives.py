@@ -36,7 +36,7 @@ RESERVED = {  # Ray's own resources: what asks for them
 
 
 class _Documentation:
-    """The docstring of a class; of an objective that of its function, as a decorated function would show it."""
+    """The docstring of the class; for an objective that of its function, as a decorated function would show it."""
 
     def __init__(self, own: str | None) -> None:
         self.own = own
@@ -355,7 +355,7 @@ def report_context(**values: Any) -> None:
 
 @contextmanager
 def reports_to(report: Callable[[Mapping[str, Any]], None]) -> Iterator[None]:
-    """Where `report_context` goes meanwhile."""
+    """Who hears `report_context` within the block."""
     token = _report.set(report)
     try:
         yield

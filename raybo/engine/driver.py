@@ -262,7 +262,7 @@ def describe(
 ) -> tuple[Description, Searcher]:
     """What is to be studied, and its searcher, which has seen nothing of it yet.
 
-    It is what the user says, and where he says nothing, what the journal says.
+    It is what the user says, and where the user says nothing, what the journal says.
 
     Args:
         rule: the scheduler, by name, and its options.

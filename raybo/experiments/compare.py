@@ -85,7 +85,7 @@ def _measured_by(experiment: Experiment, metrics: Sequence[int]) -> Experiment:
 
 
 def pairwise(experiment: Experiment) -> list[Claim]:
-    """What a user wants to know of methods on a job of his own: whether each is better than those named before it."""
+    """What a user wants to know of methods on their own job: whether each is better than those named before it."""
     names = [entry.name for entry in experiment.entries]
     what: Measure = "final_hypervolume" if experiment.curve == "hypervolume" else "final_value"
     return [

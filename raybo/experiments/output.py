@@ -93,7 +93,7 @@ def _write_curves(experiment: Experiment, studies: Mapping[Run, Study], path: Pa
 
 
 def draw(experiment: Experiment, directory: Path) -> Path:
-    """Draw the figure from the directory's curves: a panel a problem, the mean over the runs and its standard error.
+    """Draw the figure from the directory's curves: a panel per problem, the mean over the runs and its standard error.
 
     Raises:
         MissingExtra: matplotlib is not installed.

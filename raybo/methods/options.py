@@ -33,7 +33,7 @@ ELSEWHERE = {  # what other libraries call it: what raybo says instead
 
 @dataclass(frozen=True)
 class Range:
-    """Which numbers an option may be; it may be none where that is a choice, and any of its words."""
+    """Which numbers an option may be; its words, and None where that is a choice, are allowed besides."""
 
     above: float | None = None
     at_least: float | None = None

@@ -20,7 +20,7 @@ from raybo.space.tune import HalfOpen, is_domain
 
 
 def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], path: Path) -> dict[str, Any]:
-    """The template that a user's dict, or his pairs, declare; SpaceError where they declare none."""
+    """The template that a user's dict, or pairs, declare; SpaceError where they declare none."""
     try:
         pairs = [(n, v) for n, v in (parameters.items() if isinstance(parameters, Mapping) else parameters)]
     except (TypeError, ValueError):

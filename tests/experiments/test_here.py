@@ -81,7 +81,7 @@ def test_it_makes_the_trials_that_ray_makes(job, tmp_path):
 
 def test_an_experiment_stops_when_its_time_is_over_and_goes_on(job, tmp_path):
     """Results are of the runs that are complete, wherever they are in the order."""
-    entries = [Entry("dear", "random", dear=True), Entry("a", "random"), Entry("b", "sobol")]
+    entries = [Entry("costly", "random", costly=True), Entry("a", "random"), Entry("b", "sobol")]
     plan = Experiment("e", "title", [Problem("p", "job.py", 4)], entries, 2)
     out = tmp_path / "out"
     assert compare(plan, out, root=tmp_path, here=True, until=0.0)[0] == []

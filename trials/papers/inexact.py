@@ -93,7 +93,7 @@ EXPERIMENTS = [
         title="Four solvers on the AutoML task (figure 3)",
         problems=[AUTOML],
         entries=[
-            Entry(name, "gp-ucb", {**AUTOML_OPTIONS, "solver": solver}, dear=solver in ("nelder-mead", "cg"))
+            Entry(name, "gp-ucb", {**AUTOML_OPTIONS, "solver": solver}, costly=solver in ("nelder-mead", "cg"))
             for name, solver in SOLVERS.items()
         ],
         repeats=20,
