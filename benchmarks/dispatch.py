@@ -89,15 +89,15 @@ def figures(trials: int = 1_000, workers: int = 2, rounds: int = 3, tune_trials:
             ours.append(study(trials, workers))
         rate = statistics.median(ours)
         ratio = statistics.median(a / b for a, b in zip(ours, bare, strict=True))
-        note = f"{rate:.0f} and {statistics.median(bare):.0f} trials a second, median of {rounds} rounds"
+        note = f"{rate:.0f} and {statistics.median(bare):.0f} trials per second, median of {rounds} rounds"
         yield at_least(0.6, ratio, "study over a bare loop of Ray tasks", note=note)
         try:
             slow, fast = (ray_tune(tune_trials, workers, reuse_actors) for reuse_actors in (False, True))
         except ImportError:
             yield missing(TUNES_DEFAULTS, "ray[tune]")
             return
-        yield at_least(30, rate / slow, TUNES_DEFAULTS, note=f"it runs {slow:.2g} trials a second")
-        note = f"{rate / fast:.3g} times (it runs {fast:.2g} trials a second)"
+        yield at_least(30, rate / slow, TUNES_DEFAULTS, note=f"it runs {slow:.2g} trials per second")
+        note = f"{rate / fast:.3g} times (it runs {fast:.2g} trials per second)"
         yield Figure("study over Ray Tune with reuse_actors", note)
 
 

@@ -168,14 +168,14 @@ def figures(
             yield from proposals.figures(sizes=sizes, asks=asks)
         if "study" in chosen:
             rate, suggest, load, show = whole_study(real)
-            yield Figure(f"{real:,} trials of `auto` end to end", f"{rate:.0f} a second, {suggest:.0f} ms a proposal")
+            yield Figure(f"{real:,} trials of `auto` end to end", f"{rate:.0f} per second, a proposal {suggest:.0f} ms")
             yield at_most(2, load, f"raybo.load, {real:,} trials", "s")
             yield at_most(2, show, f"raybo show, {real:,} trials", "s")
         for row in (future.result() for future in clock):
             kept.append({"part": "clock", **row})
             what = f"{row['workers']:,} workers busy, {row['method']}, {row['trials']:,} trials of {SECONDS:g} s"
             note = (
-                f"the study's process at work {row['served']:.0f} % of it, {row['suggest_ms']:.1f} ms a proposal, "
+                f"the study's process at work {row['served']:.0f} % of it, {row['suggest_ms']:.1f} ms per proposal, "
                 f"results wait {1e3 * row['wait']:.0f} ms on average, {row['longest_wait']:.1f} s at most"
             )
             is_goal = row["workers"] == 1_000

@@ -2,7 +2,7 @@
 
 A page is read in its order, in an empty directory beside `trials/`. Its Python blocks share a namespace; a block that
 begins with a comment such as `# trials/papers/mine.py` is saved there first, and one that defines an objective as a
-file of the objective's name. Its shell blocks run in this process, with 6 trials a study and 2 repeats whatever they
+file of the objective's name. Its shell blocks run in this process, with 6 trials per study and 2 repeats whatever they
 say; what installs something, needs a cluster or takes hours is only checked: commands and options, extras, modules and
 experiments exist. SQL blocks run on the page's journal. A line `<!-- not run: why -->` before a block leaves it out.
 

@@ -30,7 +30,7 @@ FUNCTIONS = {
 
 
 def synthetic(points_per_axis: int, short: bool) -> tuple[list[Problem], list[Entry]]:
-    """The six functions with an initial design of so many points an axis, and the four solvers."""
+    """The six functions with an initial design of so many points per axis, and the four solvers."""
     problems, options = [], {}
     for name, (target, corner, side, minimum, iterations, fewer) in FUNCTIONS.items():
         initial = points_per_axis * len(corner)
