@@ -225,6 +225,21 @@ def test_the_readme_is_short_and_its_first_command_brings_what_draws_the_report(
     assert {"trials", "plot", "view"} <= set(re.search(r"\[(.*?)\]", first)[1].split(","))
 
 
+def test_every_figure_of_the_readme_stands_beside_the_command_that_shows_it():
+    claims = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", claims, re.MULTILINE)
+    assert all("`" in command or command.startswith(("the README", "[below]")) for _, command in rows[2:])
+    words = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", "", README, flags=re.DOTALL)
+    figures = {figure.rstrip(",") for figure in re.findall(r"\d[\d,]*(?:\.\d+)?", words)}
+    known = {figure.rstrip(",") for figure in re.findall(r"\d[\d,]*(?:\.\d+)?", claims)}
+    assert {figure for figure in figures if len(figure) > 1} <= known
+    for command in re.findall(r"`(python -m [\w.]+|pytest [^`]+)", claims):
+        for named in re.findall(r"tests/[\w/.]+", command):
+            assert (ROOT / named).exists(), named
+        if command.startswith("python"):
+            assert importlib.util.find_spec(command.split()[-1]) is not None, command
+
+
 # ---- what the pages name is there
 
 
