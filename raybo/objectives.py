@@ -14,9 +14,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, NoReturn, TypeAlias, cast
 
-from raybo.error_text import in_words, nearest, shown
+from raybo.error_text import ELSEWHERE, in_words, nearest, shown
 from raybo.errors import ObjectiveError, RayboError, SpaceError
 from raybo.goal import Goals, Mode
 from raybo.history import ONE
@@ -207,6 +207,7 @@ def objective(
     value: Value = "last",
     metrics: Mapping[str, str] | None = None,
     constraints: Mapping[str, str] | None = None,
+    **unknown: NoReturn,
 ) -> Callable[[Callable[..., Any]], Objective]:
     """Decorate a training function so that raybo can tune it.
 
@@ -239,6 +240,11 @@ def objective(
         >>> job({"x": 0.3})
         {'loss': 0.0}
     """
+    if unknown:
+        name = next(iter(unknown))
+        known = [each for each in inspect.signature(objective).parameters if each != "unknown"]
+        remedy = f": {ELSEWHERE[name]}" if name in ELSEWHERE else nearest(name, known)
+        raise ObjectiveError(f"objective has no argument {name!r}{remedy}")
     if not isinstance(mode, str) or mode not in ("max", "min"):
         raise ObjectiveError(f"mode must be 'max' or 'min', got {shown(mode)}")
     if not isinstance(metric, str) or not metric:

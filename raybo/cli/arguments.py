@@ -223,7 +223,9 @@ def read_list(path: Path) -> list[Any]:
     """The list in a JSON file; UsageError where it does not hold one."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise click.UsageError(f"{path}: cannot be read ({error.strerror or first_line(error)})") from None
+    except (ValueError, RecursionError) as error:
         raise click.UsageError(f"{path}: not a list of configurations in JSON ({first_line(error)})") from None
     if not isinstance(content, list):
         raise click.UsageError(f"{path}: must hold a list of configurations")

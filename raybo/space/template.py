@@ -38,7 +38,7 @@ def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], pat
             template[name] = value
         else:
             raise SpaceError(
-                f"{label(here)}: a parameter must be Float, Integer or Categorical, got {shown(value)}"
+                f"{label(here)}: a parameter must be Float, Integer, Categorical or Ordinal, got {shown(value)}"
                 + ("; use Space.from_tune for Ray Tune's domains" if is_domain(value) else "")
             )
     return template
