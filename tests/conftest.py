@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 
 os.environ.update(
@@ -44,12 +45,16 @@ def pytest_xdist_auto_num_workers():
 def pytest_collection_modifyitems(config, items):
     """One process runs all tests that start a Ray: never two at once, and one session's Ray for all of them.
 
-    And one runs all of the contract's for a method, whose histories begin alike.
+    Slow ones with a Ray of their own go by file, as they wait more than they compute. And one process runs all of the
+    contract's for a method, whose histories begin alike.
     """
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
-            if item.get_closest_marker("ray") or "ray_session" in item.fixturenames:
+            if "ray_session" in item.fixturenames:
                 item.add_marker(pytest.mark.xdist_group("ray"))
+            elif item.get_closest_marker("ray"):
+                slow = item.get_closest_marker("slow")
+                item.add_marker(pytest.mark.xdist_group(f"ray {item.path.stem}" if slow else "ray"))
             elif item.path.stem == "test_contract" and "name" in (case := getattr(item, "callspec", NO_CASE).params):
                 item.add_marker(pytest.mark.xdist_group(f"contract {case['name']}"))
 
@@ -59,19 +64,10 @@ def ray_session():
     """A local Ray, the one that `raybo.tune` finds this process connected to."""
     import ray
 
-    from raybo.engine.connection import patience_with
+    from raybo.engine.connection import start_local
 
     with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as directory:  # Ray's sockets need a short path
-        with patience_with(ray):
-            ray.init(
-                address="local",
-                num_cpus=CPUS,
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level="error",
-                object_store_memory=80 * 2**20,
-                _temp_dir=directory,
-            )
+        start_local(ray, CPUS, Path(directory))
         yield ray
         ray.shutdown()
 

@@ -27,6 +27,7 @@ START_SECONDS = 180.0  # for a local Ray to come up
 # how HTTP/2 begins, which Ray's servers speak: a preface and empty settings, answered by settings
 _SETTINGS = b"\x04"
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + _SETTINGS + b"\0\0\0\0\0"
+HELPERS = ("start_api_server", "start_monitor", "start_log_monitor")  # methods of Ray's node
 OBJECT_STORE_BYTES = 200 * 2**20  # a study's objects are small; Ray's default would be 30 % of the memory
 
 _ENVIRONMENT = {
@@ -86,7 +87,7 @@ def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | Non
         return
     with private_directory() as directory, _on_loopback():
         try:
-            _start(ray, cpus, directory / "ray", data)
+            start_local(ray, cpus, directory / "ray", data)
             yield ray
         finally:
             ray.shutdown()
@@ -98,10 +99,16 @@ def starts_its_own(address: str | None) -> bool:
     return not (connected or address or os.environ.get("RAY_ADDRESS"))
 
 
-def _start(ray: Any, cpus: int | None, directory: Path, data: int) -> None:
-    """Start a local Ray, reachable from this machine only."""
+def start_local(ray: Any, cpus: int | None, directory: Path, data: int = 0) -> None:
+    """Start a local Ray, reachable from this machine only.
+
+    Args:
+        directory: where it keeps its sockets and logs.
+    Raises:
+        RayError: it does not come up.
+    """
     make_token(ray)
-    with dying_in_words(ray), patience_with(ray):
+    with dying_in_words(ray), patience_with(ray), without_helpers(ray):
         for left in reversed(range(STARTS)):
             try:
                 ray.init(
@@ -121,6 +128,24 @@ def _start(ray: Any, cpus: int | None, directory: Path, data: int) -> None:
                         f"no local Ray could be started ({first_line(error).removesuffix('.')}); try again, with fewer "
                         "other programs running if the machine is busy"
                     ) from error
+
+
+@contextlib.contextmanager
+def without_helpers(ray: Any) -> Iterator[None]:
+    """Leave out what a study has no use for, and half of the time until Ray is up goes into.
+
+    These are the server of a dashboard that is not asked for, which Ray starts and waits for all the same, the
+    autoscaler's monitor, and the reader of logs.
+    """
+    node = ray._private.node.Node
+    kept = {name: getattr(node, name) for name in HELPERS}
+    for name in kept:
+        setattr(node, name, lambda *_, **__: None)
+    try:
+        yield
+    finally:
+        for name, method in kept.items():
+            setattr(node, name, method)
 
 
 @contextlib.contextmanager

@@ -39,12 +39,13 @@ class Truth(NamedTuple):
 
     Attributes:
         holds: (m,), 1 or 0, NaN where it is undefined.
-        lack, excess: (m,), how much is missing to make it true, and to make it false; 0 where it is so.
+        lack, excess: give (m,), how much is missing to make it true, and to make it false; 0 where it is so. They are
+            seldom asked for.
     """
 
     holds: Array
-    lack: Array
-    excess: Array
+    lack: Callable[[], Array]
+    excess: Callable[[], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,8 @@ class Rule:
         """How far from true it is, on a scale of its own; 0 where it is true."""
         with np.errstate(all="ignore"):
             found = self.condition(columns)
-        return np.where(found.holds == 1.0, 0.0, np.maximum(np.nan_to_num(found.lack, nan=UNDEFINED), TINY))
+            lack = np.nan_to_num(found.lack(), nan=UNDEFINED)
+        return np.where(found.holds == 1.0, 0.0, np.maximum(lack, TINY))
 
 
 SHOWN = 100  # characters of a rule that is refused
@@ -342,26 +344,40 @@ def _finite(values: Array) -> Array:
 
 
 def _compared(a: Array, b: Array, op: ast.cmpop) -> Truth:
-    scale = 1.0 + np.abs(a) + np.abs(b)
     is_known = np.isfinite(a) & np.isfinite(b)
-    holds = np.where(is_known, np.asarray(COMPARISONS[type(op)](a, b), dtype=np.float64), np.nan)
-    above, below = np.maximum(a - b, 0.0) / scale, np.maximum(b - a, 0.0) / scale
+    holds = np.where(is_known, COMPARISONS[type(op)](a, b), np.nan)
+
+    def above() -> Array:
+        return np.asarray(np.maximum(a - b, 0.0) / (1.0 + np.abs(a) + np.abs(b)))
+
+    def below() -> Array:
+        return np.asarray(np.maximum(b - a, 0.0) / (1.0 + np.abs(a) + np.abs(b)))
+
+    def apart() -> Array:
+        return above() + below()
+
+    def together() -> Array:
+        return np.where(a == b, 1.0, 0.0)
+
     if isinstance(op, (ast.Lt, ast.LtE)):
         return Truth(holds, above, below)
     if isinstance(op, (ast.Gt, ast.GtE)):
         return Truth(holds, below, above)
-    apart, together = above + below, np.where(a == b, 1.0, 0.0)
     return Truth(holds, apart, together) if isinstance(op, ast.Eq) else Truth(holds, together, apart)
 
 
 def _plain(found: Any) -> Truth:
     holds = np.asarray(found, dtype=np.float64)
-    return Truth(holds, 1.0 - holds, holds)
+    return Truth(holds, lambda: 1.0 - holds, lambda: holds)
 
 
 def _both(a: Truth, b: Truth) -> Truth:
     is_false = (a.holds == 0.0) | (b.holds == 0.0)
-    return Truth(np.where(is_false, 0.0, a.holds + b.holds - 1.0), a.lack + b.lack, np.fmin(a.excess, b.excess))
+    return Truth(
+        np.where(is_false, 0.0, a.holds + b.holds - 1.0),
+        lambda: a.lack() + b.lack(),
+        lambda: np.fmin(a.excess(), b.excess()),
+    )
 
 
 def _either(a: Truth, b: Truth) -> Truth:

@@ -151,3 +151,10 @@ def test_the_ray_that_this_process_is_connected_to_is_used_and_left_running(ray_
         RayError, match=r"is connected to Ray at .* already; call ray.shutdown\(\) before using 1.2.3.4:5"
     ):
         join("1.2.3.4:5")
+
+
+@pytest.mark.ray
+def test_a_local_ray_has_no_process_that_a_study_has_no_use_for(ray_session):
+    kinds = set(ray_session._private.worker._global_node.all_processes)
+    assert kinds >= {"gcs_server", "raylet"}
+    assert not kinds & {"dashboard", "monitor", "log_monitor"}

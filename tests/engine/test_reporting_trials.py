@@ -112,6 +112,7 @@ def test_bad_trials_are_pruned_and_the_journal_says_why(tmp_path, log):
     assert study.best.value == max(trial.value for trial in finished)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_goes_on_from_its_last_committed_checkpoint(tmp_path, log):
     """It dies between a checkpoint and the report that would have named it: that step is run again."""
     study = tune(job_of(log, die=lambda trial, step: (trial, step) == (1, 5)), tmp_path / "s.db")
@@ -140,6 +141,7 @@ def test_without_a_checkpoint_it_begins_anew_and_nothing_counts_twice(tmp_path, 
     assert [step for step, _ in study.trials[0].reports] == list(range(1, STEPS + 1))
 
 
+@pytest.mark.slow
 def test_a_stopped_study_has_its_trials_go_on_from_their_checkpoints_where_it_died(tmp_path, log):
     """The study's own process is killed twice while trials are under way."""
     path = tmp_path / "s.db"
@@ -207,6 +209,7 @@ def test_paused_trials_go_on_from_their_checkpoints_when_they_are_promoted(tmp_p
     assert sum(len(steps) for steps in run_steps(log).values()) == sum(trial.step for trial in study.trials)
 
 
+@pytest.mark.slow
 def test_a_study_that_is_killed_while_trials_wait_goes_on_and_judges_as_it_would_have(tmp_path, log):
     path = tmp_path / "s.db"
     with killing(path, log, (5, 10)):

@@ -162,6 +162,7 @@ def test_workers_run_at_the_same_time_and_never_more_of_them(path):
     assert len({span["pid"] for span in spans}) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "seconds", "ahead"), [(CPUS, 0.03, 1), (CPUS, 0.4, 0), (2, 0.03, 0), (1, 0.03, 0)])
 def test_one_short_trial_more_waits_for_ray_where_it_cannot_run(path, workers, seconds, ahead):
     """Nobody waits for Ray then; where it has more room than the study may use, it would run that trial at once."""
@@ -312,6 +313,7 @@ def test_what_a_trial_returns_or_raises_is_recorded_and_run_once(path, log):
     assert study.best.value == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "die",
     [lambda: os._exit(0), lambda: os.kill(os.getpid(), 9), lambda: ctypes.string_at(0)],
@@ -335,6 +337,7 @@ def test_a_trial_whose_worker_is_lost_starts_again(path, log, die):
     assert all("its worker died" in event.data["reason"] for event in retried)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("retries", [0, 2])
 def test_a_trial_that_loses_every_worker_is_lost_after_its_last_attempt(path, log, retries):
     @raybo.objective(space=SPACE)
@@ -539,6 +542,7 @@ def test_a_continued_study_is_the_study_that_was_never_interrupted(tmp_path, log
     assert len(log.read_text().split()) == 9
 
 
+@pytest.mark.slow
 def test_what_was_in_flight_when_everything_died_is_run_again(path, log):
     """A journal as a power cut leaves it: asked and not told."""
     description, _ = raybo_description(simple(), path)
@@ -562,6 +566,7 @@ def raybo_description(objective, path):
     return read(elsewhere)
 
 
+@pytest.mark.slow
 def test_the_study_actor_may_be_killed_at_any_time(path, log):
     @raybo.objective(space=SPACE)
     def job(config):
@@ -595,6 +600,7 @@ def test_the_study_actor_may_be_killed_at_any_time(path, log):
     assert len(runs) <= 20 + 2 * 2
 
 
+@pytest.mark.slow
 def test_a_study_whose_actor_is_lost_for_good_says_so_and_can_be_continued(path, monkeypatch):
     @raybo.objective(space=SPACE)
     def job(config):
@@ -715,6 +721,7 @@ def test_a_trial_that_no_node_could_ever_run_is_refused(path, declared, words):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_cpus", [0, 0.5, 2])
 def test_trials_may_need_any_part_of_the_machine(path, num_cpus):
     assert tune(simple(num_cpus=num_cpus), path, trials=3, workers=None).count(State.FINISHED) == 3

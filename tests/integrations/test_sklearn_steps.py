@@ -218,6 +218,7 @@ def test_of_several_metrics_the_named_one_is_reported():
     assert ours.searcher_.best.value == ours.best_score_ == ours.cv_results_["mean_test_neg_log_loss"].max()
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_folds_that_are_ray_tasks_learn_the_same_steps():
     here = search(SGDClassifier(random_state=0), ALPHA, **ASHA).fit(X, Y)

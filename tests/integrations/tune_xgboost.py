@@ -39,11 +39,11 @@ def main(directory: Path) -> None:
     from ray import tune
     from ray.tune.schedulers import ASHAScheduler
 
-    from raybo.engine.connection import patience_with
+    from raybo.engine.connection import patience_with, without_helpers
     from raybo.integrations.ray_tune import RayboSearch
 
     with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as temporary:
-        with patience_with(ray):
+        with patience_with(ray), without_helpers(ray):
             ray.init(
                 address="local",
                 num_cpus=2,
