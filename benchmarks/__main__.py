@@ -43,6 +43,7 @@ NAMES = (
     "goals",
     "guesses",
     "trust",
+    "failures",
     "tune_fronts",
     "submit",
     "search_cv",

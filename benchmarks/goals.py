@@ -1,11 +1,9 @@
-"""Several metrics, constraints and failures: raybo beside Optuna's samplers and BoTorch, after equal evaluations.
+"""Several metrics, and constraints: raybo beside Optuna's samplers and BoTorch, after equal evaluations.
 
 Fronts: the gap between the hypervolume found and the best known front's after `--trials` evaluations. Constraints: the
 gap between the best feasible value and the best known after 40 and 80 evaluations; where nothing is feasible it is
 infinite. Medians over the seeds; the target is raybo's `auto` beside the best of the others on the same seeds, and its
-time beside BoTorch's. Failures: how many of the trials after the first twenty fail where 40 % of the space fails by a
-rule, beside the rule of raybo 0.1 (a failure counts as the worst value), and the gap where one trial in ten fails by
-accident. Nothing here was looked at while `auto` was made, which had problems and seeds of its own.
+time beside BoTorch's. Nothing here was looked at while `auto` was made, which had problems and seeds of its own.
 
 Every run is kept in a CSV file (`--results`), so that the command can be stopped and goes on; what others need is only
 measured where they are installed: pip install 'raybo[benchmarks]'.

@@ -1,18 +1,20 @@
 """What reports and verdicts cost: a verdict of each scheduler; a report in its trial, in its study, in a searcher.
 
-All of it in seconds of a processor, which a busy machine does not change. Ray's own calls are not in it: one for each
-batch of reports, of which a trial sends at most twenty a second.
+All of it in seconds of a processor, which a busy machine does not change. What is measured without Ray leaves out its
+calls, one for each batch of reports, of which a trial sends at most twenty a second; a study on a local Ray has them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import pickle
 import tempfile
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,8 +22,9 @@ from typing import Any
 import numpy as np
 
 import raybo
-from benchmarks.figures import Figure, Figures, at_most, command
+from benchmarks.figures import Figure, Figures, at_least, at_most, command
 from raybo.engine.checkpoints import Checkpoints
+from raybo.engine.connection import ray_for_study
 from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
 from raybo.engine.judging import Judging
@@ -30,22 +33,25 @@ from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan
 from raybo.engine.task import run_trial
 from raybo.engine.trial_reports import BATCH_SECONDS, Answer, Course, TrialReports
-from raybo.events import Data
+from raybo.events import Data, Kind
 from raybo.journal import Description
+from raybo.journal.lock import lock_file
 from raybo.schedulers import SCHEDULERS
 
-QUICK = {"trials": 40, "reports": 1_000}
+QUICK = {"trials": 40, "reports": 1_000, "seconds": 2}
 STEP_SECONDS = 0.001
 STEP_SHARE = 5.0  # per cent of such a step that its report may take
 A_SECOND = 1_000  # reports that a study must sustain
 AT_A_TIME = 10  # trials that they come from
 CHEAP = ("median", "asha", "hyperband")  # which must take less than a millisecond
+TICKS = os.sysconf("SC_CLK_TCK")  # of a second, in /proc
 
 
-def figures(trials: int = 1_000, steps: int = 52, reports: int = 5_000) -> Figures:
+def figures(trials: int = 1_000, steps: int = 52, reports: int = 5_000, seconds: int = 20) -> Figures:
     """Of each scheduler, and of none."""
     yield from of_a_trial(reports)
     yield from of_a_study(reports)
+    yield from on_ray(seconds)
     yield from verdict_seconds(trials, steps)
     yield from reports_in_a_second(max(1, trials // 5), steps)
 
@@ -113,6 +119,81 @@ def of_a_study(reports: int) -> Figures:
             spent = asyncio.run(heard(log))
     share = 100.0 * spent / (ticks * BATCH_SECONDS)
     yield at_most(100.0, share, f"{A_SECOND:,} reports per second, of the study's processor", "per cent")
+
+
+@raybo.objective(
+    space={"x": raybo.Float(0, 1)},
+    metric="loss",
+    mode="min",
+    num_cpus=1 / AT_A_TIME,
+    steps=lambda count=1, **_: count,
+)
+def steps_of(
+    config: dict[str, float], *, count: int = 1, seconds: float = STEP_SECONDS, reports: bool = True, journal: str = ""
+) -> Iterator[dict[str, float]]:
+    """Steps that sleep, and what they took: of its own process's processor, and of the process that writes a journal.
+
+    Each step ends at its own time: one that is late is followed by shorter ones.
+    """
+    begun, spent, studys = time.perf_counter(), time.process_time(), _processor_of_writer(journal)
+    for step in range(1, count + 1):
+        time.sleep(max(0.0, begun + step * seconds - time.perf_counter()))
+        if reports or step == count:
+            said = {"loss": 1.0 / step, "processor": time.process_time() - spent}
+            if step == count:
+                said |= {"study": _processor_of_writer(journal) - studys, "seconds": time.perf_counter() - begun}
+            yield {**said, "step": step}
+
+
+def _processor_of_writer(journal: str) -> float:
+    """Seconds of a processor that the process which writes a journal has had; 0 where none is named."""
+    if not journal:
+        return 0.0
+    writer = json.loads(lock_file(journal).read_text(encoding="utf-8"))["process"]
+    fields = Path(f"/proc/{writer}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def on_ray(seconds: int) -> Figures:
+    """A study on a local Ray: what reports take a trial of steps of 1 ms, and ten trials with 1,000 a second."""
+    with ray_for_study(None, 2), tempfile.TemporaryDirectory() as name:
+
+        def study(trials: int, **settings: Any) -> raybo.Study:
+            path = Path(name, f"{len(os.listdir(name))}.db")
+            settings = {**settings, "journal": str(path)}
+            return raybo.tune(
+                steps_of, trials=trials, workers=trials, method="random", seed=0, storage=path, settings=settings
+            )
+
+        count = round(seconds / STEP_SECONDS)
+        silent, heard = (
+            study(1, count=count, reports=reports).trials[0].details["metrics"] for reports in (False, True)
+        )
+        share = 100.0 * (heard["processor"] - silent["processor"]) / (count * STEP_SECONDS)
+        what = f"on Ray: a report, of a step of {1e3 * STEP_SECONDS:g} ms"
+        yield at_most(STEP_SHARE, share, what, "per cent", f"of a processor, over {seconds} s")
+
+        each = AT_A_TIME / A_SECOND
+        found = study(AT_A_TIME, count=round(seconds / each), seconds=each)
+        heard_at: dict[int, list[float]] = {trial.number: [] for trial in found.trials}
+        lags = []
+        for event in found.events:
+            if event.kind is Kind.REPORTED:
+                at, number = datetime.fromisoformat(event.at), event.trial or 0
+                begun = datetime.fromisoformat(found.trials[number].details["started"])
+                heard_at[number].append(at.timestamp())
+                lags.append((at - begun).total_seconds() - event.data["seconds"])
+        first, last = max(map(min, heard_at.values())), min(map(max, heard_at.values()))  # between which all ran
+        what = "on Ray: reports of ten trials"
+        if last <= first:
+            yield Figure(what, "they did not all run at once: give more --seconds", f"at least {A_SECOND} a second")
+            return
+        rate = sum(first < at <= last for times in heard_at.values() for at in times) / (last - first)
+        note = f"each there after {np.median(lags):.2f} s in the median, {max(lags):.2f} s at most"
+        yield at_least(0.99 * A_SECOND, rate, what, "a second", note)
+        measured = [trial.details["metrics"] for trial in found.trials]
+        share = 100.0 * max(said["study"] / said["seconds"] for said in measured)
+        yield Figure("on Ray: their study's process", f"{share:.1f} per cent of a processor")
 
 
 def _nothing(config: dict[str, Any]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from raybo.errors import MissingExtra, install_command
 from raybo.events import Event, State, Trial
@@ -13,13 +13,23 @@ from raybo.space import Categorical, Integer, Parameter, Space, branches_of, cho
 if TYPE_CHECKING:
     import pandas
 
+<<<<<<< HEAD
 FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how formulas begin, or what spreadsheets skip before one
+=======
+Expected: TypeAlias = Mapping[int, tuple[float, float]]  # by a trial's number, mean and standard deviation
+
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how spreadsheets tell them, or skip to what tells them
+>>>>>>> main
 FACTS = ("number", "state", "value", "seconds", "attempt", "reason")
 NUMBERS = {"number": "int64", "value": "float64", "seconds": "float64", "attempt": "int64"}
 
 
-def columns_of(trials: Sequence[Trial], space: Space, context: Space | None) -> dict[str, list[Any]]:
+def columns_of(
+    trials: Sequence[Trial], space: Space, context: Space | None, expected: Expected | None = None
+) -> dict[str, list[Any]]:
     """Number, state, value, seconds, attempt and reason of each trial, its parameters, contexts and further metrics.
+
+    What a model expects of the trials is in `expected` and `expected_sd`, unless that is None.
 
     With several metrics the value is that of the first, the others are among the further metrics; `violations` says, as
     JSON, by how much constraints are broken, in studies where they are.
@@ -38,6 +48,7 @@ def columns_of(trials: Sequence[Trial], space: Space, context: Space | None) -> 
     }
     if any(trial.violations for trial in trials):
         table["violations"] = _violations(trials)
+    table |= _expected(trials, expected)
     for name, _, values in _parameters(trials, space, context, table):
         table[name] = values
     for name, values in _metrics(trials, table):
@@ -70,7 +81,9 @@ def from_cell(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULAS) else cell
 
 
-def to_dataframe(trials: Sequence[Trial], space: Space, context: Space | None) -> pandas.DataFrame:
+def to_dataframe(
+    trials: Sequence[Trial], space: Space, context: Space | None, expected: Expected | None = None
+) -> pandas.DataFrame:
     """The same as a DataFrame with typed columns: numbers as numbers, choices and states as categories.
 
     Raises:
@@ -80,12 +93,13 @@ def to_dataframe(trials: Sequence[Trial], space: Space, context: Space | None) -
         import pandas as pd
     except ImportError:
         raise MissingExtra(f"to_dataframe needs pandas: {install_command('pandas')}") from None
-    table = columns_of(trials, space, context)
+    table = columns_of(trials, space, context, expected)
     frame = {name: pd.Series(table[name], dtype=dtype) for name, dtype in NUMBERS.items()}
     frame["state"] = pd.Series(pd.Categorical(table["state"], categories=[str(state) for state in State]))
     frame["reason"] = pd.Series(table["reason"], dtype="str")
     if "violations" in table:
         frame["violations"] = pd.Series(table["violations"], dtype=object)
+    frame |= {name: pd.Series(values, dtype="float64") for name, values in _expected(trials, expected).items()}
     for name, parameter, values in _parameters(trials, space, context, {name: [] for name in frame}):
         if not isinstance(parameter, Categorical):
             whole = "Int64" if None in values else "int64"
@@ -102,6 +116,14 @@ def to_dataframe(trials: Sequence[Trial], space: Space, context: Space | None) -
 
 def _violations(trials: Sequence[Trial]) -> list[str | None]:
     return [json.dumps(dict(trial.violations)) if trial.violations else None for trial in trials]
+
+
+def _expected(trials: Sequence[Trial], expected: Expected | None) -> dict[str, list[Any]]:
+    """What is expected of each trial, and its standard deviation; no columns where nothing is to be expected."""
+    if expected is None:
+        return {}
+    pairs = [expected.get(trial.number, (None, None)) for trial in trials]
+    return {"expected": [mean for mean, _ in pairs], "expected_sd": [sd for _, sd in pairs]}
 
 
 def _metrics(trials: Sequence[Trial], taken: dict[str, list[Any]]) -> list[tuple[str, list[Any]]]:

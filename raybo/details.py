@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-NAMES = ("expected", "expected_sd")
+EXPECTED = ("expected", "expected_sd")
 
 
 class Details(Mapping[str, Any]):
@@ -26,7 +26,7 @@ class Details(Mapping[str, Any]):
         return self._found
 
     def __getitem__(self, key: str) -> Any:
-        return self._known[key] if key in self._known or key not in NAMES else self._expected[key]
+        return self._known[key] if key in self._known or key not in EXPECTED else self._expected[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter({**self._known, **self._expected})

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from raybo.errors import TrialError
 from raybo.events import FAILURES, OPEN, Event, Kind, State, Tags, states_before
-from raybo.goal import Goals
+from raybo.goal import Goals, is_number
 from raybo.grown import Grown
 from raybo.records import Records
 from raybo.space import Array, Cube
@@ -45,8 +45,8 @@ class Record:
         x: (d,), the point.
         y: the value, maximised; None unless finished.
         c: (dc,), the context; None where it is not known.
-        reports: what it has reported so far, as pairs of a step and a value, maximised; the steps go up, and one that
-            was repeated after a loss is there once, as it was first reported.
+        reports: what it has reported so far of the metric that schedulers look at, as pairs of a step and a value,
+            maximised; the steps go up, and one that was repeated after a loss is there once, as it was first reported.
         checkpoint: the step of its last checkpoint; None while there is none.
         added: variance of what y is uncertain by beside noise, where it was predicted; 0 where it was seen.
         seen: number of the last event that its proposal was based on.
@@ -95,19 +95,27 @@ class History:
         goals: what is wanted of the trials' numbers.
         context_cube: the space of the contexts; None where the study declares none.
         steps: how many steps a whole run has; None where that is not declared.
+        judged: place among the metrics of the one that schedulers look at.
     Attributes:
         generation: of the rules by which methods propose; 1 where raybo 0.1 began the study.
         next_context: (dc,), the context that the next trial will meet, where that is known beforehand; else None.
-        reports_in_order: what all trials have reported, as trial, step and value, maximised, in the journal's order.
+        reports_in_order: what all trials have reported of the metric that schedulers look at, as trial, step and value,
+            maximised, in the journal's order.
     """
 
     def __init__(
-        self, cube: Cube, goals: Goals = ONE, context_cube: Cube | None = None, steps: int | None = None
+        self,
+        cube: Cube,
+        goals: Goals = ONE,
+        context_cube: Cube | None = None,
+        steps: int | None = None,
+        judged: int = 0,
     ) -> None:
         self.cube = cube
         self.goals = goals
         self.context_cube = context_cube
         self.steps = steps
+        self.judged = judged
         self.reports_in_order: Sequence[tuple[int, int, float]] = Grown()
         self.generation = GENERATION
         self.next_context: Array | None = None
@@ -117,7 +125,7 @@ class History:
 
     def copy(self) -> History:
         """A history that later events of this one do not change."""
-        other = History(self.cube, self.goals, self.context_cube, self.steps)
+        other = History(self.cube, self.goals, self.context_cube, self.steps, self.judged)
         other.planned, other.last_event, other.records = self.planned, self.last_event, self.records.copy()
         other.next_context, other.reports_in_order = self.next_context, self.reports_in_order
         other.generation = self.generation
@@ -168,7 +176,7 @@ class History:
             record = replace(record, checkpoint=event.data["step"])
         if event.report is not None:
             step, value = event.report
-            y = self.goals.first.maximised(value)
+            y = self._judged_value(number, event)
             if step <= record.step:
                 raise TrialError(f"trial {number}: steps must increase, but step {step} comes after step {record.step}")
             known = record.reports if isinstance(record.reports, Grown) else Grown(record.reports)
@@ -182,6 +190,15 @@ class History:
             assert isinstance(in_order, Grown)
             self.reports_in_order = in_order.adding((number, step, y))
         self.records[number] = record
+
+    def _judged_value(self, number: int, event: Event) -> float:
+        """What a report says of the metric that schedulers look at, maximised; TrialError where it says nothing."""
+        name = self.judged_metric
+        value = event.data["value"] if name is None else event.data.get("metrics", {}).get(name)
+        if not is_number(value):
+            step = event.data["step"]
+            raise TrialError(f"trial {number}: at step {step}, there is no number {name}, which the scheduler looks at")
+        return self.goals.each[self.judged].maximised(float(value))
 
     def require_pending(self, trial: int | None) -> int:
         """The trial's number; TrialError where it is unknown or not pending."""
@@ -200,8 +217,18 @@ class History:
         return int(trial)
 
     def value_of(self, y: float) -> float:
-        """A value in the user's sign, to be told, of one that is maximised."""
-        return self.goals.first.value_of(y)
+        """A value of the metric that schedulers look at in the user's sign, to be told, of one that is maximised."""
+        return self.goals.each[self.judged].value_of(y)
+
+    @property
+    def judged_metric(self) -> str | None:
+        """The metric that schedulers look at, where that is not the first."""
+        return self.goals.names[self.judged] if self.judged else None
+
+    @property
+    def of_judged(self) -> History:
+        """The history as one of the metric that schedulers look at; itself where that is the first."""
+        return self.with_values(self.Y[:, self.judged]) if self.judged else self
 
     def __len__(self) -> int:
         """How many trials have been asked for, which is the next trial's number."""
@@ -258,7 +285,7 @@ class History:
     def plain(self, records: Iterable[Record]) -> History:
         """A copy of one metric without constraints, with these records in place of its own."""
         other = self.copy()
-        other.goals, other.records = ONE, Records(self.d, records)
+        other.goals, other.judged, other.records = ONE, 0, Records(self.d, records)
         return other
 
     def _rows(self, of: Callable[[Record], Array | None], width: int) -> Array:  # (n, width)

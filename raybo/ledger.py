@@ -36,6 +36,7 @@ class Ledger:
         wanted: what is wanted of the trials' numbers; "max" or "min" where that is one value.
         context: the space of the contexts; None where none is declared.
         steps: how many steps a whole run has; None where that is not declared.
+        judged: the metric that schedulers look at; None for the first.
     Attributes:
         goals: what is wanted. goal: which of two values is better, with several metrics of the first.
         trials: every trial as users see it, in the order of asking.
@@ -46,14 +47,20 @@ class Ledger:
     """
 
     def __init__(
-        self, space: Space, wanted: Goals | Mode, context: Space | None = None, steps: int | None = None
+        self,
+        space: Space,
+        wanted: Goals | Mode,
+        context: Space | None = None,
+        steps: int | None = None,
+        judged: str | None = None,
     ) -> None:
         self.space = space
         self.context = context
         self.goals = wanted if isinstance(wanted, Goals) else Goals(modes=(wanted,))
         self.goal = self.goals.first
         self.trials: list[Trial] = []
-        self.history = History(space.cube, self.goals, None if context is None else context.cube, steps)
+        place = 0 if judged is None else self.goals.names.index(judged)
+        self.history = History(space.cube, self.goals, None if context is None else context.cube, steps, place)
         self.incumbent: Trial | None = None
         self.front: list[Trial] = []
         self._counts: Counter[State] = Counter()
@@ -156,6 +163,22 @@ class Ledger:
             mean = np.where(self.history.feasible, found.at(self.history.X)[0], -np.inf)
         number = done[int(np.lexsort((-self.history.y, -mean))[0])]
         return self._telling(self.trials[number])
+
+    def expectations(self) -> dict[int, tuple[float, float]] | None:
+        """What a model expects of each finished trial, and the standard deviation, in the user's sign.
+
+        Empty while trials are too few for a model; None with several metrics or a context, where none is asked.
+        """
+        if self.goals.k > 1 or self.context is not None:
+            return None
+        found = self._expectation()
+        if found is None:
+            return {}
+        with limit_threads(1):
+            means, sds = found.at(self.history.X)
+        values = self.goal.value_of(means).tolist()
+        numbers = self.history.records.numbers(State.FINISHED).tolist()
+        return dict(zip(numbers, zip(values, sds.tolist(), strict=True), strict=True))
 
     def _telling(self, trial: Trial) -> Trial:
         """A finished trial whose details tell, when asked, what a model expects of it."""

@@ -94,7 +94,7 @@ def replay_verdicts(study: Study) -> Iterator[Judged]:
         for event in study.events
         if event.kind in _ACTIONS and event.data.get("rule") == rule.name
     }
-    ledger = Ledger(study.space, study.goals, study.context, study.steps)
+    ledger = Ledger(study.space, study.goals, study.context, study.steps, rule.metric)
     for event in study.events:
         if event.kind is Kind.RESUMED:
             now = rule.promoted(ledger.history)

@@ -8,7 +8,7 @@ import math
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
@@ -19,11 +19,11 @@ from raybo import methods, schedulers
 from raybo.error_text import in_words, shown
 from raybo.errors import MethodError, NumericalError, TrialError
 from raybo.events import Data, Event, Kind, Origin, State, Tags, Trial, origin_of, planned, states_before, told_context
-from raybo.goal import Goals, Mode
+from raybo.goal import Goals, Mode, is_number
 from raybo.history import GENERATION, ONE, History, Proposal
 from raybo.ledger import Ledger
 from raybo.schedulers import GO, Verdict
-from raybo.schedulers.rule import Rule, event_of
+from raybo.schedulers.rule import JOB, Rule, event_of
 from raybo.space import Array, Row, Space, context_space
 from raybo.threads import limit_threads
 
@@ -120,8 +120,10 @@ class Searcher:
         self.steps = None if steps is None else int(steps)
         self.rule: Rule | None = None
         if scheduler is not None:
-            self.rule = Rule(scheduler, schedulers.make(scheduler, scheduler_options or {}, self.steps))
-        self.ledger = Ledger(self.space, self.goals, self.context, self.steps)
+            names = self.goals.names
+            self.rule = Rule(scheduler, schedulers.make(scheduler, scheduler_options or {}, self.steps, names))
+        judged = None if self.rule is None else self.rule.metric
+        self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged)
         self.history = self.ledger.history
         if not (isinstance(generation, int) and 1 <= generation <= GENERATION):
             raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(generation)}")
@@ -129,7 +131,9 @@ class Searcher:
         self.trials = self.ledger.trials
         self._name = method
         self._warned = False
-        self._verdicts: dict[int, tuple[Verdict, int]] = {}  # the last on each trial, and what it had seen
+        self._verdicts: dict[
+            int, tuple[Verdict, int, str]
+        ] = {}  # the last on each trial, what it had seen, whose it is
         if trials is not None:
             self.plan(trials)
 
@@ -195,14 +199,16 @@ class Searcher:
         number = self._pending(trial)
         return self._end(number, Kind.FAILED, {"reason": str(reason), **self._read(context, number)})
 
-    def report(self, trial: Trial | int, value: float, step: int | None = None) -> Verdict:
+    def report(self, trial: Trial | int, value: float | Mapping[str, Any], step: int | None = None) -> Verdict:
         """What a step of a trial came to; whether the trial is to go on.
 
-        It goes on, unless the verdict says `prune`, which `prune` carries out, or `pause`, which `pause` does.
+        It goes on, unless the verdict says `prune`, which `prune` carries out, or `pause`, which `pause` does. The
+        first report that breaks a constraint which must hold at every step is to end it too.
 
         Args:
             trial: which one.
-            value: as the trial's own would be, if it ended here.
+            value: as the trial's own would be, if it ended here. With several metrics or constraints a dict, which
+                needs the first metric, and the one that the scheduler looks at; a number is the first metric's.
             step: which one, from 1; they go up. None for the one after the last.
         Raises:
             TrialError: the trial is unknown or has ended, the value is not a finite number, or the step is not above
@@ -210,21 +216,26 @@ class Searcher:
         """
         number = self._pending(trial)
         step = self._step(number, step)
-        self.apply(Event(Kind.REPORTED, number, {"step": step, "value": finite(value, number)}))
-        verdict = GO if self.rule is None else self.rule.judge(self.history, number)
-        self._verdicts[number] = verdict, self.ledger.last_event
+        data = reported(value, number, self.goals, self.history.judged_metric)
+        self.apply(Event(Kind.REPORTED, number, {"step": step, **data}))
+        verdict, rule = GO, JOB
+        if self.rule is not None:
+            verdict, rule = self.rule.judge(self.history, number), self.rule.name
+        broken = self.goals.broken_by({**data.get("metrics", {}), self.goals.names[0]: data["value"]})
+        if verdict.action == "go" and broken:
+            verdict, rule = Verdict("prune", f"at step {step}, {broken}"), JOB
+        self._verdicts[number] = verdict, self.ledger.last_event, rule
         return verdict
 
     def prune(self, trial: Trial | int, why: str = "") -> Trial:
         """End a trial by the verdict on its last report, or for a reason of your own."""
         number = self.history.require(trial.number if isinstance(trial, Trial) else trial, *states_before(Kind.PRUNED))
-        verdict, seen = self._verdicts.pop(number, (GO, self.ledger.last_event))
+        verdict, seen, rule = self._verdicts.pop(number, (GO, self.ledger.last_event, JOB))
         if why or not verdict.prune:
             return self._carry_out(
                 Verdict("prune", why or "pruned by the user"), "user", number, self.ledger.last_event
             )
-        assert self.rule is not None
-        return self._carry_out(verdict, self.rule.name, number, seen)
+        return self._carry_out(verdict, rule, number, seen)
 
     def pause(self, trial: Trial | int) -> Trial:
         """Have a trial wait, by the verdict on its last report; `promoted` says when it is to go on.
@@ -233,10 +244,10 @@ class Searcher:
             TrialError: that is not the verdict.
         """
         number = self._pending(trial)
-        verdict, seen = self._verdicts.get(number, (GO, 0))
-        if self.rule is None or not verdict.pause:
+        verdict, seen, rule = self._verdicts.get(number, (GO, 0, JOB))
+        if not verdict.pause:
             raise TrialError(f"trial {number}: no scheduler has paused it; continue it, or prune it")
-        return self._carry_out(verdict, self.rule.name, number, seen)
+        return self._carry_out(verdict, rule, number, seen)
 
     def promoted(self) -> Trial | None:
         """A paused trial that is to go on now, and is pending again; None where a new one is to be asked for."""
@@ -505,7 +516,33 @@ def told(value: Any, number: int, goals: Goals = ONE) -> Data:
             f"trial {number}: its result has no {lacking[0]}; give a number for each of {', '.join(goals.needed)}, or "
             "use fail()"
         )
-    numbers = {name: finite(value[name], number) for name in goals.needed}
+    return _numbers(value, number, goals, goals.needed)
+
+
+def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = None) -> Data:
+    """What the event of a report holds beside its step; TrialError where a number is missing or not finite.
+
+    Args:
+        judged: the metric that the scheduler looks at, where that is not the first.
+    """
+    needed = (goals.names[0],) if judged is None else (goals.names[0], judged)
+    if isinstance(value, Mapping) and not goals.is_plain:
+        if lacking := [name for name in needed if name not in value]:
+            why = ", which the scheduler looks at" if lacking[0] == judged else ""
+            raise TrialError(f"trial {number}: the report has no {lacking[0]}{why}")
+        told = [name for name in goals.needed if name in needed or is_number(value.get(name))]
+        return _numbers(value, number, goals, told)
+    if judged is not None:
+        raise TrialError(
+            f"trial {number}: a dict with {' and '.join(needed)} is needed, as the scheduler looks at {judged}, got "
+            f"{shown(value)}"
+        )
+    return {"value": finite(value, number)}
+
+
+def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequence[str]) -> Data:
+    """What an event holds of a dict that has what is needed."""
+    numbers = {name: finite(value[name], number) for name in needed}
     others = {str(n): v for n, v in value.items() if n not in numbers and isinstance(v, (bool, int, float, str))}
     first = goals.names[0]
     rest = {name: v for name, v in numbers.items() if name != first}

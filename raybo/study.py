@@ -65,7 +65,7 @@ class Study:
         self.mode: Mode = cast(Mode, description.mode)
         self.goals = description.goals
         self.steps = description.steps
-        self._ledger = Ledger(self.space, self.goals, self.context, description.steps)
+        self._ledger = Ledger(self.space, self.goals, self.context, description.steps, description.judged)
         for event in self.events:
             self._ledger.apply(event)
         self.goal = self._ledger.goal
@@ -98,6 +98,14 @@ class Study:
             TrialError: no trial has finished yet.
         """
         return self._ledger.best_expected
+
+    @cached_property
+    def expectations(self) -> Mapping[int, tuple[float, float]] | None:
+        """By trial what a model expects of each that has finished, and the standard deviation, in the user's units.
+
+        Empty where finished trials are too few for a model; None with several metrics or a context.
+        """
+        return self._ledger.expectations()
 
     @property
     def confirmed(self) -> list[Confirmed]:
@@ -211,12 +219,13 @@ class Study:
     def to_dataframe(self) -> pandas.DataFrame:
         """A row per trial: number, state, value, seconds, attempt, reason, then parameters, contexts, further metrics.
 
-        A parameter whose name is taken has `config.` before it, a context `context.`, a metric `metric.`.
+        With one metric and no context `expected` and `expected_sd` are what a model expects of the trial. A parameter
+        whose name is taken has `config.` before it, a context `context.`, a metric `metric.`.
 
         Raises:
             MissingExtra: pandas is not installed.
         """
-        return to_dataframe(self.trials, self.space, self.context)
+        return to_dataframe(self.trials, self.space, self.context, self.expectations)
 
     def __repr__(self) -> str:
         description = self.description

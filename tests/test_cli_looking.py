@@ -191,7 +191,7 @@ def printed(result):
 
 def test_show_prints_json(run, tmp_path):
     whole = printed(run("show", "job.db", "--json"))
-    assert set(whole) == {"study", "planned", "best", "trials"}
+    assert set(whole) == {"study", "planned", "ended", "best", "best_expected", "trials"}
     assert [trial["number"] for trial in whole["trials"]] == [*range(12)]
     assert run("export", "job.db", "--to", "json", "-o", "s.json")[0] == 0
     assert json.loads((tmp_path / "s.json").read_text()) == whole
@@ -200,7 +200,7 @@ def test_show_prints_json(run, tmp_path):
     assert one == whole["trials"][3]
     assert set(one) == {
         "number", "state", "value", "config", "context", "seconds", "suggest_seconds", "attempt", "reason", "tags",
-        "details",
+        "details", "expected", "expected_sd",
     }  # fmt: skip
     assert run("show", "job.db", "--json", "--trial", 99)[:2] == (1, "")
 

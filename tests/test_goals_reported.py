@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.errors import ObjectiveError
+from raybo import schedulers
+from raybo.errors import JournalError, MethodError, ObjectiveError, TrialError
 from raybo.events import State
 from raybo.experiments.here import tune_here
 from raybo.goal import Constraint, Goals
 from raybo.methods.several import Several
-from raybo.replay import replay
+from raybo.replay import replay, replay_verdicts
 from raybo.surrogate import standard_model
 
 SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
@@ -22,7 +23,7 @@ STEPS = 4
 
 def at_step(config, step):
     accuracy = (1.0 - (config["x"] - 0.6) ** 2) * step / STEPS
-    return {"accuracy": accuracy, "seconds": step * (0.5 + config["y"]), "megabytes": 120.0 * config["x"]}
+    return {"accuracy": accuracy, "seconds": 0.5 + config["y"] + 0.01 * step, "megabytes": 120.0 * config["x"]}
 
 
 def steps(config):
@@ -30,10 +31,18 @@ def steps(config):
         yield at_step(config, step)
 
 
-def run(function, path, trials=12, method="random", scheduler=None, **declared):
+def run(function, path, trials=12, method="random", scheduler=None, judged=None, **declared):
     job = raybo.objective(space=SPACE, steps=STEPS, **declared)(function)
     return tune_here(
-        job, trials=trials, method=method, seed=1, storage=path, options={}, between=lambda: None, scheduler=scheduler
+        job,
+        trials=trials,
+        method=method,
+        seed=1,
+        storage=path,
+        options={},
+        between=lambda: None,
+        scheduler=scheduler,
+        scheduler_options=None if judged is None else {"metric": judged},
     )
 
 
@@ -133,6 +142,98 @@ def test_schedulers_look_at_the_first_metric(tmp_path):
         assert trial.reports == [(s, at_step(trial.config, s)["accuracy"]) for s in range(1, trial.step + 1)]
     assert study.front
     assert all(trial.state is State.FINISHED for trial in study.front)
+
+
+@pytest.mark.parametrize("scheduler", schedulers.SCHEDULERS)
+def test_or_at_the_one_that_is_named_as_if_it_were_the_only_one(tmp_path, scheduler):
+    study = run(steps, tmp_path / "a.db", 30, scheduler=scheduler, judged="seconds", metrics=METRICS)
+    alone = run(steps, tmp_path / "b.db", 30, scheduler=scheduler, metric="seconds", mode="min")
+    of_the_first = run(steps, tmp_path / "c.db", 30, scheduler=scheduler, metrics=METRICS)
+    ends = [(trial.state, trial.step) for trial in study.trials]
+    assert ends == [(trial.state, trial.step) for trial in alone.trials]
+    assert ends != [(trial.state, trial.step) for trial in of_the_first.trials]
+    for mine, theirs in zip(study.trials, alone.trials, strict=True):
+        assert mine.reason == (theirs.reason and f"seconds: {theirs.reason}")
+        assert mine.reports == [(step, at_step(mine.config, step)["accuracy"]) for step in range(1, mine.step + 1)]
+    assert [one for one in replay_verdicts(study) if one.verdict == "prune"]
+    assert not [one for one in replay_verdicts(study) if one.verdict != one.recorded]
+
+
+def test_the_journal_remembers_which_metric_is_judged(tmp_path):
+    study = run(steps, tmp_path / "a.db", 10, scheduler="asha", judged="seconds", metrics=METRICS)
+    assert study.description.scheduler_options == {"metric": "seconds"}
+    longer = run(steps, tmp_path / "a.db", 20, scheduler="asha", metrics=METRICS)
+    whole = run(steps, tmp_path / "b.db", 20, scheduler="asha", judged="seconds", metrics=METRICS)
+    assert [trial.reason for trial in longer.trials] == [trial.reason for trial in whole.trials]
+    with pytest.raises(JournalError, match="scheduler_options is"):
+        run(steps, tmp_path / "a.db", 20, scheduler="asha", judged="accuracy", metrics=METRICS)
+
+
+def test_a_metric_that_is_judged_must_be_one_and_be_reported(tmp_path):
+    def job(config):
+        yield {"accuracy": 1.0}
+        yield {"accuracy": 1.0, "seconds": float("nan")}
+
+    study = run(job, tmp_path / "a.db", 2, scheduler="asha", judged="seconds", metrics=METRICS)
+    assert {trial.reason for trial in study.trials} == {
+        "at step 1, it reported no number 'seconds', which the scheduler looks at"
+    }
+    for judged in ("memory", ""):
+        with pytest.raises(MethodError, match=f"asha: metric must be accuracy or seconds, got '{judged}'"):
+            run(job, tmp_path / "b.db", 2, scheduler="asha", judged=judged, metrics=METRICS)
+    run(
+        steps, tmp_path / "c.db", 2, scheduler="asha", judged="accuracy", metric="accuracy"
+    )  # the only one may be named
+
+
+def test_ask_and_tell_may_report_several_numbers():
+    searcher = raybo.Searcher(
+        SPACE,
+        "random",
+        seed=1,
+        steps=STEPS,
+        metrics=METRICS,
+        constraints=SMALL,
+        scheduler="median",
+        scheduler_options={"metric": "seconds", "startup": 2},
+    )
+    for _ in range(20):
+        trial = searcher.ask()
+        for step in range(1, STEPS + 1):
+            told = {name: np.float32(value) for name, value in at_step(trial.config, step).items()}
+            verdict = searcher.report(trial, told, step)
+            if verdict.prune:
+                searcher.prune(trial)
+                break
+        else:
+            searcher.tell(trial, told)
+    rules = {trial.number: trial.details["rule"] for trial in searcher.trials if trial.state is State.PRUNED}
+    for trial in searcher.trials:
+        is_large = trial.config["x"] > 80 / 120
+        assert (rules.get(trial.number) == "job") is is_large
+        assert ("breaks megabytes <= 80 at every step" in trial.reason) is is_large
+        assert ("seconds: best by step" in trial.reason) is (rules.get(trial.number) == "median")
+    assert {"job", "median"} == set(rules.values())
+    trial = searcher.ask()
+    for value, said in (
+        (3.0, "a dict with accuracy and seconds is needed, as the scheduler looks at seconds, got 3.0"),
+        ({"accuracy": 1.0}, "the report has no seconds, which the scheduler looks at"),
+        ({"seconds": 1.0}, "the report has no accuracy$"),
+        ({"accuracy": 1.0, "seconds": "many"}, "a number is needed"),
+    ):
+        with pytest.raises(TrialError, match=said):
+            searcher.report(trial, value)
+    assert searcher.trials[trial.number].step == 0
+
+
+def test_what_breaks_a_constraint_is_pruned_without_a_scheduler_too():
+    searcher = raybo.Searcher(SPACE, "random", seed=1, steps=STEPS, constraints=SMALL)
+    trial = searcher.ask()
+    assert searcher.report(trial, {"value": 0.1, "megabytes": 80}).action == "go"
+    verdict = searcher.report(trial, {"value": 0.2, "megabytes": 90})
+    assert (verdict.prune, verdict.why) == (True, "at step 2, megabytes 90 breaks megabytes <= 80 at every step by 10")
+    ended = searcher.prune(trial)
+    assert (ended.state, ended.reason, ended.details["rule"]) == (State.PRUNED, verdict.why, "job")
 
 
 def test_the_best_report_goes_with_one_number():

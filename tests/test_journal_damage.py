@@ -15,10 +15,11 @@ import pytest
 
 from raybo.errors import JournalError, RayboError
 from raybo.events import Event, Kind, State
+from raybo.goal import Goals
 from raybo.journal import Description, Journal, read
 from raybo.journal.acknowledged import mark_path
 from raybo.journal.chain import beginning, following
-from raybo.journal.checks import Checker, Nonsense
+from raybo.journal.checks import Checker, Nonsense, description_of
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study import load, searcher_of
 
@@ -370,3 +371,19 @@ def test_only_what_failed_may_run_again(end, allowed):
     checker.read(4, "told", 0, "", json.dumps({"value": 1.0, "metrics": {"curve": [1, {"a": 2.5}]}}))
     with pytest.raises(Nonsense, match="has ended before"):
         checker.read(5, *again[1:])
+
+
+def test_reports_without_the_metric_that_the_scheduler_looks_at_are_nonsense():
+    goals = Goals.of({"accuracy": "max", "seconds": "min"})
+    checker = Checker(Space({"x": Float(0, 1)}), None, goals, "seconds")
+    checker.read(1, "asked", 0, "", json.dumps({"x": [0.5], "values": [0.5], "tags": {}, "seen": 0}))
+    report = {"step": 1, "value": 0.5, "metrics": {"seconds": 2.0}}
+    checker.read(2, "reported", 0, "", json.dumps(report))
+    with pytest.raises(Nonsense, match="it has no seconds"):
+        checker.read(3, "reported", 0, "", json.dumps({**report, "step": 2, "metrics": {"seconds": "two"}}))
+    described = {"metric": "accuracy", "mode": "max", "metrics": goals.metrics, "scheduler": "asha", "steps": 9}
+    said = {**DESCRIPTION.to_json(), "context": None, **described}
+    assert description_of(json.dumps({**said, "scheduler_options": {"metric": "seconds"}}))
+    for other in ("memory", 3, []):
+        with pytest.raises(Nonsense, match="its scheduler looks at none of its metrics"):
+            description_of(json.dumps({**said, "scheduler_options": {"metric": other}}))

@@ -45,7 +45,8 @@ class Judging:
         waits_at = None if self.rule is None else self.rule.waits_at(searcher.history, number)
         step = searcher.history.records[number].checkpoint or 0
         said = trial.details.get("metrics", {})
-        return Course(searcher.steps, self.rule is not None, waits_at, trial.checkpoint, step, said)
+        has_rule, judged = self.rule is not None, searcher.history.judged_metric
+        return Course(searcher.steps, has_rule, waits_at, trial.checkpoint, step, said, judged)
 
     async def hear(self, flight: Flight, batch: list[Data]) -> Answer:
         """Take in what an attempt that runs has reported; what is answered is committed."""

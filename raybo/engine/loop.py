@@ -39,6 +39,7 @@ from raybo.errors import JournalError, RayError, SpaceError, TrialError
 from raybo.events import LOST, Data, Event, Kind, Origin, State
 from raybo.journal import requests
 from raybo.objectives import Objective
+from raybo.schedulers.rule import JOB
 
 STOP_REASON = "stopped by the user"
 REQUEST_SECONDS = 1.0  # between looks at what the user asks from elsewhere
@@ -352,7 +353,7 @@ class StudyLoop:
                 if occurrence is Occurrence.RETURNED:
                     data = self.judging.result(number, data)
                 elif occurrence is Occurrence.LEFT:
-                    data = {"rule": "job", **data}
+                    data = {"rule": JOB, **data}
             if self._meet(flight, occurrence, data).free:
                 return
 

@@ -18,6 +18,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 from raybo.engine.checkpoints import Checkpoints
 from raybo.errors import ObjectiveError
 from raybo.events import Data
+from raybo.goal import is_number
 from raybo.reports import TrialPruned, require_step
 
 BATCH_SECONDS = 0.05  # between two batches that decide nothing
@@ -62,6 +63,7 @@ class Course:
         checkpoint: name of the checkpoint to go on from; None where there is none.
         step: the one that it was reported with.
         metrics: what else an earlier attempt said with its last report.
+        judged: the metric that the scheduler looks at, where that is not the first.
     """
 
     steps: int | None = None
@@ -70,6 +72,7 @@ class Course:
     checkpoint: str | None = None
     step: int = 0
     metrics: Mapping[str, Any] = field(default_factory=dict)
+    judged: str | None = None
 
 
 class TrialReports:
@@ -132,6 +135,8 @@ class TrialReports:
         value, reason, others = self._read(metrics)
         if value is None:
             self._reject(f"at step {step}, {reason}")
+        if (judged := self.course.judged) is not None and not is_number(others.get(judged)):
+            self._reject(f"at step {step}, it reported no number {judged!r}, which the scheduler looks at")
         now = time.perf_counter()
         is_long, self._reported = now - self._reported > LONG_SECONDS, now
         self._step, self.count, self.value, self.metrics = step, self.count + 1, value, others

@@ -24,7 +24,7 @@ from raybo.journal import Journal
 from raybo.journal.beside import CHECKPOINTS, trial_directory
 from raybo.objectives import Objective
 from raybo.schedulers import Verdict
-from raybo.schedulers.rule import event_of
+from raybo.schedulers.rule import JOB, event_of
 from raybo.searcher import Searcher
 from raybo.study import Study
 
@@ -95,7 +95,7 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
     trial = searcher.trials[number]
     ending: list[Event] = []
     step, said = searcher.history.records[number].checkpoint or 0, trial.details.get("metrics", {})
-    course = Course(searcher.steps, True, 1, trial.checkpoint, step, said)
+    course = Course(searcher.steps, True, 1, trial.checkpoint, step, said, searcher.history.judged_metric)
     checkpoints = Checkpoints(trial_directory(storage, number) / CHECKPOINTS, trial.attempt, trial.checkpoint)
 
     def hear(batch: list[Data]) -> Answer:
@@ -134,7 +134,7 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
         kind, data = Kind.TOLD, finished(searcher.trials[number], data, searcher.ledger.goal, objective.value)
     else:
         kind = Kind.PRUNED if occurrence is Occurrence.LEFT else Kind.FAILED
-        data = {"rule": "job", **data} if occurrence is Occurrence.LEFT else data
+        data = {"rule": JOB, **data} if occurrence is Occurrence.LEFT else data
     return [searcher.apply(Event(kind, number, {**data, "attempt": trial.attempt}))]
 
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from raybo.columns import as_cell, columns_of, columns_of_reports
+from raybo.details import EXPECTED
 from raybo.error_text import in_words, nearest
 from raybo.errors import MethodError, RayboError
 from raybo.files import STANDARD_OUTPUT, write_file
@@ -109,11 +110,12 @@ class Recorder:
 def csv_exporter(destination: str, *, raw: bool = False) -> Exporter:
     """A file with a row per trial: number, state, value, seconds, attempt, reason, parameters, contexts, metrics.
 
+    With one metric and no context, also what a model expects of each finished trial, and the standard deviation.
     Texts are as `as_cell` makes them, unless they are wanted raw.
     """
 
     def export(study: Study) -> None:
-        _write_csv(destination, columns_of(study.trials, study.space, study.context), raw)
+        _write_csv(destination, columns_of(study.trials, study.space, study.context, study.expectations), raw)
 
     return export
 
@@ -156,7 +158,9 @@ def study_as_json(study: Study, last: int | None = None) -> dict[str, Any]:
     return {
         "study": described(study.description),
         "planned": study.planned,
+        "ended": study.ended,
         "best": None if best is None else best.number,
+        "best_expected": None if study.incumbent is None else study.best_expected.number,
         **({"front": [trial.number for trial in study.front]} if study.goals.k > 1 else {}),
         "trials": [trial_as_json(study, trial) for trial in study.trials[-last if last else 0 :]],
     }
@@ -165,11 +169,13 @@ def study_as_json(study: Study, last: int | None = None) -> dict[str, Any]:
 def trial_as_json(study: Study, trial: Trial) -> dict[str, Any]:
     """Everything about a trial."""
     several = not study.goals.is_plain
+    expected = (study.expectations or {}).get(trial.number)
     return {
         "number": trial.number,
         "state": str(trial.state),
         "value": trial.value,
         **({"values": trial.values, "violations": trial.violations} if several else {}),
+        **({} if expected is None else dict(zip(("expected", "expected_sd"), expected, strict=True))),
         "config": trial.config,
         "context": trial.context,
         "seconds": trial.seconds,
@@ -180,6 +186,22 @@ def trial_as_json(study: Study, trial: Trial) -> dict[str, Any]:
         "details": trial.details,
         **({"reports": trial.reports, "checkpoint": trial.checkpoint} if trial.step else {}),
     }
+
+
+def summary_of(study: Study) -> dict[str, Any]:
+    """What there is to say of a study beside its description: how it ended, its rules, what its best is expected to be.
+
+    What there is nothing to say of is empty, or left out.
+    """
+    told: dict[str, Any] = {"ended": study.ended}
+    if study.space.rules:
+        told["where"] = [rule.text for rule in study.space.rules]
+    if study.incumbent is None:
+        return told
+    for name, trial in (("best", study.best), ("best_expected", study.best_expected)):
+        told[name] = {"trial": trial.number, "value": trial.value}
+        told[name] |= {key: trial.details[key] for key in EXPECTED if key in trial.details}
+    return told
 
 
 def described(description: Description) -> dict[str, Any]:

@@ -9,9 +9,10 @@ import re
 from datetime import datetime
 from typing import Any, cast
 
+from raybo.details import EXPECTED
 from raybo.errors import MissingExtra, install_command
 from raybo.events import COUNTED, ENDS, Event, Kind, State, Trial
-from raybo.integrations.export import Exporter, described
+from raybo.integrations.export import Exporter, described, plain, summary_of
 from raybo.study import Study
 
 STATUS = {
@@ -50,6 +51,7 @@ class _Runs:
         self.children: dict[int, str] = {}  # by trial
         self.ended: set[int] = set()
         self.seen = 0
+        self.why = ""  # the study ended, as the store has it
 
     def __call__(self, study: Study) -> None:
         if not self.parent:
@@ -78,8 +80,24 @@ class _Runs:
             self.client.log_metric(
                 self.parent, _allowed(f"best_{study.description.metric}"), study.best.value, step=ended
             )
-        if study.planned is not None and ended >= study.planned:
+        told = plain(summary_of(study))
+        for name, best in ((name, told[name]) for name in ("best", "best_expected") if name in told):
+            self.client.set_tag(self.parent, f"raybo.{name}", str(best["trial"]))
+        for key in EXPECTED:
+            if key in told.get("best", {}):
+                self.client.log_metric(self.parent, f"best_{key}", told["best"][key], step=ended)
+        self._end_study(study.ended)
+
+    def _end_study(self, why: str) -> None:
+        """Say how the study ended; one that goes on after all runs again."""
+        if why == self.why:
+            return
+        self.why = why
+        self.client.set_tag(self.parent, "raybo.ended", why)
+        if why:
             self.client.set_terminated(self.parent, "FINISHED")
+        else:
+            self.client.update_run(self.parent, status="RUNNING")
 
     def _find_or_begin(self, study: Study) -> None:
         d = study.description
@@ -90,6 +108,7 @@ class _Runs:
         runs = self._search(f"tags.`{STUDY}` = '{identity}'")
         if runs:
             self.parent = runs[0].info.run_id
+            self.why = runs[0].data.tags.get("raybo.ended", "")
             for run in self._search(f"tags.`mlflow.parentRunId` = '{self.parent}'"):
                 self.children[int(run.data.tags[TRIAL])] = run.info.run_id
                 if run.info.status != "RUNNING":
@@ -97,6 +116,8 @@ class _Runs:
             return
         begun = _milliseconds(study.events[0]) if study.events else None
         tags = {STUDY: identity, "raybo.space": str(described(d)["space"])[:5_000]}
+        if study.space.rules:
+            tags["raybo.where"] = "; ".join(rule.text for rule in study.space.rules)[:5_000]
         run = self.client.create_run(self.experiment, start_time=begun, tags=tags, run_name=name)
         self.parent = run.info.run_id
         for key, value in {"method": d.method, "seed": d.seed, **d.options, **d.settings}.items():

@@ -25,7 +25,7 @@ from typing import Any
 from raybo.errors import RayboError
 from raybo.events import Event, Kind, State, Trial
 from raybo.files import is_stream, write_file
-from raybo.integrations.export import Exporter, described
+from raybo.integrations.export import Exporter, described, plain, summary_of
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
 
@@ -77,7 +77,8 @@ class _Written:
         study: the operation that created our study; None where the file is empty.
         created: trials, by anyone.
         ours: our trials' numbers in the file, and the parameters that they were created with.
-        said: attributes that we have set, as text.
+        said: attributes of trials that we have set, as text.
+        told: the study's attributes as we have set them last, as text by name.
         ended: our trials that have ended.
         events: of the study, that the file holds.
     """
@@ -87,6 +88,7 @@ class _Written:
     created: int = 0
     ours: list[tuple[int, Any]] = field(default_factory=list)
     said: set[str] = field(default_factory=set)
+    told: dict[str, str] = field(default_factory=dict)
     ended: set[int] = field(default_factory=set)
     events: int = 0
 
@@ -106,6 +108,8 @@ class _Written:
                 self.created += 1
             elif is_ours and code == END_TRIAL:
                 self.ended.add(operation["trial_id"])
+            elif is_ours and code in (STUDY_ATTRIBUTE, STUDY_SYSTEM):
+                self.told[_named(operation)] = _text(operation)
             elif is_ours:
                 self.said.add(_text(operation))
         self.read += len(content)
@@ -123,7 +127,9 @@ class _Written:
             raise RayboError(f"{path}: it contains something else; give another file")
         if self.events > len(study.events):
             return
-        yield from (text for operation in attributes if (text := _text(operation)) not in self.said)
+        for operation in attributes:
+            if (text := _text(operation)) != self.told.get(_named(operation)):
+                yield text
         places, begun = [place for place, _ in self.ours], len(self.ours)
         again = {event.trial: event.number for event in study.events if event.kind is Kind.RETRIED}
         for event in study.events[self.events :]:
@@ -170,6 +176,7 @@ def _of_study(study: Study) -> list[dict[str, Any]]:
     d = study.description
     name = study.path.stem if study.path is not None else d.objective
     told = {key: value for key, value in described(d).items() if key not in ("space", "context")}
+    told |= plain(summary_of(study))
     return [
         {
             "op_code": CREATE_STUDY,
@@ -179,6 +186,11 @@ def _of_study(study: Study) -> list[dict[str, Any]]:
         {"op_code": STUDY_SYSTEM, "study_id": 0, "system_attr": {"study:metric_names": list(study.goals.names)}},
         *({"op_code": STUDY_ATTRIBUTE, "study_id": 0, "user_attr": {key: value}} for key, value in told.items()),
     ]
+
+
+def _named(operation: dict[str, Any]) -> str:
+    """Which attribute of the study an operation sets."""
+    return next(iter({**operation.get("user_attr", {}), **operation.get("system_attr", {})}), "")
 
 
 def _text(operation: dict[str, Any]) -> str:

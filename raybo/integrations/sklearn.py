@@ -18,7 +18,7 @@ import math
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -33,6 +33,8 @@ except ImportError:
 
     raise MissingExtra(f"RayboSearchCV needs scikit-learn: {install_command('sklearn')}") from None
 
+from raybo import methods
+from raybo.errors import MethodError
 from raybo.events import State, Trial
 from raybo.integrations.sklearn_spaces import candidate_of, space_of
 from raybo.integrations.sklearn_steps import FoldsInSteps, rank_finished_first
@@ -147,6 +149,13 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
             value = getattr(self, name)
             if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
                 raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
+        options = dict(self.options or {})
+        if several := [name for name in ("metrics", "constraints") if name in options]:
+            raise MethodError(
+                f"RayboSearchCV searches for one score and takes no {several[0]}; name one of several scores with "
+                f"refit=, or tune an objective that declares {several[0]}="
+            )
+        methods.make(self.method, **options)  # first, as an option may be called like an argument of the searcher
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         space, trials = space_of(self.param_space, self.where), int(self.n_iter)
         if space.cube.size < trials:
@@ -164,7 +173,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
             steps=self.steps,
             scheduler=self.scheduler,
             scheduler_options=self.scheduler_options,
-            **(self.options or {}),
+            **cast(Any, options),
         )
 
     def _run_search(self, evaluate_candidates: Callable[..., dict[str, Any]], *, callback_ctx: Any = None) -> None:

@@ -1,5 +1,7 @@
 """A study in TensorBoard: values and times over trials as scalars, and every configuration with its value in HPARAMS.
 
+How the study ended, and its rules, are under TEXT. What a model expects of each trial is written once it has ended.
+
 A trial that reports has its curve over steps, and those of its other metrics, in a run of its own, `trial-NUMBER`.
 
 The events are written by tensorboardX, which needs no deep-learning framework.
@@ -32,6 +34,7 @@ def tensorboard_exporter(destination: str) -> Exporter:
     writer = SummaryWriter(destination, purge_step=0)
     seen = 0
     best: float | None = None
+    told: dict[str, str] = {}
 
     def export(study: Study) -> None:
         nonlocal seen, best
@@ -47,9 +50,27 @@ def tensorboard_exporter(destination: str) -> Exporter:
                     with SummaryWriter(str(Path(destination, f"trial-{trial.number}")), purge_step=0) as curve:
                         _write_curve(curve, study, reports)
         seen = study.events[-1].number if study.events else 0
+        _write_summary(writer, study, told)
         writer.flush()
 
     return export
+
+
+def _write_summary(writer: Any, study: Study, told: dict[str, str]) -> None:
+    """Its rules and how it ended, as texts; of one that has ended what a model expects of its trials, as scalars.
+
+    Args:
+        told: the texts that are written already, by name; what is written is put there.
+    """
+    texts = {"ended": study.ended, "where": "; ".join(rule.text for rule in study.space.rules)}
+    if texts["ended"] and texts["ended"] != told.get("ended"):
+        for number, (mean, sd) in (study.expectations or {}).items():
+            writer.add_scalar("expected", mean, number)
+            writer.add_scalar("expected_sd", sd, number)
+    for name, text in texts.items():
+        if text != told.get(name, ""):
+            writer.add_text(f"study/{name}", text, len(study.trials))
+            told[name] = text
 
 
 def _write_curve(writer: Any, study: Study, reports: Sequence[Event]) -> None:

@@ -81,6 +81,7 @@ def description_of(text: str) -> tuple[Description, Space, Space | None]:
     _require(description.scheduler is None or isinstance(description.scheduler, str), "scheduler is not text")
     for name in ("settings", "options", "scheduler_options"):
         _require(isinstance(getattr(description, name), dict), f"{name} is no object")
+    _require(description.judged in (None, *goals.names), "its scheduler looks at none of its metrics")
     return description, space, context
 
 
@@ -90,12 +91,14 @@ class Checker:
     Args:
         space, context: of the study; context is None where none is declared.
         goals: what every finished trial must have returned.
+        judged: the metric that the scheduler looks at, which every report must have; None for the first.
     """
 
-    def __init__(self, space: Space, context: Space | None, goals: Goals = ONE) -> None:
+    def __init__(self, space: Space, context: Space | None, goals: Goals = ONE, judged: str | None = None) -> None:
         self.space = space
         self.context = context
         self.goals = goals
+        self.judged = judged
         self.number = 0
         self.states: list[State] = []  # of the trials so far
         self.steps: list[int] = []  # the last one that each has reported
@@ -143,6 +146,10 @@ class Checker:
             if event.report is not None:
                 _require(data["step"] > self.steps[trial], f"trial {trial} has reported step {data['step']} before")
                 self.steps[trial] = data["step"]
+                is_told = self.judged in (None, self.goals.names[0]) or _is_finite(
+                    data.get("metrics", {}).get(self.judged)
+                )
+                _require(is_told, f"it has no {self.judged}")
             if event.kind is Kind.TOLD:
                 lacking = [n for n in self.goals.needed[1:] if not _is_finite(data.get("metrics", {}).get(n))]
                 _require(not lacking, f"it has no {', '.join(lacking)}")

@@ -55,6 +55,11 @@ class Description:
         """What is wanted; ValueError where it is nonsense."""
         return Goals.of(self.metrics, self.constraints, metric=self.metric, mode=cast(Mode, self.mode))
 
+    @property
+    def judged(self) -> str | None:
+        """The metric that the scheduler looks at; None for the first."""
+        return self.scheduler_options.get("metric")
+
     def to_json(self) -> dict[str, Any]:
         """As a journal keeps it: what 0.1 does not know is left out where it says nothing."""
         said = asdict(self)

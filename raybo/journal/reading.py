@@ -139,7 +139,7 @@ class Rows:
     def __init__(self, text: str) -> None:
         self.description, space, context = description_of(text)
         self.checksum = beginning(text)
-        self._checker = Checker(space, context, self.description.goals)
+        self._checker = Checker(space, context, self.description.goals, self.description.judged)
         self._is_chained = False
 
     def take(self, row: tuple[Any, ...]) -> Event:

@@ -50,6 +50,7 @@ def front(study: Study) -> Panel | None:
     kept = drawn(study, [trial for trial in done if trial.feasible and trial.number not in numbers])
     broken = drawn(study, [trial for trial in done if trial.violations])
     size = mark_size(len(done))
+    shades = {"cmin": -0.5 * len(study.trials), "cmax": len(study.trials)}  # the first would be white on white
     for i, (a, b) in enumerate(pairs):
         where = {"row": i // columns + 1, "col": i % columns + 1}
         if study.goals.k == 2 and study.front:
@@ -58,7 +59,7 @@ def front(study: Study) -> Panel | None:
             fig.add_trace(go.Scatter(x=xs, y=ys, mode="lines", line=line, showlegend=False, hoverinfo="skip"), **where)
         for name, trials, marker in (
             ("breaks a constraint", broken, {"color": GREY, "symbol": "x-thin", "line": {"color": GREY, "width": 1.3}}),
-            ("dominated", kept, {"color": [t.number for t in kept], "colorscale": SCALE, "opacity": 0.9}),
+            ("dominated", kept, {"color": [t.number for t in kept], "colorscale": SCALE, **shades, "opacity": 0.9}),
             ("on the front", study.front, {"color": ORANGE, "line": {"color": "white", "width": 0.8}}),
         ):
             if trials:

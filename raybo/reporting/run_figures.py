@@ -42,7 +42,12 @@ def best_so_far(study: Study) -> Panel | None:
     low, high, is_log, outside = value_range(study, values)
     fig = figure(height=420)
     added = np.array([trial.origin is Origin.ADDED for trial in done], dtype=bool)
-    for mask, name, symbol, colour in ((~added, "trial", "circle", BLUE), (added, "added", "diamond-open", GREY)):
+    broken = np.array([bool(trial.violations) for trial in done], dtype=bool)
+    for mask, name, symbol, colour in (
+        (~added & ~broken, "trial", "circle", BLUE),
+        (added & ~broken, "added", "diamond-open", GREY),
+        (broken, "breaks a constraint", "x-thin-open", GREY),
+    ):
         if mask.any():
             chosen = drawn(study, [trial for trial, wanted in zip(done, mask, strict=True) if wanted])
             fig.add_trace(
@@ -97,9 +102,10 @@ def best_so_far(study: Study) -> Panel | None:
     fig.update_xaxes(title="trial", range=[-margin, len(study.trials) - 1 + margin])
     fig.update_yaxes(title=escaped(study.description.metric), range=[low, high], type="log" if is_log else "linear")
     left = f" {outside} values that are far worse lie outside the frame." if outside else ""
+    kept = " of those that keep the constraints" if study.goals.constraints else ""
     caption = (
-        "Each mark is a trial in the order of asking, the line is the best value known by then; crosses at the foot "
-        f"are trials that failed.{left}{which(done)}"
+        f"Each mark is a trial in the order of asking, the line is the best value known by then{kept}; crosses at the "
+        f"foot are trials that failed.{left}{which(done)}"
     )
     return Panel("best-so-far", "Best so far", caption, fig)
 

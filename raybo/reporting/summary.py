@@ -100,7 +100,7 @@ def best_configuration(study: Study) -> str:
             )
             for trial in study.front
         ]
-        return f"<section><h2>The front</h2><div class=wide>{_table(head, told)}</div></section>"
+        return f"<section class=whole><h2>The front</h2><div class=wide>{_table(head, told)}</div></section>"
     if study.incumbent is None:
         return f"<section><h2>Nothing is feasible yet</h2><p class=what>{html.escape(study.nearest)}</p></section>"
     best = study.best

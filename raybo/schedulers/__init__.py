@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
-from raybo.error_text import nearest
+from raybo.error_text import nearest, shown
 from raybo.errors import MethodError
 from raybo.history import History
 from raybo.methods.options import read
@@ -56,15 +56,16 @@ def load(name: str) -> type:
     return cast(type, getattr(importlib.import_module(module), cls))
 
 
-def make(name: str, options: Mapping[str, Any], steps: int | None) -> Scheduler:
+def make(name: str, options: Mapping[str, Any], steps: int | None, metrics: Sequence[str] = ()) -> Scheduler:
     """A scheduler with its options.
 
     Args:
         name: which one.
         options: those that differ from the defaults; text is read as their type.
         steps: how many steps a whole run has; None where that is not declared.
+        metrics: names of those that it may look at; any where there are none.
     Raises:
-        MethodError: the name, an option or a value is wrong, or no steps are declared.
+        MethodError: the name, an option or a value is wrong, no steps are declared, or there is no such metric.
     """
     cls = load(name)
     if steps is None:
@@ -73,6 +74,9 @@ def make(name: str, options: Mapping[str, Any], steps: int | None) -> Scheduler:
             "makes"
         )
     values = read(name, cls, options)
+    metric = values.get("metric")
+    if metrics and metric is not None and metric not in metrics:
+        raise MethodError(f"{name}: metric must be {' or '.join(metrics)}, got {shown(metric)}")
     try:
         return cast(Scheduler, cls(**values))
     except MethodError as error:  # a scheduler does not know under which name it is registered

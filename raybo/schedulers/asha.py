@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from raybo.history import History
-from raybo.methods.options import Options, option
+from raybo.methods.options import option
+from raybo.schedulers.of_metric import OfMetric
 from raybo.schedulers.rungs import Climbed, Ladder, climbed_by, is_paused, judged, promotable, rung_at
 from raybo.schedulers.verdict import GO, Verdict
 
@@ -21,7 +22,7 @@ Variant: TypeAlias = Literal["stop", "promote"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asha(Options):
+class Asha(OfMetric):
     """Successive halving without waiting: at the steps grace * eta^k only the top 1 / eta go on.
 
     Li et al. (2020), "A System for Massively Parallel Hyperparameter Tuning", algorithm 2.

@@ -19,7 +19,8 @@ from scipy.special import ndtr
 
 from raybo.history import History
 from raybo.methods.default.curves import expected_ends
-from raybo.methods.options import Options, option
+from raybo.methods.options import option
+from raybo.schedulers.of_metric import OfMetric
 from raybo.schedulers.verdict import GO, Verdict, in_words
 from raybo.threads import limit_threads
 
@@ -27,7 +28,7 @@ LOOKS = (13, 4, 2)  # parts of a run after which it is looked at
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve(Options):
+class Curve(OfMetric):
     """Ends a trial that is unlikely to beat the best, by a Gaussian process over configuration and step.
 
     raybo's own, after Swersky, Snoek, Adams (2014), "Freeze-Thaw Bayesian Optimization".
@@ -69,7 +70,7 @@ class Curve(Options):
         return None
 
     def _judged(self, history: History, trial: int) -> Verdict:
-        ends = expected_ends(history, refit=False)
+        ends = expected_ends(history.of_judged, refit=False)
         own = ends.trials.index(trial)
         others = np.delete(ends.mean, own)
         best = max(ends.incumbent, float(others.max())) if len(others) else ends.incumbent

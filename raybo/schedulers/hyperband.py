@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from raybo.history import History
-from raybo.methods.options import Options, option
+from raybo.methods.options import option
 from raybo.schedulers.asha import Variant, verdict
+from raybo.schedulers.of_metric import OfMetric
 from raybo.schedulers.rungs import Climbed, Ladder, climbed_by, is_paused, promotable, rung_at
 from raybo.schedulers.verdict import Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hyperband(Options):
+class Hyperband(OfMetric):
     """Brackets of `asha` with different first rungs, in turn: for when it is unknown how early a bad trial shows.
 
     Li et al. (2018), "Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization"; asynchronous.

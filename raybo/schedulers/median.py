@@ -16,13 +16,14 @@ import numpy as np
 
 from raybo.events import State
 from raybo.history import History
-from raybo.methods.options import Options, option
+from raybo.methods.options import option
 from raybo.schedulers.folded import folded
+from raybo.schedulers.of_metric import OfMetric
 from raybo.schedulers.verdict import GO, Verdict, in_words
 
 
 @dataclass(frozen=True, kw_only=True)
-class Median(Options):
+class Median(OfMetric):
     """Prunes a trial whose best report so far is worse than the median of the finished trials' running averages.
 
     Golovin et al. (2017), "Google Vizier: A Service for Black-Box Optimization", section 3.2.1.

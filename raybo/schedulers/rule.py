@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from raybo.events import Data, Event, Kind
 from raybo.history import History
 from raybo.schedulers import GO, Scheduler, Verdict
 
+JOB = "job"  # the rule of what a trial was ended by itself, or by a constraint
 FORESEEN = 64  # steps that a trial is told of at a time
 
 
@@ -30,6 +31,11 @@ class Rule:
         return {name: getattr(self.scheduler, name) for name in sorted(given)}
 
     @property
+    def metric(self) -> str | None:
+        """Which metric it looks at; None for the first."""
+        return getattr(self.scheduler, "metric", None)
+
+    @property
     def is_slow(self) -> bool:
         """Whether a verdict takes so long that it is made beside the event loop."""
         return bool(getattr(self.scheduler, "is_slow", False))
@@ -40,9 +46,12 @@ class Rule:
 
     def judge(self, history: History, trial: int) -> Verdict:
         """The verdict on what the trial has reported last; to go on, where none can be given."""
-        return (
-            self.scheduler.decide(history, trial, history.records[trial].step) if self.can_judge(history, trial) else GO
-        )
+        if not self.can_judge(history, trial):
+            return GO
+        verdict = self.scheduler.decide(history, trial, history.records[trial].step)
+        if not verdict.why or history.judged_metric is None:
+            return verdict
+        return replace(verdict, why=f"{history.judged_metric}: {verdict.why}")
 
     def waits_at(self, history: History, trial: int) -> int | None:
         """The next step at which the trial is to wait for its verdict, as things stand; None where none is near."""

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from raybo.details import EXPECTED
 from raybo.error_text import first_line
 from raybo.errors import RayboError
 from raybo.events import FAILURES, State, Trial
@@ -58,6 +59,7 @@ def details(name: str, followed: Followed) -> Json:
             "path": text(str(followed.path)),
             **_progress(study, followed),
             "running": is_running,
+            "ended": text(study.ended),
             "seed": about.seed,
             "options": _pairs(about.options),
             "settings": _pairs(about.settings),
@@ -219,11 +221,11 @@ def _progress(study: Study, followed: Followed) -> Json:
 
 
 def best_trial(study: Study, best: Trial) -> Json:
-    """The best trial: its number, its value, its configuration, what is expected of it over contexts."""
+    """The best trial: its number, its value, its configuration, what a model expects of it where that was made."""
     return {
         "number": best.number,
         "value": best.value,
-        "expected": best.details.get("expected"),
+        **{name: best.details.get(name) for name in EXPECTED},
         "config": config_of(study.space, best.config),
     }
 

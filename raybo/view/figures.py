@@ -31,7 +31,7 @@ class Drawn:
         times, last: of which reading of the journal, and up to which event.
         panels: key, title and caption of each.
         figures: plotly's JSON of each, by key.
-        best: the best trial, where that takes a model.
+        best: the best trial, with what a model expects of it.
         front: of a study with several metrics.
         error: why there are none; empty where there are.
     """
@@ -86,7 +86,7 @@ class Figures:
             begun = time.monotonic()
             try:
                 frozen = Study(study.description, events, study.path, study.space, study.context)
-                best = None if study.context is None or frozen.incumbent is None else frozen.best
+                best = None if frozen.incumbent is None else frozen.best
                 made = [plain_lines(panel) for panel in panels(frozen)]
                 self.drawn = Drawn(
                     *now,

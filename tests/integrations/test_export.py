@@ -411,6 +411,120 @@ def test_mlflow_reads_a_run_a_trial_once_however_often_it_is_exported(study, tmp
     assert (child.info.status, child.data.tags["raybo.reason"]) == ("KILLED", "Ctrl-C")
 
 
+# ---- what is told of the whole study
+
+
+RULE = "x * y <= 0.6"
+
+
+@pytest.fixture(scope="module")
+def ended_early():
+    """A study with a rule that has reached its target, and the same when it goes on after all."""
+    space = Space({"x": Float(0, 1), "y": Float(0, 1)}, where=[RULE])
+    description = Description("job", "loss", "min", space.to_json(), "random", 0)
+    searcher = Searcher(space, "random", "min", seed=0)
+
+    def trials(count):
+        events = []
+        for _ in range(count):
+            asked = searcher.apply(searcher.propose(searcher.history))
+            config = searcher.trials[asked.trial].config
+            value = (config["x"] - 0.3) ** 2 + config["y"] + 0.1 * math.sin(40 * config["x"])
+            events += [asked, searcher.apply(Event(Kind.TOLD, asked.trial, {"value": value, "seconds": 1.0}))]
+        return events
+
+    events = [searcher.apply(Event(Kind.PLANNED, None, {"trials": 30})), *trials(12)]
+    events.append(searcher.apply(Event(Kind.ENDED, None, {"reason": "trial 7 has reached the target: loss 0.1"})))
+    longer = [*events, *trials(1)]
+    return Study(description, events), Study(description, longer), Study(description, [*longer, events[-1]])
+
+
+def test_csv_and_dataframes_have_what_a_model_expects(ended_early, tmp_path):
+    study = ended_early[0]
+    exporter("csv", str(tmp_path / "s.csv"))(study)
+    with open(tmp_path / "s.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    frame = study.to_dataframe()
+    for name in ("expected", "expected_sd"):
+        for trial in (study.best, study.best_expected):
+            assert float(rows[trial.number][name]) == frame[name][trial.number]
+            assert frame[name][trial.number] == pytest.approx(trial.details[name], rel=1e-9)
+    assert frame["expected"].idxmin() == study.best_expected.number
+    few = Study(study.description, study.events[:5]).to_dataframe()
+    assert few[["expected", "expected_sd"]].isna().all(axis=None)
+    over_contexts = run("random", 8, context={"load": raybo.Float(0, 1)})
+    assert "expected" not in over_contexts.to_dataframe()
+
+
+def test_json_has_how_it_ended_its_rules_and_what_a_model_expects(ended_early, tmp_path):
+    study, longer, _ = ended_early
+    exporter("json", str(tmp_path / "s.json"))(study)
+    content = json.loads((tmp_path / "s.json").read_text())
+    assert content["ended"] == "trial 7 has reached the target: loss 0.1"
+    assert content["study"]["space"]["where"] == [RULE]
+    assert (content["best"], content["best_expected"]) == (study.best.number, study.best_expected.number)
+    for trial in content["trials"]:
+        assert (trial["expected"], trial["expected_sd"]) == study.expectations[trial["number"]]
+    exporter("json", str(tmp_path / "s.json"))(longer)
+    assert json.loads((tmp_path / "s.json").read_text())["ended"] == ""
+
+
+def test_optuna_has_them_as_they_are_now(ended_early, tmp_path):
+    export = exporter("optuna", str(tmp_path / "s.log"))
+    for study in ended_early:  # ended, going on, ended for the same reason
+        export(study)
+        told = loaded(tmp_path / "s.log").user_attrs
+        assert told["ended"] == study.ended
+        assert told["where"] == [RULE]
+        for name, trial in (("best", study.best), ("best_expected", study.best_expected)):
+            expected = {key: trial.details[key] for key in ("expected", "expected_sd")}
+            assert told[name] == {"trial": trial.number, "value": trial.value, **expected}
+    before = (tmp_path / "s.log").read_bytes()
+    exporter("optuna", str(tmp_path / "s.log"))(ended_early[-1])
+    assert (tmp_path / "s.log").read_bytes() == before
+
+
+def test_tensorboard_has_them(ended_early, tmp_path):
+    pytest.importorskip("tensorboardX")
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    study, longer, _ = ended_early
+    for running, place in ((study, tmp_path / "a"), (longer, tmp_path / "b")):
+        export, tags = exporter("tensorboard", str(place)), {"tensors": []}
+        for _ in range(200):  # its writer is a thread, which may not have had its turn
+            export(running)
+            events = accumulator.EventAccumulator(str(place)).Reload()
+            tags = events.Tags()
+            if "study/where/text_summary" in tags["tensors"]:
+                break
+            time.sleep(0.02)
+        texts = {name: events.Tensors(name)[-1].tensor_proto.string_val[0].decode() for name in tags["tensors"]}
+        assert texts.pop("study/where/text_summary") == RULE
+        assert texts == ({"study/ended/text_summary": running.ended} if running.ended else {})
+        assert ("expected" in tags["scalars"]) == bool(running.ended)
+    events = accumulator.EventAccumulator(str(tmp_path / "a")).Reload()
+    for one in events.Scalars("expected"):
+        assert one.value == pytest.approx(study.expectations[one.step][0], rel=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of mlflow's own, about the database library that it uses
+def test_mlflow_has_them_and_a_study_that_ended_early_has_ended(ended_early, tmp_path):
+    mlflow = pytest.importorskip("mlflow")
+    pytest.importorskip("sqlalchemy")
+    uri = f"sqlite:///{tmp_path}/m.db"
+    for study in ended_early:
+        exporter("mlflow", uri)(study)
+        client = mlflow.MlflowClient(tracking_uri=uri)
+        experiment = client.get_experiment_by_name("job").experiment_id
+        (parent,) = client.search_runs([experiment], "tags.`raybo.study` != ''")
+        assert parent.info.status == ("FINISHED" if study.ended else "RUNNING")
+        assert parent.data.tags["raybo.ended"] == study.ended
+        assert parent.data.tags["raybo.where"] == RULE
+        assert parent.data.tags["raybo.best_expected"] == str(study.best_expected.number)
+        for name in ("expected", "expected_sd"):
+            assert parent.data.metrics[f"best_{name}"] == study.best.details[name]
+
+
 @pytest.mark.parametrize(("form", "package"), [("tensorboard", "tensorboardX"), ("mlflow", "mlflow")])
 def test_without_its_package_the_remedy_is_told(form, package, monkeypatch):
     import sys

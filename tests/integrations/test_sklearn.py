@@ -323,6 +323,11 @@ def test_wrong_use_is_told():
         quick(method="autto").fit(X, Y)
     with pytest.raises(SpaceError, match="C: a parameter must be"):
         quick(space={"C": 3}).fit(X, Y)
+    for name, value in {"metrics": {"accuracy": "max", "recall": "max"}, "constraints": {"size": "<= 3"}}.items():
+        with pytest.raises(MethodError, match=f"RayboSearchCV searches for one score and takes no {name}; name one of"):
+            quick(options={name: value}).fit(X, Y)
+    with pytest.raises(MethodError, match="random has no option 'trials'"):
+        quick(options={"trials": 3}).fit(X, Y)
 
 
 def test_what_is_refused_is_refused_before_the_first_fit(monkeypatch):

@@ -95,6 +95,14 @@ def test_the_page_has_the_front_the_constraints_and_where_trials_succeed(study, 
     draw(study, tmp_path / "page.png")
 
 
+def test_what_breaks_a_constraint_is_marked_beside_the_line_of_the_best(study):
+    figure = next(panel for panel in panels(study) if panel.key == "best-so-far").figure
+    marks = {trace.name: list(trace.x) for trace in figure.data}
+    done = [trial for trial in study.trials if trial.value is not None]
+    assert marks["breaks a constraint"] == [trial.number for trial in done if trial.violations]
+    assert marks["trial"] == [trial.number for trial in done if trial.feasible]
+
+
 def test_pages_of_studies_without_a_feasible_trial_are_made(hopeless, tmp_path):
     draw(hopeless, tmp_path / "page.html")
     assert "Nothing is feasible yet" in (tmp_path / "page.html").read_text()

@@ -194,6 +194,15 @@ def test_a_trial_s_page_holds_all_of_it(tmp_path):
     assert trial_page(followed, -1) is None
 
 
+def test_how_a_study_ended_is_told(tmp_path):
+    study = run("random", 12)
+    number = study.events[-1].number + 1
+    ended = Event(Kind.ENDED, None, {"reason": "no improvement in the last 5 that finished"}, number)
+    path = keep(Study(study.description, [*study.events, ended]), tmp_path / "s.db")
+    assert facts.details("s", Followed(path))["ended"] == "no improvement in the last 5 that finished"
+    assert facts.details("t", Followed(keep(study, tmp_path / "t.db", 20)))["ended"] == ""
+
+
 def test_curves_are_where_the_best_became_better(tmp_path):
     study = run("random", 25, mode="min")
     told = facts.curve("x", Followed(keep(study, tmp_path / "s.db")))
@@ -237,6 +246,9 @@ def test_figures_are_drawn_beside_and_kept_while_nothing_happens(tmp_path):
     first = drawn()
     assert first.last == 25
     assert not first.error
+    best = load(path).best
+    told = [first.best[name] for name in ("number", "value", "expected", "expected_sd")]
+    assert told == [best.number, best.value, best.details["expected"], best.details["expected_sd"]]
     assert [panel["key"] for panel in first.panels] == [panel.key for panel in panels(load(path))]
     assert figures.latest() is first
     assert not figures.is_drawing()

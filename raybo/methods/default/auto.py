@@ -18,8 +18,14 @@ What it does, and why:
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 500 points; integers and categories are searched as such, one at a time.
 - Failed trials count as the worst value seen; pending ones are believed at each model's mean.
+<<<<<<< HEAD
 - Constraints: the same two acquisitions on one model, times the probability that all hold; several metrics: expected
   hypervolume improvement alone, which bounds of scalarisations did not beat (`several`).
+=======
+- Constraints: expected improvement on one model, times the probability that all hold. A bound in its place stays off
+  the edge of what is allowed, where the best usually is: it gains little there beside what the probability loses.
+  Several metrics: expected hypervolume improvement, which bounds of scalarisations did not better (`several`).
+>>>>>>> main
 - Where trials that report are ended early, another model: see `curves`.
 - From 150 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
   `regional`. Studies that raybo 0.1 began go on by its rule, see `auto_0_1`.
@@ -52,7 +58,6 @@ from raybo.surrogate import Standardised, Tamed, standard_model
 FIRST_POINTS = 10
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
 MANY = 150  # results, from which on four models cost more than they are worth
-BOUND_SHARE = 0.5  # of the proposals for one metric with constraints
 NAMES = {
     "ucb": "upper confidence bound",
     "log-ei": "expected improvement",
@@ -149,18 +154,14 @@ def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -
 
 
 def several(history: History, rng: np.random.Generator) -> Proposal:
-    """The maximiser of one of the two acquisitions for several metrics or constraints."""
-    conditional = is_conditional(history)
-    models = Several.of(history, standard_model(), rng, outputs=Standardised.of if conditional else Tamed.of)
-    is_bound = models.is_feasible and history.goals.k == 1 and not conditional and rng.random() < BOUND_SHARE
-    if is_bound:
-        name, worth = "ucb", models.bound(OPTIMISM, rng)
-    else:
-        name, worth = models.name, models.improvement(LogExpectedImprovement)
-    worth = believing(worth, history)
+    """The maximiser of the expected improvement for several metrics or constraints."""
+    models = Several.of(
+        history, standard_model(), rng, outputs=Standardised.of if is_conditional(history) else Tamed.of
+    )
+    worth = believing(models.improvement(LogExpectedImprovement), history)
     found = solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=models.near)
     told = {**models.prediction(found.x), **models.tags}
-    return Proposal(found.x, {"acquisition": name, **told})
+    return Proposal(found.x, {"acquisition": models.name, **told})
 
 
 def of_many(history: History, rng: np.random.Generator) -> Proposal:

@@ -37,7 +37,7 @@ export function studyPage(main, id, crumbs) {
     crumbs([study.objective || study.file]);
     best = study.best || drawings.best;
     fill(head, heading(study));
-    fill(facts, cards(study, best, drawings.front));
+    fill(facts, cards(study, best, drawings));
     stop.hidden = !study.can.stop || study.can.stopping;
     asking.textContent = waiting(study);
     enqueue.parentNode.hidden = enqueue.hidden = !study.can.enqueue;
@@ -80,6 +80,7 @@ function heading(study) {
   return [
     el("h1", {}, study.objective, " ", el("span", { class: study.running ? "badge on" : "badge" }, study.running ? "running" : "not running")),
     el("p", { class: "quiet" }, `${better}${bounds}; method ${study.method}; kept in ${study.file}`),
+    study.ended && !study.running ? el("p", { class: "quiet" }, `ended: ${study.ended}`) : null,
   ];
 }
 
@@ -87,11 +88,13 @@ function card(value, name, kind = "") {
   return el("div", { class: `fact ${kind}` }, el("b", {}, value), el("span", {}, name));
 }
 
-function cards(study, best, front) {
+function cards(study, best, { front, best: modelled }) {
   const counts = study.counts;
   const ended = study.trials - (counts.pending || 0) - (counts.paused || 0);
   const made = study.metrics.length > 1 ? [card(String(front.length), "on the front", "best")] : [card(best ? shown(best.expected ?? best.value) : "none yet",
     best && best.expected !== null && best.expected !== undefined ? `best expected ${study.metric}` : `best ${study.metric}`, "best")];
+  const beside = study.best && modelled && modelled.number === study.best.number ? modelled.expected : null;
+  if (beside !== null && beside !== undefined) made.push(card(`${shown(beside)} ± ${modelled.expected_sd.toPrecision(2)}`, "what a model expects there"));
   made.push(card(String(counts.finished || 0), study.planned ? `finished of ${study.planned} planned` : "finished"));
   if (counts.pending) made.push(card(String(counts.pending), study.running ? "running" : "were running at its end"));
   if (counts.paused) made.push(card(String(counts.paused), "paused"));
