@@ -13,13 +13,9 @@ from raybo.space import Categorical, Integer, Parameter, Space, branches_of, cho
 if TYPE_CHECKING:
     import pandas
 
-<<<<<<< HEAD
-FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how formulas begin, or what spreadsheets skip before one
-=======
 Expected: TypeAlias = Mapping[int, tuple[float, float]]  # by a trial's number, mean and standard deviation
 
-FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how spreadsheets tell them, or skip to what tells them
->>>>>>> main
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how formulas begin, or what spreadsheets skip before one
 FACTS = ("number", "state", "value", "seconds", "attempt", "reason")
 NUMBERS = {"number": "int64", "value": "float64", "seconds": "float64", "attempt": "int64"}
 

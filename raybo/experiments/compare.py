@@ -58,12 +58,8 @@ def compare(
     for objective in objectives:
         for entry in experiment.entries:
             if entry.scheduler is not None:
-<<<<<<< HEAD
-                schedulers.make(entry.scheduler, entry.scheduler_options, objective.steps)
-    matplotlib_figure()  # likewise: runs may take hours
-=======
                 schedulers.make(entry.scheduler, entry.scheduler_options, objective.steps, objective.goals.names)
->>>>>>> main
+    matplotlib_figure()  # likewise: runs may take hours
     experiment = _measured_by(experiment, [objective.goals.k for objective in objectives])
     if not experiment.claims:
         experiment = replace(experiment, claims=pairwise(experiment))

@@ -18,14 +18,9 @@ What it does, and why:
   values of two branches differ little, and the power that makes values normal squeezes just these together.
 - Multi-start climbing from the best of 500 points; integers and categories are searched as such, one at a time.
 - Failed trials count as the worst value seen; pending ones are believed at each model's mean.
-<<<<<<< HEAD
-- Constraints: the same two acquisitions on one model, times the probability that all hold; several metrics: expected
-  hypervolume improvement alone, which bounds of scalarisations did not beat (`several`).
-=======
 - Constraints: expected improvement on one model, times the probability that all hold. A bound in its place stays off
   the edge of what is allowed, where the best usually is: it gains little there beside what the probability loses.
-  Several metrics: expected hypervolume improvement, which bounds of scalarisations did not better (`several`).
->>>>>>> main
+  Several metrics: expected hypervolume improvement, which bounds of scalarisations did not beat (`several`).
 - Where trials that report are ended early, another model: see `curves`.
 - From 150 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
   `regional`. Studies that raybo 0.1 began go on by its rule, see `auto_0_1`.
