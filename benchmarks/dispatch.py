@@ -118,7 +118,7 @@ def figures(trials: int = 1_000, workers: int = 2, rounds: int = 3, tune_trials:
                     ours.append(study(trials, workers))
             rates.append(statistics.median(ours))
             ratio = statistics.median(a / b for a, b in zip(ours, bare, strict=True))
-            note = f"{rates[-1]:.0f} and {statistics.median(bare):.0f} trials a second, median of {rounds} rounds"
+            note = f"{rates[-1]:.0f} and {statistics.median(bare):.0f} trials per second, median of {rounds} rounds"
             beside = "" if target == 0.8 else ", beside a process that burns a core"
             yield at_least(target, ratio, f"study over a bare loop of Ray tasks{beside}", note=note)
         if not tune_trials:
@@ -129,8 +129,8 @@ def figures(trials: int = 1_000, workers: int = 2, rounds: int = 3, tune_trials:
         except ImportError:
             yield missing(TUNES_DEFAULTS, "ray[tune]")
             return
-        yield at_least(30, rate / slow, TUNES_DEFAULTS, note=f"it runs {slow:.2g} trials a second")
-        note = f"{rate / fast:.3g} times (it runs {fast:.2g} trials a second)"
+        yield at_least(30, rate / slow, TUNES_DEFAULTS, note=f"it runs {slow:.2g} trials per second")
+        note = f"{rate / fast:.3g} times (it runs {fast:.2g} trials per second)"
         yield Figure("study over Ray Tune with reuse_actors", note)
 
 

@@ -97,7 +97,7 @@ def figures(
             row = ", ".join(f"{budget}: {mean:.2f}" for budget, mean in means.items())
             seconds = np.mean([done.seconds for done in found.values()])
             what = f"{entry}, {count} worker{'s' if count > 1 else ''}"
-            yield Figure(f"{what}: regret after whole runs", f"{row} ({seconds:.1f} s a run)")
+            yield Figure(f"{what}: regret after whole runs", f"{row} ({seconds:.1f} s per run)")
             if entry == "auto+curve":
                 alone = means if count == 1 else alone
                 yield from _beside_goals(what, means, count, alone)

@@ -67,7 +67,7 @@ def timed(figures: Iterable[Figure]) -> Iterator[tuple[Figure, float]]:
 
 
 def table(title: str, rows: Iterable[tuple[str, Figure, float]]) -> Table:
-    """A row a figure, under the name of its benchmark."""
+    """A row per figure, under the name of its benchmark."""
     made = Table(title=title, title_justify="left")
     for heading in ("benchmark", "what", "measured", "target"):
         made.add_column(heading, overflow="fold")

@@ -79,12 +79,12 @@ def figures(trials: int = 10_000, workers: int = 2) -> Figures:
             tenth = trials // 10
             early, late = rate(study, tenth, 2 * tenth), rate(study, trials - tenth, trials - 1)
             note = f"{late:.0f} (the second {tenth:,}: {early:.0f})"  # the first ones wait for workers to start
-            yield Figure(f"trials a second, last {tenth:,} of {trials:,}", note)
+            yield Figure(f"trials per second, last {tenth:,} of {trials:,}", note)
             begin = next(row for row in held if row[0] >= tenth)
             for i, who in ((1, "the study's actor"), (2, "the driver")):
                 growth = (held[-1][i] - begin[i]) / (held[-1][0] - begin[0])
                 note = f"{begin[i] / 1e3:.0f} MB at {begin[0]:,} trials, {held[-1][i] / 1e3:.0f} MB at {trials:,}"
-                yield at_most(10, growth, f"memory of {who}", "kB a trial", note)
+                yield at_most(10, growth, f"memory of {who}", "kB per trial", note)
             begun = time.perf_counter()
             raybo.load(journal)
             seconds = time.perf_counter() - begun

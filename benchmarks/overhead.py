@@ -82,7 +82,7 @@ def of_a_trial(reports: int) -> Figures:
 
 
 def of_a_study(reports: int) -> Figures:
-    """What so many reports a second take a study's process: heard, recorded, and committed batch by batch."""
+    """What so many reports per second take a study's process: heard, recorded, and committed batch by batch."""
     ticks = max(1, round(reports / A_SECOND / BATCH_SECONDS))
     batch = round(A_SECOND * BATCH_SECONDS / AT_A_TIME)
     space = raybo.Space({"x": raybo.Float(0, 1)})
@@ -118,7 +118,7 @@ def of_a_study(reports: int) -> Figures:
         with contextlib.closing(EventLog(plan, job, Pace(AT_A_TIME, True))) as log:
             spent = asyncio.run(heard(log))
     share = 100.0 * spent / (ticks * BATCH_SECONDS)
-    yield at_most(100.0, share, f"{A_SECOND:,} reports a second, of the study's processor", "per cent")
+    yield at_most(100.0, share, f"{A_SECOND:,} reports per second, of the study's processor", "per cent")
 
 
 @raybo.objective(
@@ -237,7 +237,7 @@ def reports_in_a_second(trials: int, steps: int) -> Figures:
         for trial in asked:
             searcher.report(trial, 0.5, step)
     rate = trials * steps / (time.process_time() - begun)
-    yield Figure("reports that a searcher takes in", f"{rate:,.0f} a second")
+    yield Figure("reports that a searcher takes in", f"{rate:,.0f} per second")
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def study_of(trials: int) -> Study:
 
 
 def figures(trials: int = 1_000) -> Figures:
-    """A figure a form."""
+    """A figure per form."""
     study = study_of(trials)
     with tempfile.TemporaryDirectory() as folder:
         for name in ("report.html", "picture.png", "picture.svg"):

@@ -62,7 +62,7 @@ def fitted(search: Any) -> tuple[float, float]:
 
 
 def figures(seeds: int = 5, configurations: int = 30) -> Figures:
-    """A figure a search, and one of the search on two Ray workers."""
+    """A figure per search, and one of the search on two Ray workers."""
     try:
         import sklearn  # noqa: F401
     except ImportError:

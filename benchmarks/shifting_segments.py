@@ -34,7 +34,7 @@ def recommended(method: str, told: bool, trials: int, seed: int) -> float:
 
 
 def figures(seeds: int = 12, trials: int = 40) -> Figures:
-    """A figure a method; that of the density estimates should be below blind tuning's."""
+    """A figure per method; that of the density estimates should be below blind tuning's."""
     try:
         import xgboost  # noqa: F401  # what the objective trains
     except ImportError:

@@ -162,7 +162,7 @@ def figures(
             yield from proposals.figures(sizes=sizes, asks=asks)
         if "study" in chosen:
             rate, suggest = whole_study(real)
-            note = f"{rate:.0f} a second, {suggest:.0f} ms of a processor for a proposal"
+            note = f"{rate:.0f} per second, {suggest:.0f} ms of a processor per proposal"
             yield Figure(f"{real:,} trials of `auto` end to end", note)
         if "look" in chosen:
             yield from looked_at.figures()
@@ -170,7 +170,7 @@ def figures(
             kept.append({"part": "clock", **row})
             what = f"{row['workers']:,} workers busy, {row['method']}, {row['trials']:,} trials of {SECONDS:g} s"
             note = (
-                f"the study's process at work {row['served']:.0f} % of it, {row['suggest_ms']:.1f} ms a proposal, "
+                f"the study's process at work {row['served']:.0f} % of it, {row['suggest_ms']:.1f} ms per proposal, "
                 f"results wait {1e3 * row['wait']:.0f} ms on average, {row['longest_wait']:.1f} s at most"
             )
             is_goal = row["workers"] == 1_000

@@ -93,7 +93,7 @@ def callbacks(method: str, trials: int) -> dict[str, list[float]]:
 
 
 def figures(trials: int = 60, workers: int = 2, method: str = "auto") -> Figures:
-    """A figure a front, and one a callback."""
+    """A figure per front, and one per callback."""
     if importlib.util.find_spec("pyarrow") is None:  # without which Tune is not imported
         yield missing("trials under Ray Tune", "ray[tune]")
         return

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Expected: TypeAlias = Mapping[int, tuple[float, float]]  # by a trial's number, mean and standard deviation
 
-FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how spreadsheets tell them, or skip to what tells them
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # how formulas begin, or what spreadsheets skip before one
 FACTS = ("number", "state", "value", "seconds", "attempt", "reason")
 NUMBERS = {"number": "int64", "value": "float64", "seconds": "float64", "attempt": "int64"}
 
@@ -31,7 +31,7 @@ def columns_of(
     JSON, by how much constraints are broken, in studies where they are.
 
     A parameter whose name is taken has `config.` before it, a context `context.`, a metric `metric.`. What is not
-    known, or not open in a trial's configuration, is None; a choice that holds parameters is told by its name, and a
+    known, or not open in a trial's configuration, is None; a choice that holds parameters is given by its name, and a
     metric that is a list or a dict is JSON.
     """
     table: dict[str, list[Any]] = {
@@ -154,7 +154,7 @@ def _parameters(
         configs = [trial.config if prefix == "config" else trial.context for trial in trials]
         rows = [[None] * part.d if config is None else part.values(config) for config in configs]
         for i, (name, parameter) in enumerate(zip(part.names, part.parameters.values(), strict=True)):
-            while name in names:  # a parameter may be called like another column
+            while name in names:  # a parameter may have the name of another column
                 name = f"{prefix}.{name}"
             names.add(name)
             values = [row[i] for row in rows]

@@ -58,7 +58,7 @@ class Confirmed:
     Attributes:
         trial: the search's trial of it.
         values: of its further runs, in the user's sign.
-        mean: theirs. error: the mean's standard error; None where there is one run only.
+        mean: their mean. error: the mean's standard error; None where there is one run only.
         planned: how many further runs there are, failed and pending ones too.
     """
 

@@ -1,4 +1,4 @@
-"""What is known of a trial's end, with what a model expects of it: made when it is asked for, as it takes a while."""
+"""What is known of a trial's end, and what a model expects of it: slow, and so computed when asked for."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ EXPECTED = ("expected", "expected_sd")
 
 
 class Details(Mapping[str, Any]):
-    """What is known of a trial's end, and of the model's expectation what is made when it is asked for.
+    """What is known of a trial's end; what the model expects of it is computed when asked for.
 
-    Equal to what is known alone; so a trial stays equal to itself.
+    Compared by what is known alone, so that a trial stays equal to itself.
     """
 
     def __init__(self, known: Mapping[str, Any], expect: Callable[[], Mapping[str, Any]]) -> None:
@@ -43,5 +43,5 @@ class Details(Mapping[str, Any]):
     def __repr__(self) -> str:
         return repr(dict(self._known))
 
-    def __reduce__(self) -> tuple[Any, ...]:  # what is made when it is asked for stays where it can be made
+    def __reduce__(self) -> tuple[Any, ...]:  # the model does not travel: what it expects is computed before
         return dict, (dict(self),)

@@ -1,4 +1,4 @@
-"""What messages are made of: an error in a line, a value as it looks, the likely name."""
+"""What messages are made of: an error in a line, a value as it looks, the likely name, other libraries' names."""
 
 from __future__ import annotations
 
@@ -6,6 +6,23 @@ import difflib
 from collections.abc import Sequence
 
 NEAR = 0.6  # likeness, from 0 to 1, of what is offered: below it, a guess is no help
+
+ELSEWHERE = {  # what other libraries call it: what raybo says instead
+    **dict.fromkeys(["n_trials", "max_evals", "num_samples", "n_iter", "n_calls"], "raybo calls it trials"),
+    **dict.fromkeys(["n_jobs", "max_concurrent_trials", "max_concurrent", "parallelism"], "raybo calls it workers"),
+    **dict.fromkeys(["sampler", "algo", "search_alg", "algorithm"], "raybo calls it method, a name such as 'ei'"),
+    **dict.fromkeys(["callbacks", "callback"], "raybo calls it watch, a function of a status"),
+    **dict.fromkeys(["random_state", "rstate"], "raybo calls it seed"),
+    **dict.fromkeys(["show_progress_bar", "show_progressbar", "verbose"], "raybo calls it watch; False shows nothing"),
+    "direction": "raybo calls it mode, 'max' or 'min', given to the objective or the searcher",
+    "pruner": "raybo calls it scheduler, a name such as 'asha'",
+    "timeout": "raybo calls it max_minutes, in minutes",
+    "time_budget_s": "raybo calls it max_minutes, in minutes",
+    "study_name": "a study is named after its journal; raybo calls it storage",
+    "load_if_exists": "a journal that exists is always continued; raybo calls it storage",
+    "points_to_evaluate": "raybo calls it enqueue, a list of configurations",
+    "param_space": "raybo calls it space, given to the objective",
+}
 
 
 def first_line(error: BaseException) -> str:

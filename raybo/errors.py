@@ -7,7 +7,7 @@
     ├── TrialError           a result for a trial that is unknown, already ended or not finite; or no such trial
     ├── JournalError         a journal that cannot be opened, read or continued
     │   └── JournalInUse     another process is writing it
-    ├── RayError             the Ray to be used cannot be reached, or cannot run the trials
+    ├── RayError             Ray cannot be reached, or cannot run the trials
     ├── MissingExtra         an optional package is needed and not installed
     └── NumericalError       a matrix could not be factorised by any stated means
 
@@ -23,7 +23,7 @@ from raybo.terminal_text import one_line
 
 
 class RayboError(Exception):
-    """Any wrong use of raybo; the message names the culprit and the remedy in one line, whatever they are called.
+    """Any wrong use of raybo; the message is one line that names the culprit and the remedy.
 
     Example:
         >>> raybo.Searcher({"x": raybo.Float(0, 1)}, "gp-ubc")
@@ -105,7 +105,7 @@ class JournalInUse(JournalError):
 
 
 class RayError(RayboError):
-    """The Ray to be used cannot be reached, or cannot run the trials.
+    """Ray cannot be reached, or cannot run the trials.
 
     Example:
         >>> def run(job):

@@ -15,10 +15,10 @@ STANDARD_OUTPUT = "-"
 
 
 def write_file(path: Path | str, content: str | bytes) -> None:
-    """Write a file in one step, so that who reads it meanwhile sees the old one or the new one.
+    """Write a file in one step, so that whoever reads it meanwhile sees the old one or the new one.
 
-    A link is followed: what it leads to is written. What is there and no regular file, such as a pipe or a terminal, is
-    written to as it is. A file that is replaced keeps its mode.
+    A link is followed: what it leads to is written. What is there but not a regular file, such as a pipe or a terminal,
+    is written to as it is. A file that is replaced keeps its mode.
 
     Args:
         path: the file; "-" for standard output.

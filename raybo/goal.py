@@ -172,7 +172,7 @@ class Goals:
         """The goals that a user declares: `metrics`, or where there are none, one metric with its mode.
 
         Raises:
-            ValueError: there are not two to four metrics, or a name, a mode or a constraint is none; names which.
+            ValueError: there are not two to four metrics, or a name, a mode or a constraint is not one; names it.
         """
         for what, given in (("metrics", metrics), ("constraints", constraints)):
             if given is not None and not isinstance(given, Mapping):

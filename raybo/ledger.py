@@ -190,7 +190,7 @@ class Ledger:
         return dict(zip(numbers, zip(values, sds.tolist(), strict=True), strict=True))
 
     def _telling(self, trial: Trial) -> Trial:
-        """A finished trial that tells what a model expects of it to who asks for that, in its details."""
+        """A finished trial whose details tell, when asked, what a model expects of it."""
 
         def expect() -> dict[str, Any]:
             found = self._expectation()

@@ -14,9 +14,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, NoReturn, TypeAlias, cast
 
-from raybo.error_text import in_words, nearest, shown
+from raybo.error_text import ELSEWHERE, in_words, nearest, shown
 from raybo.errors import ObjectiveError, RayboError, SpaceError
 from raybo.goal import Goals, Mode
 from raybo.history import ONE
@@ -36,7 +36,7 @@ RESERVED = {  # Ray's own resources: what asks for them
 
 
 class _Documentation:
-    """The docstring of a class; of an objective that of its function, as a decorated function would show it."""
+    """The docstring of the class; for an objective that of its function, as a decorated function would show it."""
 
     def __init__(self, own: str | None) -> None:
         self.own = own
@@ -207,6 +207,7 @@ def objective(
     value: Value = "last",
     metrics: Mapping[str, str] | None = None,
     constraints: Mapping[str, str] | None = None,
+    **unknown: NoReturn,
 ) -> Callable[[Callable[..., Any]], Objective]:
     """Decorate a training function so that raybo can tune it.
 
@@ -239,6 +240,11 @@ def objective(
         >>> job({"x": 0.3})
         {'loss': 0.0}
     """
+    if unknown:
+        name = next(iter(unknown))
+        known = [each for each in inspect.signature(objective).parameters if each != "unknown"]
+        remedy = f": {ELSEWHERE[name]}" if name in ELSEWHERE else nearest(name, known)
+        raise ObjectiveError(f"objective has no argument {name!r}{remedy}")
     if not isinstance(mode, str) or mode not in ("max", "min"):
         raise ObjectiveError(f"mode must be 'max' or 'min', got {shown(mode)}")
     if not isinstance(metric, str) or not metric:
@@ -355,7 +361,7 @@ def report_context(**values: Any) -> None:
 
 @contextmanager
 def reports_to(report: Callable[[Mapping[str, Any]], None]) -> Iterator[None]:
-    """Where `report_context` goes meanwhile."""
+    """Who hears `report_context` within the block."""
     token = _report.set(report)
     try:
         yield

@@ -131,7 +131,7 @@ class Records(Generic[R]):
 
 
 class _Points:
-    """Points of which there are ever more, shared by all lists that begin with the same ones."""
+    """A growing set of points, shared by all lists that begin with the same ones."""
 
     def __init__(self, d: int) -> None:
         self.d = d

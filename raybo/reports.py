@@ -116,7 +116,7 @@ def saving() -> Iterator[Path]:
 
 @contextmanager
 def heard_by(listener: Listener | None) -> Iterator[None]:
-    """What hears the reports of this process meanwhile."""
+    """What hears the reports of this process within the block."""
     global _listener
     before, _listener = _listener, listener
     try:

@@ -70,7 +70,7 @@ def current_trial() -> CurrentTrial | None:
 
 @contextmanager
 def running(trial: CurrentTrial | None) -> Iterator[None]:
-    """What `current_trial` returns meanwhile."""
+    """What `current_trial` returns within the block."""
     global _running
     before, _running = _running, trial
     try:

@@ -69,8 +69,8 @@ class Searcher:
     Raises:
         SpaceError: the space or the context is not one.
         MethodError: the method, the scheduler, an option, the mode, a metric, a constraint, the number of trials or of
-            steps is wrong, the method needs a context or takes no several metrics or constraints, or the scheduler
-            needs steps.
+            steps is wrong, the method needs a context or does not take several metrics or constraints, or the
+            scheduler needs steps.
     Example:
         >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, mode="min", seed=0)
         >>> for _ in range(12):
@@ -154,8 +154,8 @@ class Searcher:
     ) -> Trial | list[Trial]:
         """The next trial to run, or the next n as a list; each is pending until told or failed.
 
-        Of several, each is proposed knowing those before it, so that they differ as the trials of workers do that run
-        side by side: `trials = searcher.ask(8)`.
+        Several are proposed one after the other, each knowing those before it, so that they differ as the trials of
+        parallel workers do: `trials = searcher.ask(8)`.
 
         Args:
             n: how many; None for one trial, and no list. (A context may stand in its place.)
@@ -177,8 +177,8 @@ class Searcher:
     ) -> Trial:
         """A trial's result, in any order, with the context that it met.
 
-        With several metrics or constraints the result is a dict with a number for each of them; what else it holds is
-        kept, too, as far as it is numbers or text.
+        With several metrics or constraints the result is a dict with a number for each of them; numbers and text
+        that it holds besides are kept, too.
 
         Where a context is declared and none is told, the trial counts for its value, but not for what is learned about
         contexts; the first one is warned of.
@@ -280,7 +280,7 @@ class Searcher:
 
         A lucky context does not make a trial the best. The estimate and its standard deviation, in the user's units,
         are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured. Where none has
-        finished: of those that were pruned the one that came furthest, the best there; its `value` is None.
+        finished: the best of the pruned trials that came furthest; its `value` is None.
 
         Raises:
             TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
@@ -316,7 +316,7 @@ class Searcher:
         return self.ledger.hypervolume(reference)
 
     def best_for(self, context: Mapping[str, Any]) -> Trial:
-        """The finished trial with the best estimated value where the context is the given one; told as in `best`.
+        """The finished trial with the best estimated value in the given context, told in its details as in `best`.
 
         Raises:
             TrialError: no trial has finished, or the context is not one that is declared.
@@ -436,7 +436,7 @@ class Searcher:
 
 
 def expected_gain(history: History, asked: Event) -> float | None:
-    """By how much a proposal is expected to better the best value, in the metric's units.
+    """By how much a proposal is expected to improve on the best value, in the metric's units.
 
     None for the points of an initial design, which promise nothing, and where trials are too few to expect anything.
     """
@@ -489,7 +489,7 @@ def explain(method: methods.Method, trial: Trial) -> str:
 
 @contextlib.contextmanager
 def reading_tags(whose: str) -> Iterator[None]:
-    """While a method reads tags, which nobody else can check: what it raises over others than its own as a TrialError.
+    """While a method reads tags, which nobody else can check: what it raises over tags not its own, as a TrialError.
 
     Args:
         whose: begins the message.

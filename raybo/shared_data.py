@@ -1,4 +1,4 @@
-"""Large data that every trial reads: put into Ray's object store once a study, and read there without copies."""
+"""Large data that every trial reads: put into Ray's object store once per study, and read there without copies."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _sending: ContextVar[dict[str, Shared[Any]] | None] = ContextVar("sending", defa
 
 @contextmanager
 def sending() -> Iterator[dict[str, Shared[Any]]]:
-    """Pickled meanwhile, shared data are tokens; what they stand for is added to the dict."""
+    """Within the block shared data are pickled as tokens; what these stand for is added to the dict."""
     sent: dict[str, Shared[Any]] = {}
     before = _sending.set(sent)
     try:
@@ -140,9 +140,9 @@ def size_of(value: Any) -> int:
 
 
 def fingerprint(value: Any) -> str:
-    """Kind, shape and a hash of data, by which a study that is continued tells whether they are others.
+    """Kind, shape and a hash of data, by which a continued study tells whether they have changed.
 
-    What cannot be hashed at little cost (objects in arrays, whatever is neither array nor table) is told by its shape.
+    What cannot be hashed at little cost (objects in arrays, whatever is neither array nor table) is known by its shape.
     """
     if isinstance(value, Shared):
         return value.summary

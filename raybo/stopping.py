@@ -6,8 +6,8 @@
                        best value, in the metric's units
 
 A pure function of the study's events: a command that continues a study finds what its own limits say of all that has
-happened, and goes on where they are wider than the last one's. Results from elsewhere may reach the target; they are no
-trials that patience waits for.
+happened, and goes on where they are wider than the last one's. Results from elsewhere may reach the target; they do
+not count towards patience.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Study:
         """The best feasible trial, the earliest of equals.
 
         Where a context is declared: the trial with the best estimated expectation over it, as `Searcher.best`. Where
-        none has finished: of those that were pruned the one that came furthest, the best there; its `value` is None.
+        none has finished: the best of the pruned trials that came furthest; its `value` is None.
 
         Raises:
             TrialError: no trial has finished or was pruned yet, none satisfies all constraints (the message says which
@@ -92,7 +92,7 @@ class Study:
         """The finished trial of which a model expects most: with noise, the luckiest is not the best.
 
         `best_expected.details["expected"]` and `["expected_sd"]` are what is expected of it, in the user's units, as
-        they are of `best`. They are made when they are asked for.
+        they are of `best`. They are computed when they are asked for.
 
         Raises:
             TrialError: no trial has finished yet.
@@ -114,7 +114,7 @@ class Study:
 
     @property
     def ended(self) -> str:
-        """Why the study ended, in words; empty where it runs, was interrupted, or has not ended all the same."""
+        """Why the study ended, in words; empty while it runs, or if it was interrupted or cut short."""
         if self.events and self.events[-1].kind is Kind.ENDED:
             return self.events[-1].data["reason"]
         ran = self.count(*COUNTED) - len(again(self.trials))
@@ -148,7 +148,7 @@ class Study:
 
     @property
     def furthest(self) -> Trial | None:
-        """Where none has finished, the pruned trial that came furthest, the best there; else None."""
+        """Where none has finished, the best of the pruned trials that came furthest; else None."""
         return self._ledger.furthest
 
     @property

@@ -1,7 +1,7 @@
 """Keeps numerical libraries to the threads a process was given.
 
 More BLAS threads than cores make small linear algebra many times slower, and a Ray worker learns its share only after
-numpy was loaded, too late for environment variables.
+numpy has been loaded, too late for environment variables.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def known_of(entries: Sequence[Any], space: Space, goals: Goals = ONE) -> list[K
 
     Raises:
         SpaceError: an entry is none of these, or its configuration does not fit the space.
-        TrialError: a value is not a finite number, or with several goals no dict of them.
+        TrialError: a value is not a finite number, or with several goals not a dict of them.
     """
     if isinstance(entries, (str, bytes)) or not isinstance(entries, Sequence):
         raise SpaceError(f"enqueue: a list of configurations is needed, got {shown(entries)}")

@@ -96,6 +96,20 @@ def test_show_replays_and_fails_where_a_proposal_differs(run, tmp_path):
     assert err.startswith("Error: 1 of 12 proposals differ")
 
 
+def test_show_replays_what_another_machine_rounded_otherwise(run, tmp_path):
+    study = load("job.db")
+    events = [
+        replace(e, data={**e.data, "x": [value * (1 + 1e-12) for value in e.data["x"]]})
+        if e.trial == 3 and "x" in e.data
+        else e
+        for e in study.events
+    ]
+    with contextlib.closing(Journal(tmp_path / "other.db", study.description)) as journal:
+        journal.append(events)
+    told = "12 proposals recomputed from the journal alone: all are identical, 1 of them but for rounding\n"
+    assert run("show", "other.db", "--replay") == (0, told, "")
+
+
 def test_plot_draws_a_page_or_a_picture(run, tmp_path):
     assert run("plot", "job.db") == (0, "Wrote job.html\n", "")
     assert run("plot", "job.db", "-o", "p.svg") == (0, "Wrote p.svg\n", "")

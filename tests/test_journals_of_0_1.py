@@ -3,6 +3,9 @@
 gp-ucb    a conditional space, settings, a trial asked for by the user, a result from elsewhere, failures; complete
 uhe       two trials in flight when it was left, and one that had started again
 sbo-kde   a context; complete
+
+Where numpy, scipy or the processor are others than those that recorded them, proposals may differ by rounding: there it
+is asked that they differ by no more than that.
 """
 
 from __future__ import annotations
@@ -11,8 +14,11 @@ import contextlib
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+import scipy
 from rich.console import Console
+from threadpoolctl import threadpool_info
 
 from raybo.events import Event, Kind, State
 from raybo.journal import Journal, read
@@ -48,8 +54,22 @@ def test_it_is_read_and_shown(journal):
         assert study.explain(trial)
 
 
+def is_as_recorded():
+    """Whether this process rounds as the one that recorded them: to the last digit the same is asked only then."""
+    versions = [".".join(module.__version__.split(".")[:2]) for module in (np, scipy)]
+    return (versions, {one.get("architecture") for one in threadpool_info()} - {None}) == (
+        ["2.4", "1.17"],
+        {"SkylakeX"},
+    )
+
+
+def require_alike(study):
+    differing = [again for again in replay(study) if again.differs]
+    assert [again for again in differing if is_as_recorded() or not again.is_rounding] == []
+
+
 def test_every_proposal_is_made_again_alike(journal):
-    assert [again for again in replay(load(journal[0])) if again.differs] == []
+    require_alike(load(journal[0]))
 
 
 def test_it_is_continued_and_nothing_of_it_changes(journal):
@@ -66,4 +86,4 @@ def test_it_is_continued_and_nothing_of_it_changes(journal):
     description, events = read(path)
     assert (description, events[:-4]) == before
     assert [event.number for event in events] == list(range(1, len(events) + 1))
-    assert [again for again in replay(load(path)) if again.differs] == []
+    require_alike(load(path))

@@ -76,6 +76,12 @@ def test_what_a_trial_needs_is_kept_as_it_was_declared():
     ("arguments", "words"),
     [
         ({"mode": "minimise"}, "mode must be 'max' or 'min', got 'minimise'"),
+        (
+            {"direction": "maximize"},
+            "objective has no argument 'direction': raybo calls it mode, 'max' or 'min', given to the objective or the "
+            "searcher",
+        ),
+        ({"num_cpu": 2}, "objective has no argument 'num_cpu'; did you mean 'num_cpus'?"),
         ({"num_cpus": -1}, "num_cpus must be a number from 0, got -1"),
         ({"num_cpus": "2"}, "num_cpus must be a number from 0, got '2'"),
         ({"num_cpus": math.nan}, "num_cpus must be a number from 0, got nan"),

@@ -2,7 +2,7 @@
 
 A page is read in its order, in an empty directory beside `trials/`. Its Python blocks share a namespace; a block that
 begins with a comment such as `# trials/papers/mine.py` is saved there first, and one that defines an objective as a
-file of the objective's name. Its shell blocks run in this process, with 6 trials a study and 2 repeats whatever they
+file of the objective's name. Its shell blocks run in this process, with 6 trials per study and 2 repeats whatever they
 say; what installs something, needs a cluster or takes hours is only checked: commands and options, extras, modules and
 experiments exist. SQL blocks run on the page's journal. A line `<!-- not run: why -->` before a block leaves it out.
 
@@ -13,6 +13,7 @@ block has left behind, ours with those of the page so far.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib.util
 import itertools
 import os
@@ -30,8 +31,9 @@ import pytest
 import raybo
 from raybo import methods
 from raybo.cli import cli, main
-from raybo.events import Kind
+from raybo.events import Data, Kind
 from raybo.experiments.papers import find_experiments
+from raybo.journal.description import Description
 from raybo.journal.schema import TABLES
 from raybo.reporting.words import shown
 from tests.imports import reduced, rooms
@@ -223,6 +225,21 @@ def test_the_readme_is_short_and_its_first_command_brings_what_draws_the_report(
     assert {"trials", "plot", "view"} <= set(re.search(r"\[(.*?)\]", first)[1].split(","))
 
 
+def test_every_figure_of_the_readme_stands_beside_the_command_that_shows_it():
+    claims = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", claims.partition("\n## ")[0], re.MULTILINE)
+    assert all("`" in command or command.startswith(("the README", "[below]")) for _, command in rows[2:])
+    words = re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)", "", README, flags=re.DOTALL)
+    figures = {figure.rstrip(",") for figure in re.findall(r"\d[\d,]*(?:\.\d+)?", words)}
+    known = {figure.rstrip(",") for figure in re.findall(r"\d[\d,]*(?:\.\d+)?", claims)}
+    assert {figure for figure in figures if len(figure) > 1} <= known
+    for command in re.findall(r"`(python -m [\w.]+|pytest [^`]+)", claims):
+        for named in re.findall(r"tests/[\w/.]+", command):
+            assert (ROOT / named).exists(), named
+        if command.startswith("python"):
+            assert importlib.util.find_spec(command.split()[-1]) is not None, command
+
+
 # ---- what the pages name is there
 
 
@@ -267,8 +284,8 @@ ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
 def test_the_picture_of_the_rooms_is_the_graph_of_their_imports():
     text = next(block.text for block in blocks(ARCHITECTURE) if block.language == "mermaid")
-    drawn = {(a, b) for a, b in re.findall(r"^ *(\w+) -->(?:\|\w+\|)? (\w+)$", text, re.MULTILINE)}
-    assert drawn == reduced(rooms(ROOT / "raybo"))
+    drawn = re.findall(r"^ *(\w+) -->(?:\|\w+\|)? (\w+)$", text, re.MULTILINE)
+    assert sorted(drawn) == sorted(reduced(rooms(ROOT / "raybo")))
 
 
 def test_the_functions_of_the_walk_are_where_it_says():
@@ -290,8 +307,13 @@ def test_the_page_of_the_journal_has_its_tables_and_every_kind_of_event():
     plain = " ".join(text.split())
     for statement in TABLES:
         assert " ".join(statement.split()) in plain, statement
+    sections = dict(zip(*[iter(re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:])] * 2, strict=True))
     for kind in Kind:
-        assert f"| `{kind}` |" in text, kind
+        assert f"| `{kind}` |" in sections["Events"], kind
+    for key in Data.__annotations__:
+        assert f"`{key}`" in sections["Events"], key
+    for field in dataclasses.fields(Description):
+        assert f"`{field.name}`" in sections["Tables"], field.name
 
 
 @pytest.mark.parametrize(
@@ -307,6 +329,30 @@ def test_the_page_of_the_journal_names_every_tag(name):
         met = {"context": {"load": 0.1 + 0.05 * i}} if context else {}
         searcher.tell(trial, -((trial.config["x"] - 0.3) ** 2) - trial.config["y"], **met)
         assert set(trial.tags) <= named, set(trial.tags) - named
+
+
+def test_the_page_of_the_journal_names_the_tags_of_goals_guesses_and_curves():
+    text = (ROOT / "docs" / "journal.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.+?) \| .+ \|$", text, re.MULTILINE))))
+    space = {"x": raybo.Float(0, 1, guess=0.4), "y": raybo.Float(0, 1)}
+    goals = {"metrics": {"a": "max", "b": "min"}, "constraints": {"c": "<= 0.9"}}
+    written = set()
+    for method in ("auto", "ei", "gp-ucb"):
+        searcher = raybo.Searcher(space, method, seed=0, trials=14, **goals)
+        for _ in range(14):
+            x, y = searcher.ask().config.values()
+            written |= set(searcher.tell(searcher.trials[-1], {"a": x, "b": x + y, "c": y}).tags)
+    searcher = raybo.Searcher(space, seed=0, trials=40, steps=9, scheduler="curve", scheduler_options={"first": 3})
+    for _ in range(16):
+        trial = searcher.ask()
+        for step in range(1, 10):
+            if searcher.report(trial, trial.config["x"] * step, step).prune:
+                trial = searcher.prune(trial)
+                break
+        else:
+            trial = searcher.tell(trial, 9 * trial.config["x"])
+        written |= set(trial.tags)
+    assert {"by_guess", "curves", "theta_1", "theta_limit_0", "feasible"} <= written <= named, written - named
 
 
 # ---- contributing

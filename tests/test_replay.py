@@ -65,6 +65,18 @@ def test_a_proposal_that_was_tampered_with_is_found():
     differing = {trial.trial: trial.differs for trial in replay(study) if trial.differs}
     assert differing[5] == ("x",)
     assert "tags" in differing[9]
+    assert not any(trial.is_rounding for trial in replay(study))
+
+
+def test_rounding_is_told_from_a_difference():
+    study = recorded("gp-ucb")
+    asked = [i for i, event in enumerate(study.events) if event.kind is Kind.ASKED]
+    for position, factor in ((asked[5], 1 + 1e-11), (asked[9], 1 + 1e-4)):
+        event = study.events[position]
+        tags = {key: value * factor if isinstance(value, float) else value for key, value in event.data["tags"].items()}
+        study.events[position] = replace(event, data={**event.data, "tags": tags})
+    differing = {trial.trial: trial.is_rounding for trial in replay(study) if trial.differs}
+    assert (differing[5], differing[9]) == (True, False)
 
 
 def test_what_a_user_named_is_not_proposed_again():

@@ -107,7 +107,7 @@ def report(table: Table, names: list[str], variants: list[str], seeds: set[int],
 
 
 def summary(title: str, found: dict[str, Scores], variants: list[str], problems: list[str]) -> Printed:
-    """A row a variant: its figures, and its differences from the first."""
+    """A row per variant: its figures, and its differences from the first."""
     made = Printed(title=title, title_justify="left")
     for heading in ("variant", *MEASURES, "final less the first's", "mean less the first's", "pairs won", "ms"):
         made.add_column(heading)
@@ -127,7 +127,7 @@ def summary(title: str, found: dict[str, Scores], variants: list[str], problems:
 
 
 def each(found: dict[str, Scores], variants: list[str], problems: list[str]) -> Printed:
-    """A row a problem: final and mean regret of each variant."""
+    """A row per problem: final and mean regret of each variant."""
     made = Printed()
     for heading in ("problem", *variants):
         made.add_column(heading)

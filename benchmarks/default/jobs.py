@@ -1,4 +1,4 @@
-"""Small training jobs on data that scikit-learn and trials/ bring along: cross-validated errors, some ms a trial.
+"""Small training jobs on data that scikit-learn and trials/ bring along: cross-validated errors, some ms per trial.
 
 Spaces are as users write them in a hurry: rates without a logarithm, integers, choices.
 """

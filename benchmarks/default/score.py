@@ -22,7 +22,7 @@ from benchmarks.searches import Array
 
 RANDOM = "random"
 DRAWS = 2000
-CAP = 3.0  # regrets above it count as it, lest one steep function decide
+CAP = 3.0  # regrets above it count as it, so that one steep function does not decide
 EVEN = 1e-3  # regrets closer than this are a tie
 
 MEASURES: dict[str, Callable[[Run], float]] = {

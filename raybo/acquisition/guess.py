@@ -4,11 +4,11 @@
 
 with n results so far. Hvarfner, Stoll, Souza, Lindauer, Hutter, Nardi (2022), "piBO: Augmenting Acquisition Functions
 with User Beliefs for Bayesian Optimization", ICLR, eq. (6): pi is a density over the space, and beta a tenth of the
-planned trials. Where an acquisition is no logarithm (a confidence bound), the same is added to it as it is, in standard
-deviations of the values.
+planned trials. Where an acquisition is not a logarithm (a confidence bound), the same is added to it as it is, in
+standard deviations of the values.
 
-A user says a point and no density, so pi is made of it: on each axis of which something is said a mixture of a normal
-density about the guess and a uniform one, which is what a wrong guess can cost at most; on others uniform. The axes are
+A user names a point, not a density, so pi is made from it: on each axis with a guess a mixture of a normal density
+about the guess and a uniform one, which is what a wrong guess can cost at most; on others uniform. The axes are
 independent: a guess may be right for one and wrong for another.
 """
 
@@ -43,7 +43,7 @@ class Belief:
 
     @classmethod
     def of(cls, cube: Cube) -> Belief | None:
-        """A space's; None where it has no guess."""
+        """The belief of a space; None where it has no guess."""
         if cube.guess is None:
             return None
         sizes = [
@@ -89,7 +89,7 @@ class Believing:
     """An acquisition under a belief.
 
     Attributes:
-        acquisition: it. belief: the user's. weight: beta / n.
+        acquisition: what is weighted. belief: the user's. weight: beta / n.
     """
 
     acquisition: Acquisition

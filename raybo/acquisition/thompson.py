@@ -21,8 +21,8 @@ from raybo.surrogate.factor import cholesky
 
 LARGEST_JOINT = 2000  # beyond it the Cholesky factor of the points' covariance costs seconds: use a function draw
 KNOWN = 1e-12  # standard deviation, in standardised units, below which f is known
-# of the largest variance. Never 0, for where f is known the jitter alone is drawn; and finer steps than the GP's own
-# ladder has, for what is added to a thousand close points shows in their draw
+# of the largest variance. Never 0, as only jitter is drawn where f is known; and in finer steps than the GP's own
+# ladder, as what is added to a thousand close points shows in their draw
 JITTERS = tuple(1e-10 * 2.0**k for k in range(40))
 
 

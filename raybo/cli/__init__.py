@@ -13,7 +13,7 @@ import click
 
 import raybo
 from raybo.cli.console import say
-from raybo.error_text import shortened
+from raybo.error_text import near, shortened
 from raybo.errors import MethodError, ObjectiveError, RayboError, SpaceError
 from raybo.terminal_text import visible
 
@@ -53,6 +53,13 @@ class Commands(click.Group):
             return None
         module, _, name = COMMANDS[cmd_name].partition(":")
         return cast(click.Command, getattr(importlib.import_module(module), name))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and (likely := near(args[0], [name for name in COMMANDS if "-" not in name])):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {likely!r}?")
+        return super().resolve_command(ctx, args)
 
 
 def main() -> None:

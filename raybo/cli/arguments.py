@@ -15,7 +15,7 @@ from raybo.error_text import first_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PATH = click.Path(path_type=Path, readable=False)  # whatever it is: who opens it says what is wrong
+PATH = click.Path(path_type=Path, readable=False)  # whatever it is: whoever opens it says what is wrong
 
 
 def complete_files(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -220,10 +220,12 @@ def named_values(texts: tuple[str, ...], option: str) -> dict[str, str]:
 
 
 def read_list(path: Path) -> list[Any]:
-    """The list in a JSON file; UsageError where it holds none."""
+    """The list in a JSON file; UsageError where it does not hold one."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise click.UsageError(f"{path}: cannot be read ({error.strerror or first_line(error)})") from None
+    except (ValueError, RecursionError) as error:
         raise click.UsageError(f"{path}: not a list of configurations in JSON ({first_line(error)})") from None
     if not isinstance(content, list):
         raise click.UsageError(f"{path}: must hold a list of configurations")

@@ -326,7 +326,7 @@ def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
 
 
 def _has_run(job: Job) -> bool:
-    """Whether it may have a journal: not where Ray could not begin it, nor where it was wrong use."""
+    """Whether it may have a journal: not if Ray could not start it, nor after wrong use."""
     return job.state == "STOPPED" or job.exit_code in (0, 1, 130)
 
 

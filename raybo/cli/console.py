@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def make_console() -> Console:
-    """The terminal; where there is none, lines of 140 characters. What would command a terminal is made visible."""
+    """The terminal; where there is none, lines of 140 characters. Control sequences are made visible."""
     from raybo.engine.safe_console import SafeConsole
 
     console = SafeConsole(highlight=False)
@@ -25,12 +25,12 @@ def make_console() -> Console:
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Print text as it is, what would command a terminal made visible."""
+    """Print text as it is, with control sequences made visible."""
     click.echo(visible(text), err=err, nl=nl)
 
 
 def say_json(value: Any) -> None:
-    """Print a value as JSON; what JSON lacks, infinities among it, is told by its repr."""
+    """Print a value as JSON; what JSON cannot hold, such as infinities, as its repr."""
     import json
 
     from raybo.integrations.export import plain

@@ -241,7 +241,7 @@ def _replay(study: Study) -> None:
     from raybo.replay import replay, replay_verdicts
 
     replayed = list(replay(study))
-    different = [again for again in replayed if again.differs]
+    different = [again for again in replayed if again.differs and not again.is_rounding]
     for again in different:
         verb = "differs" if again.differs == ("x",) else "differ"
         say(f"trial {again.trial}: proposed again, its {' and its '.join(again.differs)} {verb}")
@@ -254,4 +254,6 @@ def _replay(study: Study) -> None:
     if wrong:
         raise TrialError(f"{len(wrong)} of {len(judged)} verdicts differ; was another version used?")
     verdicts = f" and {len(judged)} verdicts" if judged else ""
-    say(f"{len(replayed)} proposals{verdicts} recomputed from the journal alone: all are identical")
+    rounded = sum(again.is_rounding for again in replayed)
+    same = f"all are identical, {rounded} of them but for rounding" if rounded else "all are identical"
+    say(f"{len(replayed)} proposals{verdicts} recomputed from the journal alone: {same}")

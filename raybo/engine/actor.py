@@ -48,7 +48,7 @@ class StudyActor:
             finally:
                 self.begun.set()
             await self.study.run()
-        except Exception as error:  # noqa: BLE001  # whatever it is, it is told to who asks for the outcome
+        except Exception as error:  # noqa: BLE001  # whatever it is, whoever asks for the outcome is told
             self.error = error
         self.ended.set()
         if self.plan.detached:

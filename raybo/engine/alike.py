@@ -27,7 +27,7 @@ class Alike:
         """Take in an event of a trial that was run.
 
         Args:
-            event: it.
+            event: the event.
             is_new: whether it is of this command; of earlier ones only what has finished counts.
         """
         if event.kind is Kind.TOLD:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from raybo import journal, methods, warm_start
+from raybo import journal, methods, schedulers, warm_start
 from raybo.confirming import Confirm
 from raybo.engine.artifacts import Mirror
 from raybo.engine.checkpoints import Keep
@@ -29,13 +29,12 @@ from raybo.engine.pulse import RayDied
 from raybo.engine.resources import workers_available
 from raybo.engine.scratch import private_directory
 from raybo.engine.task import LARGE_BYTES, pickled, stored
-from raybo.error_text import first_line, in_words, near, shown
+from raybo.error_text import ELSEWHERE, first_line, in_words, near, shown
 from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.events import artifacts_of
 from raybo.history import GENERATION
 from raybo.journal import Description, Journal
 from raybo.journal.beside import is_uri
-from raybo.methods.options import ELSEWHERE
 from raybo.objectives import Objective, is_loaded_by_path, require_not_loading
 from raybo.searcher import Searcher
 from raybo.shared_data import Shared, fingerprint, is_data, sending, shared_by, size_of, token_of
@@ -262,7 +261,7 @@ def describe(
 ) -> tuple[Description, Searcher]:
     """What is to be studied, and its searcher, which has seen nothing of it yet.
 
-    It is what the user says, and where he says nothing, what the journal says.
+    It is what the user says, and where the user says nothing, what the journal says.
 
     Args:
         rule: the scheduler, by name, and its options.
@@ -271,6 +270,8 @@ def describe(
     if earlier is not None and scheduler in (None, earlier.scheduler):
         scheduler, given = earlier.scheduler, given or earlier.scheduler_options
     steps = objective.steps
+    if scheduler is not None:
+        schedulers.load(scheduler)  # an unknown name is the first thing to say
     if scheduler is not None and steps is None:
         raise ObjectiveError(
             f"{objective.name} declares no steps, so there is nothing for the scheduler {scheduler} to judge; say with "

@@ -140,7 +140,7 @@ def _wait(ray: Any, actor: Any, outcome: Any, show: _Show) -> None:
 
 
 class _Show:
-    """Passes the status on to who watches, and each thing that happened to a trial once."""
+    """Passes the status on to whoever watches, and each thing that happened to a trial once."""
 
     def __init__(self, ray: Any, watch: Callable[[Status], object] | None, after: int) -> None:
         self.ray, self.watch, self.after, self.heard = ray, watch, after, 0

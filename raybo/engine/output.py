@@ -103,7 +103,7 @@ class Capture:
         return self._sent - len(data), data
 
 
-@cache  # once a worker
+@cache  # once per worker
 def _capture(directory: Path) -> Capture | None:
     try:
         return Capture(directory)
@@ -113,7 +113,7 @@ def _capture(directory: Path) -> Capture | None:
 
 @contextlib.contextmanager
 def caught(directory: Path, owner: Owner, send: Send, rest: list[Piece]) -> Iterator[None]:
-    """Catch what this process prints meanwhile.
+    """Catch what this process prints within the block.
 
     Args:
         directory: where this worker's file is, or is made.

@@ -1,4 +1,4 @@
-"""What a study's trials print, as the study hears it: kept beside the journal, passed on in lines to who watches."""
+"""What a study's trials print, as the study hears it: kept beside the journal, passed in lines to whoever watches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from raybo.errors import RayboError
 from raybo.files import write_file
 from raybo.journal.beside import OUTPUT, is_uri, trial_directory
 
-LINES = 200  # of the last, which are there for who watches
+LINES = 200  # of the last, which are there for whoever watches
 LINE_CHARACTERS = 1_000
 
 

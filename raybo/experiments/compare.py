@@ -11,7 +11,7 @@ from raybo import methods, schedulers
 from raybo.engine.connection import ray_for_study
 from raybo.engine.resources import workers_available
 from raybo.errors import ObjectiveError
-from raybo.experiments.output import write
+from raybo.experiments.output import matplotlib_figure, write
 from raybo.experiments.plan import Claim, Experiment, Measure
 from raybo.experiments.results import Row, measured
 from raybo.experiments.run import Run, bound_objective, run_all
@@ -45,6 +45,7 @@ def compare(
         until: when to stop, by the monotonic clock; results are then those of the runs that are complete.
     Raises:
         RayboError: a method, an option or an objective is wrong, or a journal is another study's.
+        MissingExtra: matplotlib is not installed.
     """
     if experiment.repeats < 1:
         raise ObjectiveError(f"repeats must be at least 1, got {experiment.repeats}")
@@ -58,6 +59,7 @@ def compare(
         for entry in experiment.entries:
             if entry.scheduler is not None:
                 schedulers.make(entry.scheduler, entry.scheduler_options, objective.steps, objective.goals.names)
+    matplotlib_figure()  # likewise: runs may take hours
     experiment = _measured_by(experiment, [objective.goals.k for objective in objectives])
     if not experiment.claims:
         experiment = replace(experiment, claims=pairwise(experiment))
@@ -85,7 +87,7 @@ def _measured_by(experiment: Experiment, metrics: Sequence[int]) -> Experiment:
 
 
 def pairwise(experiment: Experiment) -> list[Claim]:
-    """What a user wants to know of methods on a job of his own: whether each is better than those named before it."""
+    """What a user wants to know of methods on their own job: whether each is better than those named before it."""
     names = [entry.name for entry in experiment.entries]
     what: Measure = "final_hypervolume" if experiment.curve == "hypervolume" else "final_value"
     return [

@@ -1,4 +1,4 @@
-"""Runs a study in this process, one trial after another, without Ray: many short studies are over sooner so.
+"""Runs a study in this process, one trial after another, without Ray, which is quicker for many short studies.
 
 Events, their order and the proposals are those of `raybo.tune` with one worker, and each is committed before anything
 follows from it: a run that was begun in one way can be continued in the other.

@@ -45,8 +45,8 @@ def values(study: Study, metric: str | None = None) -> Array:  # (n,)
 def by_budget(study: Study) -> list[list[Trial]]:
     """The trials that had ended after the first, the second, ... evaluation was spent, each once.
 
-    With a scheduler an evaluation is the steps of a whole run, whoever spent them, and those are told of that finished:
-    so such a run is measured by what it spent, like one without.
+    With a scheduler an evaluation is as many steps as a whole run has, whichever trials spent them, and only those that
+    finished are listed: so such a run is measured by what it spent, like one without a scheduler.
     """
     if study.steps is None or study.description.scheduler is None:
         return [[trial] for trial in study.trials if trial.state in COUNTED]

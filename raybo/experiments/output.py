@@ -50,6 +50,15 @@ def write(experiment: Experiment, studies: Mapping[Run, Study], directory: Path)
     return [runs, directory / CURVES, draw(experiment, directory), write_page(experiment, directory)]
 
 
+def matplotlib_figure() -> Any:
+    """matplotlib's `Figure`; MissingExtra where it is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra(f"figures need matplotlib: {install_command('plot')}") from None
+    return Figure
+
+
 def write_page(experiment: Experiment, directory: Path) -> Path:
     """Write the page of a directory's runs, with the note that lies beside them, if one does."""
     note = directory / NOTE
@@ -93,16 +102,13 @@ def _write_curves(experiment: Experiment, studies: Mapping[Run, Study], path: Pa
 
 
 def draw(experiment: Experiment, directory: Path) -> Path:
-    """Draw the figure from the directory's curves: a panel a problem, the mean over the runs and its standard error.
+    """Draw the figure from the directory's curves: a panel per problem, the mean over the runs and its standard error.
 
     Raises:
         MissingExtra: matplotlib is not installed.
         JournalError: the runs cannot be read.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra(f"figures need matplotlib: {install_command('plot')}") from None
+    Figure = matplotlib_figure()
     rows, curves = read_rows(directory), _read_curves(directory / CURVES)
     n = len(experiment.problems)
     columns = min(n, 3)

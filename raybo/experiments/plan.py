@@ -58,7 +58,7 @@ class Problem:
     Attributes:
         name: as tables and figures show it.
         target: FILE or FILE:NAME of the objective, relative to the experiment's root.
-        trials: evaluations a run.
+        trials: evaluations per run.
         initial: how many of them are the initial design, which cumulative regret leaves out.
         optimum: the best possible value, in the objective's own sign; None where it is not known, and then the best
             value of any run stands for it.
@@ -92,7 +92,7 @@ class Entry:
         name: as tables and figures show it.
         method, options: as for `raybo.tune`.
         per_problem: options that differ from problem to problem.
-        dear: whether it runs after all the others, which are then complete however far it comes.
+        costly: whether it runs after all the others, which are then complete however far it gets.
         scheduler, scheduler_options: as for `raybo.tune`; the budget is then that of so many whole runs, in steps.
     """
 
@@ -100,7 +100,7 @@ class Entry:
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
     per_problem: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    dear: bool = False
+    costly: bool = False
     scheduler: str | None = None
     scheduler_options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -119,8 +119,8 @@ class Claim:
         text: the claim in words.
         measure: less is better of final_regret, cumulative_regret, recommended_regret (of the trial that the study
             calls its best), missed (1 where the optimum was not found, else 0), final_model_error, final_inexactness,
-            processor_seconds (of all suggestions). Better values are better, and `factor` is left out, of
-            final_value, of final_hypervolume (where there are several metrics), and of held-out evaluations: the last
+            processor_seconds (of all suggestions). These are compared by the metric's own mode, and without `factor`:
+            final_value, final_hypervolume (where there are several metrics), and held-out evaluations: the last
             recommendation's (final_held_out), the best one (best_held_out), the best so far on average over the run
             (mean_held_out) and after a fifth of it (early_held_out).
         better, worse: names of entries.

@@ -42,15 +42,15 @@ class Run:
 def runs(experiment: Experiment, directory: Path) -> list[Run]:
     """Every run of an experiment, the repeats outermost, so that an unfinished one compares its entries evenly.
 
-    Those of dear entries come last.
+    Those of costly entries come last.
     """
     return [
         Run(problem, entry, seed, directory / "runs" / file_name(problem.name) / f"{file_name(entry.name)}-{seed}.db")
-        for dear in (False, True)
+        for costly in (False, True)
         for seed in range(experiment.first_seed, experiment.first_seed + experiment.repeats)
         for problem in experiment.problems
         for entry in experiment.entries
-        if entry.dear == dear
+        if entry.costly == costly
     ]
 
 

@@ -14,9 +14,9 @@ from raybo.files import write_file
 PAGE = "claims.md"
 INTRODUCTION = """# Every claim, and what was found
 
-A line a claim. Each problem that it speaks of stands under its verdict, with how much better the one was than the other
-in its measure (the typical paired difference and its 95 % interval; positive is as claimed). The tests, and the number
-of pairs of every verdict, are on the pages of the folders, which this page is made of by `raybo reproduce`.
+A row for each claim. Each problem that it is about stands under its verdict, with how much better one side was than the
+other in its measure (the typical paired difference and its 95 % interval; positive is as claimed). The tests, and the
+number of pairs behind every verdict, are on the pages of the folders, from which `raybo reproduce` makes this page.
 """
 
 

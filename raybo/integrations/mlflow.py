@@ -1,4 +1,4 @@
-"""A study in MLflow: an experiment for the objective, a parent run for the study, a child run a trial.
+"""A study in MLflow: an experiment for the objective, a parent run for the study, a child run per trial.
 
 Runs are recognised by the tags that raybo gives them, so that exporting again adds only what is new.
 """
@@ -20,7 +20,7 @@ STATUS = {
     State.FAILED: "FAILED",
     State.LOST: "FAILED",
     State.STOPPED: "KILLED",
-    State.PRUNED: "KILLED",  # MLflow has no state of its own for it: the tag raybo.state tells it
+    State.PRUNED: "KILLED",  # MLflow has no state of its own for it: the tag raybo.state says so
 }
 BATCH = 1_000  # metrics that MLflow takes at a time
 REFUSED = re.compile(r"[^\w\-. :/]")  # in the names of parameters and metrics

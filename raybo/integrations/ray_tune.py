@@ -419,7 +419,7 @@ class RayboSearch(Searcher):
     def _read(
         self, trial_id: str, result: Mapping[str, Any] | None, error: bool = False, latest: Event | None = None
     ) -> Event:
-        """How a trial ended, or would have; the first whose context is lacking is warned of."""
+        """How a trial ended, or would have; the first without a context brings a warning."""
         end, lacking = read_end(result, error, latest, self._ready().goals, self._ready().context)
         if lacking:
             self._note("context", f"trial {trial_id}: {lacking}; it counts for its value only")

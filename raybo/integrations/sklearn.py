@@ -186,7 +186,8 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         if self.steps is not None:
             folds = FoldsInSteps(inside["base_estimator"], self.steps, self.grows, self.by)
             inside["fit_and_score_kwargs"]["return_estimator"] = True
-        fits = planned * self.n_splits_ * (self.steps or 1)
+        n_splits = inside["n_splits"] if "n_splits" in inside else self.n_splits_  # the first: before 1.7
+        fits = planned * n_splits * (self.steps or 1)
         told = None if callback_ctx is None else _SearchContext(self, callback_ctx, fits)
         results: dict[str, Any] = {}  # which is scikit-learn's own, as of its last call
         found: dict[int, list[dict[str, Any]]] = {}  # of each trial, what its fits came to
@@ -196,7 +197,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
             while trials := self._batch(searcher, trials, planned):
                 batch = [{} if trial.step else self._candidate(trial) for trial in trials]  # set with the first step
                 if folds is not None:
-                    folds.begin(trials, self.n_splits_)
+                    folds.begin(trials, n_splits)
                 try:
                     results = evaluate_candidates(batch, splits, **({} if told is None else {"callback_ctx": told}))
                     new = results["rows"][-len(batch) * splits.count :]

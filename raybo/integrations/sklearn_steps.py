@@ -79,7 +79,7 @@ def learn(estimator: Any, X: Any, y: Any, step: int, grows: str | None, by: int,
     """Have an estimator that has learnt the steps before learn another one.
 
     Args:
-        estimator: it.
+        estimator: the estimator.
         X, y: what it learns.
         step: which one, from 1.
         grows, by: as in `fit_in_steps`.

@@ -1,4 +1,4 @@
-"""How a trial ended, by what Ray Tune says of it, as an event of the study; it is not said of which trial.
+"""How a trial ended, by what Ray Tune says of it, as an event of the study that names no trial.
 
     Tune says                                               recorded    with
     ended by itself or by a scheduler, metric finite        finished    the last value that it reported

@@ -189,8 +189,8 @@ class Journal:
             if self._connection is not None:
                 with suppress(sqlite3.Error):  # the disk is full, say: what was committed is in the log
                     if self._marker is not None and self._rescued is None:
-                        said = "UPDATE study SET closed_at = ?1 WHERE closed_at IS NOT ?1"
-                        self._connection.execute(said, (self._mark.to_text(),))
+                        said = "UPDATE study SET closed_at = :mark WHERE closed_at IS NOT :mark"
+                        self._connection.execute(said, {"mark": self._mark.to_text()})
                 self._connection.close()
             if self._marker is not None:
                 self._marker.close()

@@ -14,7 +14,7 @@ LONGEST_SEQUENCE = 1 << 14  # of which points that break no rule are looked for
 
 
 def sobol_proposal(history: History, rng: np.random.Generator) -> Proposal:
-    """The next point of one scrambled Sobol sequence a study; the scramble's seed lives in the tag `sobol`."""
+    """The next point of one scrambled Sobol sequence per study; the scramble's seed lives in the tag `sobol`."""
     seed = history.first_tag("sobol")
     if seed is None:
         seed = int(rng.integers(2**31))

@@ -5,8 +5,8 @@ mcmc     averaged over 10 samples by Hamiltonian Monte Carlo
 slice    averaged over 10 samples by slice sampling
 uhe      the most likely ones on pseudo-data, which stay consistent however the search chose its points
 lengthscale=0.3,noise_variance=1e-4
-         these as given, in sides of the cube and of standardised values; the others most likely. A length-scale
-         each: lengthscale=0.3/0.1/2
+         these as given, in sides of the cube and of standardised values; the others most likely. One
+         length-scale per axis: lengthscale=0.3/0.1/2
 """
 
 from __future__ import annotations

@@ -9,31 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from raybo.error_text import nearest
+from raybo.error_text import ELSEWHERE, nearest
 from raybo.errors import MethodError
 from raybo.text_values import convert
-
-ELSEWHERE = {  # what other libraries call it: what raybo says instead
-    **dict.fromkeys(["n_trials", "max_evals", "num_samples", "n_iter", "n_calls"], "raybo calls it trials"),
-    **dict.fromkeys(["n_jobs", "max_concurrent_trials", "max_concurrent", "parallelism"], "raybo calls it workers"),
-    **dict.fromkeys(["sampler", "algo", "search_alg", "algorithm"], "raybo calls it method, a name such as 'ei'"),
-    **dict.fromkeys(["callbacks", "callback"], "raybo calls it watch, a function of a status"),
-    **dict.fromkeys(["random_state", "rstate"], "raybo calls it seed"),
-    **dict.fromkeys(["show_progress_bar", "show_progressbar", "verbose"], "raybo calls it watch; False shows nothing"),
-    "direction": "raybo calls it mode, 'max' or 'min', given to the objective or the searcher",
-    "pruner": "raybo calls it scheduler, a name such as 'asha'",
-    "timeout": "raybo calls it max_minutes, in minutes",
-    "time_budget_s": "raybo calls it max_minutes, in minutes",
-    "study_name": "a study is named after its journal; raybo calls it storage",
-    "load_if_exists": "a journal that exists is always continued; raybo calls it storage",
-    "points_to_evaluate": "raybo calls it enqueue, a list of configurations",
-    "param_space": "raybo calls it space, given to the objective",
-}
 
 
 @dataclass(frozen=True)
 class Range:
-    """Which numbers an option may be; it may be none where that is a choice, and any of its words."""
+    """Which numbers an option may be; its words, and None where that is a choice, are allowed besides."""
 
     above: float | None = None
     at_least: float | None = None

@@ -10,7 +10,7 @@ from raybo.history import History
 from raybo.space import Array
 from raybo.surrogate import Model
 
-AFRESH = 10  # trials between fits that also start from nothing, lest a warm start stay in a poor maximum
+AFRESH = 10  # trials between fits that also start from nothing, as a warm start may stay in a poor maximum
 REFIT_SHARE = 100  # from twice as many observations on, a fit is kept until they have grown by a hundredth
 
 

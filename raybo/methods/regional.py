@@ -1,4 +1,4 @@
-"""Beyond a few hundred trials: a proposal from the observations that matter to it, in time that hardly grows with all.
+"""Beyond a few hundred trials: a proposal from the observations that matter to it, in time that hardly grows with n.
 
 An exact Gaussian process of n observations costs n^3, and one proposal needs few of them: far from a point, what is
 near a thousand others says little of it. So every proposal is made in two looks.

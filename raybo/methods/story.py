@@ -31,7 +31,7 @@ class Series:
 
     Attributes:
         trials: their numbers. values: as many; None where there is none.
-        name: in the legend; nothing is said of it there where it is empty.
+        name: in the legend; empty to be left out of it.
         look: "followed", a quantity that changes; "stands", one that holds until it changes; "limit", a bound of the
             series of the same group, which stands too; "measured" and "moves", single values joined by a thin line;
             "marks", trials marked at a height that says nothing.

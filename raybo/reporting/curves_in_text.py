@@ -40,7 +40,7 @@ def spark_line(values: Sequence[float], width: int = WIDTH) -> str:
 
 
 def verdict_in_words(trial: Trial) -> str:
-    """Why it was ended or has to wait, and by which rule; empty where it was and has not."""
+    """Why it was ended or has to wait, and by which rule; empty where neither holds."""
     if trial.state not in (State.PRUNED, State.PAUSED):
         return ""
     return f"{trial.state} after step {trial.step} by {trial.details.get('rule', 'the user')}: {trial.reason}"

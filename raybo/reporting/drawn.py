@@ -13,7 +13,7 @@ MOST = 2_000  # of one kind in one figure
 
 
 def drawn(study: Study, trials: Sequence[Trial], most: int = MOST) -> list[Trial]:
-    """At most so many of the trials, in their order: the best fifth of that number, and every so many of the others."""
+    """At most `most` of the trials, in their order: the best fifth of that number, and an even choice of the others."""
     if len(trials) <= most:
         return list(trials)
     values = np.array([np.nan if trial.value is None else trial.value for trial in trials], dtype=np.float64)

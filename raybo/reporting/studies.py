@@ -21,7 +21,7 @@ class Progress:
         name: its journal's file.
         where: the machine and the process that run it; empty while none does.
         done, planned, failed: numbers of trials; None where they are not known.
-        best: of what is called so, the best value; empty while there is none.
+        best: the best value, after what it is called; empty while there is none.
         method: its name.
         problem: what is wrong with the journal, or with its study; empty where nothing is.
     """

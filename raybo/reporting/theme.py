@@ -39,12 +39,12 @@ def plotly() -> Any:
 
 
 def figure(*, height: int = 380, **layout: Any) -> go.Figure:
-    """An empty figure in raybo's dress."""
+    """An empty figure in raybo's style."""
     return dressed(plotly().Figure(), height=height, **layout)
 
 
 def grid_of(rows: int, columns: int, *, height: int, **subplots: Any) -> go.Figure:
-    """An empty grid of plots in raybo's dress."""
+    """An empty grid of plots in raybo's style."""
     plotly()
     from plotly.subplots import make_subplots
 

@@ -20,7 +20,7 @@ class Rule:
 
     Attributes:
         name: as journals tell it.
-        scheduler: it, with its options.
+        scheduler: the scheduler, with its options.
     """
 
     name: str
@@ -68,7 +68,7 @@ def event_of(verdict: Verdict, rule: str, trial: int, step: int, seen: int) -> E
     """The event of a verdict that does not let a trial go on.
 
     Args:
-        verdict: it.
+        verdict: the verdict.
         rule: whose it is, by name.
         step: the one that it is about.
         seen: number of the last event that it was decided on.

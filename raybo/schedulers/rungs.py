@@ -20,7 +20,7 @@ class Ladder:
     """The rungs grace * eta^k below the last step; beyond the last there is nothing to decide.
 
     Attributes:
-        grace: the first rung. eta: of those at a rung one in so many goes on; and how much further the next one is.
+        grace: the first rung. eta: one in `eta` of those at a rung goes on, and the next rung is `eta` times as far.
         steps: of a whole run.
     """
 
@@ -121,7 +121,7 @@ def judged(climbed: Climbed, history: History, ladder: Ladder, trial: int, rung:
 
 
 def promotable(climbed: Climbed, history: History, ladder: Ladder, waiting: Callable[[int], bool]) -> int | None:
-    """Whom the next free worker goes on with; None where nobody has earned it.
+    """The trial that the next free worker goes on with; None where none has earned it.
 
     The best of those that wait in the top 1 / eta of a rung, from the top rung down: Li et al. (2020), algorithm 2,
     get_job.

@@ -50,7 +50,7 @@ class Copies(Protocol):
 
 
 def joint_ascent(function: Copies, starts: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """Climb from r starts at once, as one L-BFGS-B run on the sum of their values: one batched call a step.
+    """Climb from r starts at once, as one L-BFGS-B run on the sum of their values: one batched call per step.
 
     Args:
         function: maximised. starts: (r, k). low, high: (k,), bounds.

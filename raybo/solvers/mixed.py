@@ -74,7 +74,7 @@ def polish(
 def _with_all_together(
     search: Search, X: Array, values: Array, changed: Array, gained: Array
 ) -> tuple[Array, Array]:  # (k, r + 1, d), (k, r + 1)
-    """One more change a point: on every axis, the best change of that axis where it gains."""
+    """One more change per point: on every axis, the best change of that axis where it gains."""
     k, _, d = changed.shape
     together = X.copy()
     differs = changed != X[:, None, :]

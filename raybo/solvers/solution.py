@@ -16,7 +16,9 @@ from raybo.solvers.domain import Array, Domain, all_points, climbable, count_poi
 
 Gradient: TypeAlias = Literal["analytic", "fd"]
 
-ROWS_AT_ONCE = 256  # keeps a surrogate's (rows, n) temporaries in the processor's cache; larger calls are slower a row
+ROWS_AT_ONCE = (
+    256  # keeps a surrogate's (rows, n) temporaries in the processor's cache; larger calls are slower per row
+)
 SAME = 1e-6  # points closer than this, in Euclidean distance, are one point
 ASIDE = 1e-3  # how far aside of a point to avoid others are tried, at least
 DIFFERENCE = 6e-6  # the cube root of the rounding unit: where a central difference is most accurate
@@ -25,8 +27,8 @@ DIFFERENCE = 6e-6  # the cube root of the rounding unit: where a central differe
 class Function(Protocol):
     """A function of points of the unit cube, batched over rows; each value depends on its own row alone.
 
-    Where the values of one call hang together instead (a joint draw), it has an attribute `is_joint` that is true, and
-    its calls are not divided.
+    Where the values of one call depend on each other instead (a joint draw), its attribute `is_joint` is true, and its
+    calls are not divided.
     """
 
     def value(self, X: Array) -> Array:

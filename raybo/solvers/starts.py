@@ -33,7 +33,7 @@ def raw_candidates(
 
 
 def choose_starts(X: Array, values: Array, starts: int, distance: float = 0.1) -> list[int]:
-    """Rows to climb from: the best, then always the best that lies further than `distance` an axis (root mean square)
+    """Rows to climb from: the best, then always the best that lies further than `distance` per axis (root mean square)
     from those chosen, so that one high basin does not take all; the best of the rest where no such row is left."""
     order = np.argsort(-values, kind="stable")[: 16 * starts]
     pool = X[order]

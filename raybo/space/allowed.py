@@ -35,10 +35,10 @@ REDRAWN, WALKED = 64, 40  # times that a uniform point is drawn again; steps of 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Rules that hang together.
+    """Rules that share parameters.
 
     Attributes:
-        rules: they.
+        rules: the rules.
         axes: those that they name, and those that open these.
         anchors: (k, d), points that they allow.
     """

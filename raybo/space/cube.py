@@ -25,7 +25,7 @@ LISTED_POINTS = 20_000  # a wholly discrete space of so many points is counted u
 
 
 class Cube:
-    """A space as the methods see it: the unit cube, one axis a parameter.
+    """A space as the methods see it: the unit cube, one axis per parameter.
 
     Attributes:
         d: number of axes.

@@ -78,7 +78,7 @@ class Space:
     def from_tune(cls, param_space: Mapping[str, Any], where: Sequence[str] | str | None = None) -> Space:
         """The space of a Ray Tune `param_space`: domains, nested dicts and lists, and constants, which are kept.
 
-        raybo's own parameters may stand in it too, for what Tune has no word for. `where` is as in `Space`.
+        raybo's own parameters may stand in it too, for what Tune cannot express. `where` is as in `Space`.
 
         Raises:
             SpaceError: names the path of what cannot be expressed (`randn`, `sample_from`, `grid_search`).

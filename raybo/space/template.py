@@ -20,7 +20,7 @@ from raybo.space.tune import HalfOpen, is_domain
 
 
 def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], path: Path) -> dict[str, Any]:
-    """The template that a user's dict, or his pairs, declare; SpaceError where they declare none."""
+    """The template that a user's dict, or pairs, declare; SpaceError where they declare none."""
     try:
         pairs = [(n, v) for n, v in (parameters.items() if isinstance(parameters, Mapping) else parameters)]
     except (TypeError, ValueError):
@@ -38,7 +38,7 @@ def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], pat
             template[name] = value
         else:
             raise SpaceError(
-                f"{label(here)}: a parameter must be Float, Integer or Categorical, got {shown(value)}"
+                f"{label(here)}: a parameter must be Float, Integer, Categorical or Ordinal, got {shown(value)}"
                 + ("; use Space.from_tune for Ray Tune's domains" if is_domain(value) else "")
             )
     return template

@@ -29,7 +29,7 @@ OfCovariances: TypeAlias = Callable[[Array, Array], tuple[Array, Array, Array]]
 
 @dataclass(frozen=True, eq=False)
 class GradientAt:
-    """The gradient g of f at one point, ready to be asked how values of f elsewhere hang together with it.
+    """The gradient g of f at one point, ready to be asked how values of f elsewhere vary with it.
 
     Attributes:
         gp: the posterior of f. x: (d,), the point.

@@ -52,7 +52,7 @@ class FunctionDraw:
     Attributes:
         gp: the posterior.
         levels: per axis the ascending coordinates of its categories, empty where it is not categorical.
-        frequencies: (F, c), of the coded axes, in turns a unit. phases: (F,), in turns. weights: (F,).
+        frequencies: (F, c), of the coded axes, in turns per unit. phases: (F,), in turns. weights: (F,).
         correction: (n,), A^-1 times what the prior's part lacks at the data.
     """
 
@@ -137,7 +137,7 @@ def draw_function(
 def cosine(turns: Array) -> Array:
     """cos(2 pi turns), to a few 1e-16 of angles up to thousands of turns.
 
-    numpy's own takes 30 ns a number, which would be nearly all of a draw's time; this takes a quarter of that.
+    numpy's own takes 30 ns per number, which would be nearly all of a draw's time; this takes a quarter of that.
     """
     r = turns - np.rint(turns)  # within half a turn
     np.abs(r, out=r)

@@ -23,7 +23,7 @@ def standard_model(kernel: KernelName = "matern52") -> Model:
 
 
 def noisy_model() -> Model:
-    """The standard model but that values may be as noisy as they look: for the question which of them to believe.
+    """The standard model, except that values may be as noisy as they look: for deciding which of them to believe.
 
     The standard one takes noise for short length-scales, which costs a search little and a recommendation much.
     """

@@ -147,7 +147,7 @@ def sample_slice(
     thin: int = 1,
     width: float = 1.0,
 ) -> Samples:
-    """Slice sampling of each free entry of theta in turn, a sweep a draw, within the model's ranges.
+    """Slice sampling of each free entry of theta in turn, one sweep per draw, within the model's ranges.
 
     Args:
         likelihood: of the data under the model; thin the data first where there are many.

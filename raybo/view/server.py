@@ -65,7 +65,7 @@ class Server:
         self._figures: dict[str, Figures] = {}
 
     def application(self, token: str) -> web.Application:
-        """The application, which nobody without the token hears anything of."""
+        """The application, of which nobody without the token learns anything."""
         app = web.Application(middlewares=[guard(token), _in_a_line], client_max_size=1024**2)
         app.on_response_prepare.append(with_headers)
         study = "/api/studies/{study:[0-9a-f]{16}}"

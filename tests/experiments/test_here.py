@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 import raybo
+from raybo.errors import MissingExtra
 from raybo.events import Kind, State
 from raybo.experiments import Entry, Experiment, HeldOut, Problem, compare
 from raybo.experiments.here import tune_here
@@ -79,9 +81,17 @@ def test_it_makes_the_trials_that_ray_makes(job, tmp_path):
     assert [(t.config, t.value) for t in here.trials] == [(t.config, t.value) for t in on_ray.trials]
 
 
+def test_what_draws_its_figure_is_missed_before_the_first_run(job, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    plan = Experiment("e", "title", [Problem("p", "job.py", 4)], [Entry("a", "random")], 1)
+    with pytest.raises(MissingExtra, match="figures need matplotlib"):
+        compare(plan, tmp_path / "out", root=tmp_path, here=True)
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_experiment_stops_when_its_time_is_over_and_goes_on(job, tmp_path):
     """Results are of the runs that are complete, wherever they are in the order."""
-    entries = [Entry("dear", "random", dear=True), Entry("a", "random"), Entry("b", "sobol")]
+    entries = [Entry("costly", "random", costly=True), Entry("a", "random"), Entry("b", "sobol")]
     plan = Experiment("e", "title", [Problem("p", "job.py", 4)], entries, 2)
     out = tmp_path / "out"
     assert compare(plan, out, root=tmp_path, here=True, until=0.0)[0] == []

@@ -308,8 +308,8 @@ def test_options_may_differ_from_problem_to_problem_and_paths_are_plain():
     assert file_name("gp-ucb:solver=cg / x") == "gp-ucb-solver=cg-x"
     order = runs(Experiment("e", "t", [problem], [entry, Entry("b", "random")], 2), Path("out"))
     assert [run.seed for run in order] == [0, 0, 1, 1]
-    dear = runs(Experiment("e", "t", [problem], [replace(entry, dear=True), Entry("b", "random")], 2), Path("out"))
-    assert [(run.entry.name, run.seed) for run in dear] == [("b", 0), ("b", 1), ("a", 0), ("a", 1)]
+    costly = runs(Experiment("e", "t", [problem], [replace(entry, costly=True), Entry("b", "random")], 2), Path("out"))
+    assert [(run.entry.name, run.seed) for run in costly] == [("b", 0), ("b", 1), ("a", 0), ("a", 1)]
     later = Experiment("e", "t", [problem], [entry], 2, first_seed=100)
     assert [run.seed for run in runs(later, Path("out"))] == [100, 101]
     assert len({run.path for run in order}) == 4

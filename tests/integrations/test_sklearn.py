@@ -355,7 +355,7 @@ def test_what_is_refused_is_refused_before_the_first_fit(monkeypatch):
         (range(2, 11), raybo.Integer(2, 10)),
         (range(10, 0, -3), raybo.Integer(1, 10, step=3)),
         (range(5, 6), raybo.Integer(5, 5)),
-        (np.logspace(-1, 1, 3), raybo.Ordinal([0.1, 1.0, 10.0])),
+        (np.array([0.1, 1.0, 10.0]), raybo.Ordinal([0.1, 1.0, 10.0])),
         ([64, 32, 8], raybo.Ordinal([64, 32, 8])),
         ([8, 64, 32], raybo.Categorical([8, 64, 32])),
         (np.array([1, 2]), raybo.Categorical([1, 2])),

@@ -159,7 +159,7 @@ def check(method, history, number=99):
     return proposal
 
 
-SLOW = {"mcmc"}  # a second a proposal
+SLOW = {"mcmc"}  # a second per proposal
 
 
 def marked(name):

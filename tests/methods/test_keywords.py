@@ -11,9 +11,9 @@ import pytest
 
 import raybo
 from raybo import methods
+from raybo.error_text import ELSEWHERE
 from raybo.errors import MethodError
 from raybo.methods.keywords import MethodOptions
-from raybo.methods.options import ELSEWHERE
 
 TOLD = typing.get_type_hints(MethodOptions)
 

@@ -81,7 +81,7 @@ def test_three_successes_double_the_side_and_failures_halve_it():
         region = counted(method, region, values)
         assert region.length == expected
     assert (region.successes, region.failures, region.counted) == (0, 0, 3)
-    for i in range(4):  # max(4, d) with one result a batch
+    for i in range(4):  # max(4, d) with one result per batch
         values.append(0.0)
         region = counted(method, region, values)
         assert region.length == (0.8 if i == 3 else 1.6)

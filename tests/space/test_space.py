@@ -196,7 +196,7 @@ BAD_SPACES = [
     ({"c": Categorical(None)}, "c: choices must be a list, got None"),
     ({"c": Categorical(["a", "b", "a"])}, "c: each choice may be given once, got 'a' twice"),
     ({"m": {"lr": Float(1, 0)}}, "m.lr: low must be below high"),
-    ({"lr": 0.1}, "lr: a parameter must be Float, Integer or Categorical, got 0.1"),
+    ({"lr": 0.1}, "lr: a parameter must be Float, Integer, Categorical or Ordinal, got 0.1"),
     ({"lr": (0, 1)}, "lr: a parameter must be"),
     ({1: Float(0, 1)}, "a parameter's name must be a non-empty string, got 1"),
     ({"": Float(0, 1)}, "a parameter's name must be a non-empty string, got ''"),

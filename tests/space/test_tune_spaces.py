@@ -165,9 +165,11 @@ def test_exactly_the_integers_that_tune_draws(kind, data):
     try:
         drawn = {int(v) for v in domain.sample(size=3_000, random_state=0)}
     except ValueError:
-        with pytest.raises(SpaceError):
-            Space.from_tune({"a": domain})
-        return
+        drawn = {v for v in range(low, high + 1) if q and v % q == 0}
+        if len(drawn) != 1:  # the only value of a domain, which Ray 2.50 cannot draw
+            with pytest.raises(SpaceError):
+                Space.from_tune({"a": domain})
+            return
     space = Space.from_tune({"a": domain})
     ours = {config["a"] for config in space.decode(np.linspace(0, 1, 2_001)[:, None])}
     assert ours == drawn

@@ -30,7 +30,7 @@ FUNCTIONS = {
 
 
 def synthetic(points_per_axis: int, short: bool) -> tuple[list[Problem], list[Entry]]:
-    """The six functions with an initial design of so many points an axis, and the four solvers."""
+    """The six functions with an initial design of so many points per axis, and the four solvers."""
     problems, options = [], {}
     for name, (target, corner, side, minimum, iterations, fewer) in FUNCTIONS.items():
         initial = points_per_axis * len(corner)
@@ -93,7 +93,7 @@ EXPERIMENTS = [
         title="Four solvers on the AutoML task (figure 3)",
         problems=[AUTOML],
         entries=[
-            Entry(name, "gp-ucb", {**AUTOML_OPTIONS, "solver": solver}, dear=solver in ("nelder-mead", "cg"))
+            Entry(name, "gp-ucb", {**AUTOML_OPTIONS, "solver": solver}, costly=solver in ("nelder-mead", "cg"))
             for name, solver in SOLVERS.items()
         ],
         repeats=20,

@@ -110,7 +110,7 @@ def samples(name: str, title: str, dimensions: tuple[int, ...], repeats: int, ho
         *claims("figure 2"),
         Claim(f"{LITERAL} ends best: better than {OURS}", "best_held_out", LITERAL, OURS, source="its algorithm"),
     ]
-    compared = [*entries(shared, own), Entry(LITERAL, "la-min-ucb", per_problem=literal, dear=True)]
+    compared = [*entries(shared, own), Entry(LITERAL, "la-min-ucb", per_problem=literal, costly=True)]
     return Experiment(name, title, problems, compared, repeats, said, "best_held_out", hours=hours)
 
 

@@ -22,8 +22,8 @@ GP_UCB = Entry("GP-UCB", "gp-ucb", {**OPTIONS, "solver": "lbfgsb", "preset": "co
 SBO = Entry("SBO-KDE", "sbo-kde", OPTIONS)
 DRBO = Entry("DRBO-KDE", "drbo-kde", OPTIONS)
 STABLE = Entry("StableOpt", "stableopt", OPTIONS)
-MINIMAX = Entry("MinimaxApprox", "drbo-mmd-minimax", OPTIONS, dear=True)
-MMD = Entry("DRBO-MMD", "drbo-mmd", OPTIONS, dear=True)
+MINIMAX = Entry("MinimaxApprox", "drbo-mmd-minimax", OPTIONS, costly=True)
+MMD = Entry("DRBO-MMD", "drbo-mmd", OPTIONS, costly=True)
 ALL = [GP_UCB, SBO, DRBO, STABLE, MINIMAX, MMD]
 RIVALS = [GP_UCB, STABLE, MINIMAX, MMD]
 KDE = [SBO, DRBO]

@@ -23,7 +23,7 @@ from raybo.experiments import Claim, Entry, Experiment, Problem
 
 UHE = Entry("UHE-BO", "uhe")
 MAP = Entry("MAP", "map")
-MCMC = Entry("MCMC", "mcmc", dear=True)
+MCMC = Entry("MCMC", "mcmc", costly=True)
 A_GP_UCB = Entry("A-GP-UCB", "a-gp-ucb")
 A_GP_UCB_NORM = Entry("A-GP-UCB, growing norm", "a-gp-ucb", {"norm": "growing"})  # the other reading
 WDF_KAPPA = Entry("WdF-kappa", "wang-defreitas", {"variant": "kappa"})

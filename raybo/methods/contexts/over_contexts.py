@@ -1,7 +1,7 @@
 """What the methods over contexts share: options, the design, the model over points and contexts, the search, the words.
 
-Each of them maximises upper confidence bounds at many contexts, reduced to one number. That costs as many predictions a
-point as there are contexts, so the cube is searched with few of them, and what is found is climbed on with all.
+Each of them maximises upper confidence bounds at many contexts, reduced to one number. That costs as many predictions
+per point as there are contexts, so the cube is searched with few of them, and what is found is climbed on with all.
 
 Where the next trial's context is known beforehand, every one of them tunes for it: the bound at that one context.
 """

@@ -1,1 +1,1 @@
-"""The default method and the yardsticks: what docs/default.md tells of."""
+"""The default method and the yardsticks: see docs/default.md."""

@@ -1,7 +1,7 @@
 """auto: the default method, raybo's own.
 
 What it does, and why:
-- First a point in the middle of the space, where its owner expects something (or where he guesses the best to lie, see
+- First a point in the middle of the space, where its owner expects something (or guesses the best to lie, see
   `guesses`), then Sobol points: ten in all (a quarter of a short study), whatever the dimension: a longer design is a
   study half over, and a shorter one seemed to cost networks what it gained elsewhere.
 - Values are clipped four robust standard deviations below their median and then made as normal as a power can make
@@ -20,7 +20,7 @@ What it does, and why:
 - Failed trials count as the worst value seen; pending ones are believed at each model's mean.
 - Constraints: expected improvement on one model, times the probability that all hold. A bound in its place stays off
   the edge of what is allowed, where the best usually is: it gains little there beside what the probability loses.
-  Several metrics: expected hypervolume improvement, which bounds of scalarisations did not better (`several`).
+  Several metrics: expected hypervolume improvement, which bounds of scalarisations did not beat (`several`).
 - Where trials that report are ended early, another model: see `curves`.
 - From 150 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
   `regional`. Studies that raybo 0.1 began go on by its rule, see `auto_0_1`.

@@ -139,8 +139,8 @@ def expected_ends(history: History, *, plain: bool = False, refit: bool = True) 
 def worth_running_again(history: History, ends: Ends) -> int | None:
     """The pruned trial that is expected to beat whatever has finished; None where there is none.
 
-    Whoever was run again is not a second time, and nobody is any more where one of these was pruned again: that rule
-    does not look at the whole. Until one has finished only one at a time is.
+    No trial is run again twice, and none is any more once one of these was pruned again: that rule does not look at the
+    whole. Until a trial has finished, only one at a time is run again.
     """
     again = [record for record in history.records if "again" in record.tags]
     if any(record.state is State.PRUNED for record in again):

@@ -1,4 +1,4 @@
-"""Methods for many dimensions, which search locally: what docs/many-dimensions.md tells of.
+"""Methods for many dimensions, which search locally: see docs/many-dimensions.md.
 
 iterations      gibo, mpd, min-ucb, la-min-ucb, ars: where an iteration stands, read from tags
 local_search    the first four of these: options, the model of a window, exploration, the safest move

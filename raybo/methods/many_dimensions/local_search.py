@@ -3,9 +3,10 @@
 Sign: the papers minimise f; values are maximised here. With g = -f, their upper bound mu_f + beta sigma, to be made
 small, is -(mu_g - beta sigma): the lower confidence bound of g, to be made large. Gradients turn their sign with f.
 
-Workers: what is in flight is known by its point, and enters variances for exploration, never the move, where it would
-feign safety. Exploration depends on points alone, so the points that workers evaluate side by side are those that one
-would choose after the other. Late results join the window when they come; failed trials count as its worst value.
+Workers: what is in flight is known by its point, and enters variances for exploration, never the move, which it would
+make look safer than it is. Exploration depends on points alone, so the points that workers evaluate side by side are
+those that a single worker would choose one after the other. Late results join the window when they come; failed trials
+count as its worst value.
 
 Defaults that are ours: of a planned study at most a tenth explores in an iteration; the window holds 20 results at
 least; length-scales are fitted within [0.05, 2]. The published settings of each task are in `trials/papers/local.py`.

@@ -1,6 +1,6 @@
 """portfolio: EXP3 over two ways to choose a point, uniformly or by the upper confidence bound.
 
-Hoffman et al. (2011), as Ha et al., section 6, compare with it: one point an iteration, the most likely
+Hoffman et al. (2011), as Ha et al., section 6, compare with it: one point per iteration, the most likely
 hyperparameters, and as the reward the posterior mean at the point after the fit that includes it, on the scale of the
 initial design; gamma is that of T rounds.
 In parallel a trial's reward is taken by the first proposal after its end, and stands in that proposal's tags; p is the

@@ -2,7 +2,7 @@
 
 raybo's own. What `uhe` gains over `map` on rough functions comes from its fit: there the most likely length-scales
 shrink until every observation stands alone, and the search is blind. What it loses on smooth ones are its random points
-and the noise that pseudo-data feign. So the fit is checked: the share of the prior variance that the observations take
+and the noise that pseudo-data add. So the fit is checked: the share of the prior variance that the observations take
 away, on average over the cube, is what the model knows. Below a half the hyperparameters are those of pseudo-data.
 No point is random after the design, for that is not where the gain came from; so `uhe`'s guarantee does not hold.
 
