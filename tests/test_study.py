@@ -102,7 +102,8 @@ def test_it_is_loaded_from_a_journal(tmp_path, study):
 
 def test_a_row_a_trial_and_a_column_a_parameter(study):
     frame = study.to_dataframe()
-    assert list(frame.columns) == ["number", "state", "value", "seconds", "attempt", "reason", "lr", "m.n", "m.c", "f1"]
+    facts = ["number", "state", "value", "seconds", "attempt", "reason", "expected", "expected_sd"]
+    assert list(frame.columns) == [*facts, "lr", "m.n", "m.c", "f1"]
     assert list(frame["number"]) == list(range(6))
     assert list(frame["m.n"]) == [3, 4, 5, 6, 7, 8]
     assert list(frame["lr"]) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
@@ -129,8 +130,8 @@ def test_parameters_never_take_the_place_of_another_column():
     row = frame.iloc[0]
     assert row["value"] == 0.5
     assert row["state"] == "finished"
-    assert sorted(row[name] for name in frame.columns[6:]) == [1, 2, 3, 4]
-    assert len(set(frame.columns)) == 10
+    assert sorted(row[name] for name in frame.columns[8:]) == [1, 2, 3, 4]
+    assert len(set(frame.columns)) == 12
 
 
 def test_without_pandas_the_remedy_is_told(study, monkeypatch):

@@ -94,6 +94,7 @@ def declared_model(experiment, problem, entry):
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_model_that_is_declared_is_the_one_of_the_runs_journals(name, tmp_path, monkeypatch):
     """Each method after its design, made again from the journal of a run, about to fit its first model."""
@@ -166,6 +167,7 @@ def test_a_page_says_what_its_runs_show(name, tmp_path):
         assert verdict.word in ("a look", "not measured") or verdict.repeats >= FEWEST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KEPT)
 def test_a_figure_shows_the_curves_beside_it(name, tmp_path):
     """It can be drawn of them, and every method that has runs is in it."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from tests.faults.checks import Complaint, Wrong
+from tests.faults.checks import Complaint, Wrong, read_announced
 from tests.faults.job import JUDGED, SAVED
 from tests.faults.plan import Kill, Kind, Place
 from tests.faults.running import Running
@@ -133,9 +133,10 @@ def _by_a_second(running: Running, _: Kill) -> bool | Complaint:
     """Give the command a second time while it runs: it must be refused."""
     if running.driver.poll() is not None or running.actor() is None:
         return False
-    errors = running.directory / "second"
-    errors.unlink(missing_ok=True)
-    second = running.start(running.directory / "announced-second", errors)
+    errors, announced = running.directory / "second", running.directory / "announced-second"
+    for path in (errors, announced):
+        path.unlink(missing_ok=True)
+    second = running.start(announced, errors)
     try:
         code = second.wait(HUNG_SECONDS)
     except subprocess.TimeoutExpired:
@@ -144,6 +145,9 @@ def _by_a_second(running: Running, _: Kill) -> bool | Complaint:
         return Complaint(Wrong.WRITERS, "a second command on the journal was not refused")
     said = errors.read_text(encoding="utf-8", errors="replace").strip()
     if code == 0 and running.driver.poll() == 0:
+        finished = {line["finished"] for line in read_announced(announced)}
+        if len(finished) > 1:
+            return Complaint(Wrong.WRITERS, f"a second command went on from {min(finished)} to {max(finished)} trials")
         return False  # it came when the first had ended
     if code != 1 or len(said.splitlines()) != 1 or "another study is writing it" not in said:
         return Complaint(Wrong.WRITERS, f"a second command on the journal ended with {code}: {said[-500:]}")

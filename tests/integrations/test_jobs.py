@@ -557,7 +557,7 @@ def test_every_option_of_tune_reaches_the_job(monkeypatch, project):
     ("arguments", "words"),
     [
         (["--log", "csv=out.csv"], "files in a job's own directory are lost"),
-        (["--enqueue", "nowhere.json"], "nowhere.json: not a list of configurations"),
+        (["--enqueue", "nowhere.json"], "nowhere.json: cannot be read"),
         (["--set", "x"], "--set takes KEY=VALUE, got 'x'"),
     ],
 )

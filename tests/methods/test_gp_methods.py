@@ -174,6 +174,7 @@ def test_sampled_hyperparameters(method, estimate):
     assert [t.config for t in again.trials] == [t.config for t in searcher.trials]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", GP_METHODS)
 def test_sixty_four_points_in_flight_keep_apart(method):
     searcher = run(method, 8, initial=6)

@@ -171,6 +171,7 @@ def test_minimising_f_is_maximising_its_negative_and_both_improve(method):
     assert last > first + 0.5 * abs(first) * (method != "ars")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", LOCAL)
 def test_it_climbs_on_eight_axes(method):
     options = {"batch": 4, "samples": 4} if method == "la-min-ucb" else {"batch": 8}

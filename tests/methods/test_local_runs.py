@@ -47,6 +47,7 @@ def test_a_design_is_a_quarter_of_a_short_study_and_25_points_of_a_long_one(meth
         assert parts(searcher) == "1" * size + "."
 
 
+@pytest.mark.slow
 @EVERY
 def test_a_run_that_nothing_better_comes_of_ends_after_a_quarter_of_the_trials(method):
     """A slope that the noise of a generator hides, and no value above the design's best, which is found first."""

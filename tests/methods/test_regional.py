@@ -63,6 +63,7 @@ def test_a_history_is_large_beyond_400_trials_that_a_model_would_hold(n, pending
     assert bool(made) == large
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), AT_SCALE, ids=lambda value: str(value))
 @pytest.mark.parametrize("space", SPACES)
 def test_the_contract_of_all_methods_holds(name, options, space, monkeypatch):

@@ -230,6 +230,7 @@ def test_without_steps_that_count_as_too_sure_nothing_is_cut():
     assert {t.tags["epoch"] for t in searcher.trials[3:]} == {0}
 
 
+@pytest.mark.slow
 def test_algorithm_1_leaves_the_trap_that_sampled_length_scales_stay_in():
     """Of two fixed seeds; over twenty see docs/reproduction/wang-defreitas-trap."""
     found = {
