@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import time
-import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from enum import IntEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 
 from raybo import methods, schedulers
-from raybo.error_text import in_words, shown
+from raybo.error_text import shown
 from raybo.errors import MethodError, NumericalError, TrialError
 from raybo.events import Data, Event, Kind, Origin, State, Tags, Trial, origin_of, planned, states_before, told_context
-from raybo.goal import Goals, Mode, is_number
-from raybo.history import GENERATION, ONE, History, Proposal
+from raybo.explaining import explain, is_proposed, reading_tags
+from raybo.goal import Goals, Mode
+from raybo.history import GENERATION, History, Proposal
 from raybo.ledger import Ledger
 from raybo.schedulers import GO, Verdict
 from raybo.schedulers.rule import JOB, Rule, event_of
 from raybo.space import Array, Row, Space, context_space
 from raybo.threads import limit_threads
+from raybo.told import reported, told
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # typing has it from Python 3.11
@@ -451,11 +450,6 @@ def expected_gain(history: History, asked: Event) -> float | None:
         return float(model.gain(asked.x[None, :], float(history.y[history.feasible].max()))[0])
 
 
-def method_uses_guesses(method: methods.Method) -> bool:
-    """Whether a method goes on to search near a space's guesses; of others they are the first trial, and no more."""
-    return bool(getattr(method, "uses_guesses", False))
-
-
 def _guessed(history: History) -> Proposal | None:
     """The point of the guesses, where there are any and nothing has been proposed yet."""
     if (x := history.cube.guess) is None or any(is_proposed(record.tags) for record in history.records):
@@ -463,106 +457,3 @@ def _guessed(history: History) -> Proposal | None:
     if any(np.array_equal(record.x, x) for record in history.records):
         return None
     return Proposal(x, {"origin": Origin.GUESSED.value})
-
-
-def is_proposed(tags: Tags) -> bool:
-    """Whether a trial with these tags was proposed here, by a method or by the guesses, and not named by a user."""
-    return tags.get("origin") in (None, Origin.GUESSED)
-
-
-def explain(method: methods.Method, trial: Trial) -> str:
-    """In a few words, why the method proposed this trial."""
-    if trial.origin is Origin.ADDED:
-        return f"known from {trial.tags['from']}" if "from" in trial.tags else "added by the user"
-    if trial.origin is Origin.ENQUEUED:
-        return "asked for by the user"
-    if trial.origin is Origin.CONFIRMED:
-        return f"to confirm trial {trial.tags['confirms']}"
-    if trial.origin is Origin.GUESSED:
-        further = "the search is drawn there" if method_uses_guesses(method) else "of which the method knows no more"
-        return f"where the best was guessed to lie; {further}"
-    if "fallback" in trial.tags:
-        return f"a random point, because the model failed: {trial.tags['fallback']}"
-    with reading_tags(f"trial {trial.number}: its tags"):
-        return method.explain(trial.tags)
-
-
-@contextlib.contextmanager
-def reading_tags(whose: str) -> Iterator[None]:
-    """While a method reads tags, which nobody else can check: what it raises over tags not its own, as a TrialError.
-
-    Args:
-        whose: begins the message.
-    """
-    try:
-        yield
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        raise TrialError(
-            f"{whose} are not what the method writes ({in_words(error)}, {Path(frame.filename).name}:{frame.lineno}); "
-            "was the journal changed by hand, or by another version?"
-        ) from error
-
-
-def told(value: Any, number: int, goals: Goals = ONE) -> Data:
-    """What the event of a result holds; TrialError where a number that is needed is missing or not finite."""
-    if goals.is_plain:
-        return {"value": finite(value, number)}
-    if not isinstance(value, Mapping):
-        needed = ", ".join(goals.needed)
-        raise TrialError(f"trial {number}: a dict with {needed} is needed, got {shown(value)}")
-    if lacking := [name for name in goals.needed if name not in value]:
-        raise TrialError(
-            f"trial {number}: its result has no {lacking[0]}; give a number for each of {', '.join(goals.needed)}, or "
-            "use fail()"
-        )
-    return _numbers(value, number, goals, goals.needed)
-
-
-def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = None) -> Data:
-    """What the event of a report holds beside its step; TrialError where a number is missing or not finite.
-
-    Args:
-        judged: the metric that the scheduler looks at, where that is not the first.
-    """
-    needed = (goals.names[0],) if judged is None else (goals.names[0], judged)
-    if isinstance(value, Mapping) and not goals.is_plain:
-        if lacking := [name for name in needed if name not in value]:
-            why = ", which the scheduler looks at" if lacking[0] == judged else ""
-            raise TrialError(f"trial {number}: the report has no {lacking[0]}{why}")
-        told = [name for name in goals.needed if name in needed or is_number(value.get(name))]
-        return _numbers(value, number, goals, told)
-    if judged is not None:
-        raise TrialError(
-            f"trial {number}: a dict with {' and '.join(needed)} is needed, as the scheduler looks at {judged}, got "
-            f"{shown(value)}"
-        )
-    return {"value": finite(value, number)}
-
-
-def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequence[str]) -> Data:
-    """What an event holds of a dict that has what is needed."""
-    numbers = {name: finite(value[name], number) for name in needed}
-    others = {str(n): v for n, v in value.items() if n not in numbers and isinstance(v, (bool, int, float, str))}
-    first = goals.names[0]
-    rest = {name: v for name, v in numbers.items() if name != first}
-    others = {name: v for name, v in others.items() if not isinstance(v, float) or math.isfinite(v)}
-    return {"value": numbers[first], "metrics": {**rest, **others}}
-
-
-def finite(value: Any, number: int) -> float:
-    """The value, whatever can be made a float, as one; TrialError where it is not a finite number."""
-    try:
-        plain = value.item() if isinstance(value, np.generic) or getattr(value, "ndim", None) == 0 else value
-        if isinstance(plain, bool) or getattr(value, "ndim", None) or not hasattr(plain, "__float__"):
-            raise TrialError(
-                f"trial {number}: a number is needed, got {shown(value)}; use fail() for a trial without one"
-            )
-        converted = float(plain)
-    except TrialError:
-        raise
-    except Exception:  # noqa: BLE001  # an integer beyond every float, an array of objects, a Decimal that signals
-        converted = math.nan
-    if not math.isfinite(converted):
-        raise TrialError(f"trial {number}: a finite number is needed, got {shown(value)}; use fail() for such a trial")
-    return converted

@@ -11,10 +11,11 @@ from raybo import journal, methods
 from raybo.columns import to_dataframe
 from raybo.confirming import Confirmed, again, confirmed
 from raybo.events import COUNTED, Event, Kind, State, Trial, artifacts_of
+from raybo.explaining import explain
 from raybo.goal import Mode
 from raybo.journal.beside import is_uri, trial_directory, trial_uri
 from raybo.ledger import Ledger
-from raybo.searcher import Searcher, explain
+from raybo.searcher import Searcher
 from raybo.space import Space
 
 if TYPE_CHECKING:

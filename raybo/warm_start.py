@@ -19,9 +19,10 @@ from raybo.events import Event, Kind, Origin, State, told_context
 from raybo.goal import Goals
 from raybo.history import ONE
 from raybo.journal import Journal, fits, in_use, requests, require_exists
-from raybo.searcher import Searcher, told
+from raybo.searcher import Searcher
 from raybo.space import Categorical, Config, Parameter, Row, Space, choice_names
 from raybo.study import Study, load, searcher_of
+from raybo.told import told
 
 
 @dataclass(frozen=True)

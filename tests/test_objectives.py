@@ -14,7 +14,7 @@ import pytest
 import raybo
 from raybo.engine.task import pickled
 from raybo.errors import ObjectiveError, SpaceError
-from raybo.objectives import load_objective, study_name
+from raybo.loading import load_objective, study_name
 
 SPACE = {"x": raybo.Float(0, 1)}
 GOOD = """

@@ -20,7 +20,7 @@ from raybo.experiments.measures import values
 from raybo.experiments.run import is_complete, steps_spent
 from raybo.integrations.export import exporter
 from raybo.journal import Journal
-from raybo.objectives import load_objective
+from raybo.loading import load_objective
 from raybo.replay import replay, replay_verdicts
 from raybo.reporting.curves_in_text import BLOCKS, spark_line
 from raybo.reporting.summary import best_configuration

@@ -194,7 +194,7 @@ def at_most_one(ctx: click.Context, *names: str) -> None:
 
 def default_storage(target: str) -> Path:
     """Where a study is kept by default: in the current directory, named after the objective's file."""
-    from raybo.objectives import study_name
+    from raybo.loading import study_name
 
     return Path(f"{study_name(target)}.db")
 

@@ -103,7 +103,7 @@ def compare(
     at_most_one(ctx, "here", "workers")
     at_most_one(ctx, "output", "out")
     from raybo.experiments import Entry, Experiment, Problem
-    from raybo.objectives import study_name
+    from raybo.loading import study_name
 
     entries = []
     for text in names.split(","):

@@ -84,7 +84,7 @@ def tune(
     from raybo.engine.driver import tune as run
     from raybo.engine.progress import Display
     from raybo.integrations.export import Recorder
-    from raybo.objectives import load_objective
+    from raybo.loading import load_objective
 
     objective = load_objective(target, is_module=module)
     path = storage or default_storage(target)

@@ -35,7 +35,8 @@ from raybo.events import artifacts_of
 from raybo.history import GENERATION
 from raybo.journal import Description, Journal
 from raybo.journal.beside import is_uri
-from raybo.objectives import Objective, is_loaded_by_path, require_not_loading
+from raybo.loading import is_loaded_by_path, require_not_loading
+from raybo.objectives import Objective
 from raybo.searcher import Searcher
 from raybo.shared_data import Shared, fingerprint, is_data, sending, shared_by, size_of, token_of
 from raybo.space import object_to_json

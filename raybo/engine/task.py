@@ -37,7 +37,8 @@ from raybo.engine.trial_reports import Broken, Course, Meet, Read, TrialReports,
 from raybo.error_text import in_words
 from raybo.events import Data, context_data
 from raybo.goal import Goals
-from raybo.objectives import Objective, directories_of, reports_to
+from raybo.loading import directories_of
+from raybo.objectives import Objective, reports_to
 from raybo.reports import TrialPruned, heard_by
 from raybo.running_trial import CurrentTrial, running
 from raybo.shared_data import Shared, receive

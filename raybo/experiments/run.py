@@ -22,7 +22,8 @@ from raybo.experiments.held_out import evaluate
 from raybo.experiments.here import tune_here
 from raybo.experiments.model_error import keep_model_errors
 from raybo.experiments.plan import Entry, Experiment, Problem
-from raybo.objectives import Objective, load_objective
+from raybo.loading import load_objective
+from raybo.objectives import Objective
 from raybo.study import Study
 
 

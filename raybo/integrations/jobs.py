@@ -24,7 +24,7 @@ from raybo.errors import JournalError, JournalInUse, MethodError, ObjectiveError
 from raybo.integrations.dashboard import job_client, translated
 from raybo.integrations.package import zipped
 from raybo.integrations.travel import Arrival, load_up, text_of, unpack
-from raybo.objectives import study_name
+from raybo.loading import study_name
 
 PYTHON = "python3"  # the head's: the first on the PATH of the shell that ran `ray start`
 POLL_SECONDS = 0.2

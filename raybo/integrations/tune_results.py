@@ -24,8 +24,8 @@ from raybo.errors import TrialError
 from raybo.events import Event, Kind, context_data
 from raybo.goal import Goals
 from raybo.history import ONE
-from raybo.searcher import finite, told
 from raybo.space import Space, read_context
+from raybo.told import finite, told
 
 
 def is_finite(value: object) -> bool:

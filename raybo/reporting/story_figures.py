@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from raybo.explaining import reading_tags
 from raybo.methods.story import OverTrials, PathInSpace, Scale, Series, Story, TellsStory
 from raybo.reporting.axes import axes_of
 from raybo.reporting.context_figures import density, expected_and_lucky
@@ -25,7 +26,6 @@ from raybo.reporting.theme import (
     mark_size,
     plotly,
 )
-from raybo.searcher import reading_tags
 from raybo.study import Study
 
 TONES = {"main": BLUE, "accent": ORANGE, "muted": GREY}

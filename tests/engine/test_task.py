@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import raybo
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.task import METRICS_KEPT, TRACEBACK_CHARACTERS, pickled, read_result, run_trial
-from raybo.objectives import load_objective
+from raybo.loading import load_objective
 
 PLAIN = (type(None), bool, int, float, str)
 

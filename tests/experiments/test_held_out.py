@@ -20,7 +20,7 @@ from raybo.experiments.results import measured
 from raybo.experiments.run import run_all, runs
 from raybo.experiments.verdicts import judge
 from raybo.journal import Description
-from raybo.objectives import load_objective
+from raybo.loading import load_objective
 from raybo.study import Study
 
 SPACE = raybo.Space({"x": raybo.Float(0, 10)})

@@ -14,7 +14,7 @@ from raybo.events import Kind, State
 from raybo.experiments import Entry, Experiment, HeldOut, Problem, compare
 from raybo.experiments.here import tune_here
 from raybo.experiments.results import read_rows
-from raybo.objectives import load_objective
+from raybo.loading import load_objective
 from raybo.replay import replay
 
 JOB = """

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import raybo
+from raybo.loading import load_objective
 
 pytest.importorskip("gymnasium", reason="needs the extra `control`: pip install -e '.[control]'")
 pytest.importorskip("mujoco", reason="needs the extra `control`: pip install -e '.[control]'")
@@ -191,7 +192,7 @@ def test_without_the_extra_one_line_names_it(missing, tmp_path):
 
 @pytest.mark.ray
 def test_a_policy_that_raybo_found_is_replayed_and_returns_what_the_journal_says(tmp_path, ray_session):
-    job = raybo.objectives.load_objective(str(ROOT / "trials" / "linear_policy.py")).with_settings(episodes=2)
+    job = load_objective(str(ROOT / "trials" / "linear_policy.py")).with_settings(episodes=2)
     path = tmp_path / "policy.db"
     raybo.tune(job, trials=25, method="gibo", seed=1, storage=path, workers=1, start="centre", batch=8)
     study = raybo.load(path)

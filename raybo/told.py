@@ -1,0 +1,79 @@
+"""What a user tells of a trial, read: its value, or a number for each metric and constraint."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from raybo.error_text import shown
+from raybo.errors import TrialError
+from raybo.events import Data
+from raybo.goal import Goals, is_number
+from raybo.history import ONE
+
+
+def told(value: Any, number: int, goals: Goals = ONE) -> Data:
+    """What the event of a result holds; TrialError where a number that is needed is missing or not finite."""
+    if goals.is_plain:
+        return {"value": finite(value, number)}
+    if not isinstance(value, Mapping):
+        needed = ", ".join(goals.needed)
+        raise TrialError(f"trial {number}: a dict with {needed} is needed, got {shown(value)}")
+    if lacking := [name for name in goals.needed if name not in value]:
+        raise TrialError(
+            f"trial {number}: its result has no {lacking[0]}; give a number for each of {', '.join(goals.needed)}, or "
+            "use fail()"
+        )
+    return _numbers(value, number, goals, goals.needed)
+
+
+def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = None) -> Data:
+    """What the event of a report holds beside its step; TrialError where a number is missing or not finite.
+
+    Args:
+        judged: the metric that the scheduler looks at, where that is not the first.
+    """
+    needed = (goals.names[0],) if judged is None else (goals.names[0], judged)
+    if isinstance(value, Mapping) and not goals.is_plain:
+        if lacking := [name for name in needed if name not in value]:
+            why = ", which the scheduler looks at" if lacking[0] == judged else ""
+            raise TrialError(f"trial {number}: the report has no {lacking[0]}{why}")
+        told = [name for name in goals.needed if name in needed or is_number(value.get(name))]
+        return _numbers(value, number, goals, told)
+    if judged is not None:
+        raise TrialError(
+            f"trial {number}: a dict with {' and '.join(needed)} is needed, as the scheduler looks at {judged}, got "
+            f"{shown(value)}"
+        )
+    return {"value": finite(value, number)}
+
+
+def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequence[str]) -> Data:
+    """What an event holds of a dict that has what is needed."""
+    numbers = {name: finite(value[name], number) for name in needed}
+    others = {str(n): v for n, v in value.items() if n not in numbers and isinstance(v, (bool, int, float, str))}
+    first = goals.names[0]
+    rest = {name: v for name, v in numbers.items() if name != first}
+    others = {name: v for name, v in others.items() if not isinstance(v, float) or math.isfinite(v)}
+    return {"value": numbers[first], "metrics": {**rest, **others}}
+
+
+def finite(value: Any, number: int) -> float:
+    """The value, whatever can be made a float, as one; TrialError where it is not a finite number."""
+    try:
+        plain = value.item() if isinstance(value, np.generic) or getattr(value, "ndim", None) == 0 else value
+        if isinstance(plain, bool) or getattr(value, "ndim", None) or not hasattr(plain, "__float__"):
+            raise TrialError(
+                f"trial {number}: a number is needed, got {shown(value)}; use fail() for a trial without one"
+            )
+        converted = float(plain)
+    except TrialError:
+        raise
+    except Exception:  # noqa: BLE001  # an integer beyond every float, an array of objects, a Decimal that signals
+        converted = math.nan
+    if not math.isfinite(converted):
+        raise TrialError(f"trial {number}: a finite number is needed, got {shown(value)}; use fail() for such a trial")
+    return converted
