@@ -8,7 +8,8 @@ reads on, and what others have written into it (notes, attributes, trials) stays
     4 create a trial    8 attribute of a trial    9 the same, of the system    6 end a trial
     7 intermediate value
 
-Read in Optuna 4.5 and 5.0, `optuna/storages/journal/_storage.py`, and tested against it.
+Read in Optuna 5.0, `optuna/storages/journal/_storage.py`, and tested against it. Optuna 4 does not see the constraints,
+which it keeps elsewhere, and cannot tell our durations, whose times have a zone.
 """
 
 from __future__ import annotations
