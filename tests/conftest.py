@@ -15,8 +15,10 @@ os.environ.update(
     RAY_worker_cap_enabled="false",  # or a killed study's processors come back only after seconds
 )
 os.environ.pop("RAY_ADDRESS", None)
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background: what the tests start would not hear Ctrl-C
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# in the background, or under nohup, what the tests start would hear neither Ctrl-C nor that its terminal is closed
+for how, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(how) is signal.SIG_IGN:
+        signal.signal(how, usual)
 
 import pytest
 import scipy.linalg  # noqa: F401  # loads every BLAS; limited below
