@@ -16,9 +16,10 @@ os.environ.update(
 )
 os.environ.pop("RAY_ADDRESS", None)
 # in the background, or under nohup, what the tests start would hear neither Ctrl-C nor that its terminal is closed
-for how, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
-    if signal.getsignal(how) is signal.SIG_IGN:
-        signal.signal(how, usual)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 import pytest
 import scipy.linalg  # noqa: F401  # loads every BLAS; limited below
