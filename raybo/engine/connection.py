@@ -132,7 +132,7 @@ def start_local(ray: Any, cpus: int | None, directory: Path, data: int = 0) -> N
 
 @contextlib.contextmanager
 def without_helpers(ray: Any) -> Iterator[None]:
-    """Leave out what a study has no use for, and half of the time until Ray is up goes into.
+    """Leave out what a study has no use for, and Ray takes long to start.
 
     These are the server of a dashboard that is not asked for, which Ray starts and waits for all the same, the
     autoscaler's monitor, and the reader of logs.
