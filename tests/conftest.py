@@ -39,9 +39,9 @@ CPUS = 4  # more than the machine may have: the trials of the tests sleep rather
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers():
-    """What `-n auto` means: the processors that this process may use, whatever their kind."""
-    return min(PROCESSES, len(os.sched_getaffinity(0)))
+def pytest_xdist_auto_num_workers(config):
+    """What `-n auto` means: the processors that this process may use, and one more for slow tests, which often wait."""
+    return min(PROCESSES, len(os.sched_getaffinity(0)) + (config.option.markexpr == "slow"))
 
 
 @pytest.hookimpl(tryfirst=True)

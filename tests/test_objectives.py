@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import raybo
-from raybo.engine.task import pickled
+from raybo.engine.pickling import pickled
 from raybo.errors import ObjectiveError, SpaceError
 from raybo.loading import load_objective, study_name
 
@@ -283,7 +283,7 @@ def test_relative_imports_work_in_files_and_modules(package, target):
 def test_workers_find_the_package(package, target, tmp_path):
     (package / "sent").write_bytes(pickled(load_objective(target).function))
     code = (
-        "import sys; from raybo.engine.task import unpickled; "
+        "import sys; from raybo.engine.pickling import unpickled; "
         f"print(unpickled(open({str(package / 'sent')!r}, 'rb').read())({{'x': 0.5}}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/", check=False)

@@ -5,6 +5,7 @@ When the reader of a pipe has gone (`raybo show ... | head`), click and rich end
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from typing import cast
@@ -64,6 +65,7 @@ class Commands(click.Group):
 
 def main() -> None:
     """The script `raybo`."""
+    gc.set_threshold(50_000, 20, 100)  # what a journal holds stays: to look for garbage in it takes a sixth of `show`
     try:
         cli(prog_name="raybo", standalone_mode=False)
     except click.ClickException as error:

@@ -23,12 +23,13 @@ from raybo.engine.artifacts import Mirror
 from raybo.engine.checkpoints import Keep
 from raybo.engine.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.follow import NAMESPACE, leave, run_to_end
+from raybo.engine.pickling import pickled
 from raybo.engine.plan import Plan
 from raybo.engine.progress import Watch, watching
 from raybo.engine.pulse import RayDied
 from raybo.engine.resources import workers_available
 from raybo.engine.scratch import private_directory
-from raybo.engine.task import LARGE_BYTES, pickled, stored
+from raybo.engine.task import LARGE_BYTES, stored
 from raybo.error_text import ELSEWHERE, first_line, in_words, near, shown
 from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.events import artifacts_of

@@ -7,24 +7,18 @@ kills the worker is the study's to notice.
 from __future__ import annotations
 
 import contextlib
-import copyreg
 import inspect
-import json
-import logging
-import math
 import socket
-import sys
 import time
 import traceback
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
+from raybo.engine import pickling
 from raybo.engine.artifacts import kept_directory
 from raybo.engine.checkpoints import Keep
 from raybo.engine.connection import logs_directory
@@ -33,11 +27,11 @@ from raybo.engine.lifecycle import Occurrence
 from raybo.engine.niceness import give_way
 from raybo.engine.output import Piece, caught
 from raybo.engine.resources import resources_of
+from raybo.engine.returned import left_out, read_result, read_results
 from raybo.engine.trial_reports import Broken, Course, Meet, Read, TrialReports, answer_of, unheard
 from raybo.error_text import in_words
 from raybo.events import Data, context_data
 from raybo.goal import Goals
-from raybo.loading import directories_of
 from raybo.objectives import Objective, reports_to
 from raybo.reports import TrialPruned, heard_by
 from raybo.running_trial import CurrentTrial, running
@@ -48,11 +42,8 @@ from raybo.threads import limit_threads
 LARGE_BYTES = 10 * 2**20  # of a function with the data that it holds, from which on it is sent as an object
 TRACEBACK_CHARACTERS = 4_000
 REASON_CHARACTERS = 250
-METRICS_KEPT = 50
-NAME_CHARACTERS = 200
-JSON_CHARACTERS = 10_000  # of a metric that is no scalar; longer ones are left out
-NESTED = 20  # levels of it
 NOTE_CHARACTERS = 300
+OURS = __file__, pickling.__file__  # what a traceback need not show
 
 
 class TrialTask:
@@ -149,7 +140,7 @@ def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: 
             if tokens:
                 references = objects[len(objects) - len(tokens) :]
                 receive({t: partial(ray.get, r) for t, r in zip(tokens, references, strict=True)}, named)
-            job = unpickled(inline) if inline else _unpickled_from_store(objects[0])
+            job = pickling.unpickled(inline) if inline else pickling.unpickled_from_store(objects[0])
             return *run_trial(job, config, settings, goals, threads, context, send, listen), rest
 
     calls = {"max_calls": 1} if fresh_workers else {}
@@ -244,7 +235,7 @@ def run_trial(
         if context is not None and isinstance(result, Mapping):
             met |= {name: result[name] for name in context.names if name in result}
             others = {name: other for name, other in others.items() if name not in context.names}
-        if left := _left_out(result, {needed[0], *others, *(() if context is None else context.names)}):
+        if left := left_out(result, {needed[0], *others, *(() if context is None else context.names)}):
             data["metrics_left"] = left
     except TrialPruned as end:
         reports.end()
@@ -261,129 +252,6 @@ def run_trial(
         return Occurrence.BAD_RESULT, {**data, "reason": reason}
     reports.end()
     return Occurrence.RETURNED, {**data, "value": value} if is_whole else data
-
-
-def pickled(function: Callable[..., Any], data: Mapping[str, Shared[Any]] | None = None) -> bytes:
-    """The user's function for Ray to send, with the memoised functions that it calls, and data as further parameters.
-
-    Those are pickled by name otherwise, which a worker cannot find where the file was loaded by its path. The directory
-    of that file goes along, as what lies beside it is imported by name.
-    """
-    from ray import cloudpickle
-
-    memoised: Any = type(unpickled)
-    reduce: Any = lambda f: (_memoised, (f.__wrapped__, f.cache_parameters()))  # noqa: E731
-    dumps: Any = cloudpickle.dumps
-    copyreg.pickle(memoised, reduce)
-    try:
-        return cast(
-            bytes,
-            dumps((_directories_of(function), _logging(), dumps(_WithData(function, data) if data else function))),
-        )
-    finally:
-        copyreg.dispatch_table.pop(memoised, None)
-
-
-@dataclass(frozen=True)
-class _WithData:
-    """A function some of whose parameters are shared data."""
-
-    function: Callable[..., Any]
-    data: Mapping[str, Shared[Any]]
-
-    def __call__(self, config: Mapping[str, Any], **settings: Any) -> Any:
-        return self.function(config, **settings, **{name: each.value for name, each in self.data.items()})
-
-
-def _directories_of(function: Callable[..., Any]) -> list[str]:
-    """Where a worker may find what lies beside the user's file: in its own working directory, else at the same path."""
-    module = sys.modules.get(function.__module__)
-    if module is None or module.__name__ == "__main__":
-        return []
-    found = []
-    for directory in directories_of(module):
-        found += [str(directory.relative_to(Path.cwd()))] if directory.is_relative_to(Path.cwd()) else []
-        found.append(str(directory))
-    return found
-
-
-def _logging() -> tuple[int, str | None] | None:
-    """How the user has set up logging, which a worker does not do again: level and format; None where that was not."""
-    root = logging.getLogger()
-    if not root.handlers:
-        return None
-    return root.level, getattr(root.handlers[0].formatter, "_fmt", None)
-
-
-def _memoised(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Callable[..., Any]:
-    wrapped: Callable[..., Any] = lru_cache(**parameters)(function)
-    return wrapped
-
-
-@lru_cache(maxsize=1)
-def unpickled(function: bytes) -> Callable[..., Any]:
-    """The user's function from what its own driver sent over Ray; once per worker, so that what it caches stays."""
-    from ray import cloudpickle
-
-    loads: Any = cloudpickle.loads
-    directories, said, inner = loads(function)
-    if said is not None and not logging.getLogger().handlers:
-        logging.basicConfig(level=said[0], format=said[1])
-    for directory in (str(Path.cwd() / directory) for directory in directories):
-        if Path(directory).is_dir() and directory not in sys.path:
-            sys.path.append(directory)
-    return cast("Callable[..., Any]", loads(inner))
-
-
-@lru_cache(maxsize=1)
-def _unpickled_from_store(reference: Any) -> Callable[..., Any]:
-    import ray
-
-    return unpickled.__wrapped__(cast(Any, ray).get(reference))
-
-
-def read_results(result: Any, needed: Sequence[str]) -> tuple[float | None, str, dict[str, Any]]:
-    """As `read_result`, of the first name; the others are among the metrics, and where one is no number there is none.
-
-    Args:
-        needed: names of the numbers that the result must hold, at least one.
-    """
-    value, reason, others = read_result(result, needed[0])
-    if value is None or len(needed) == 1:
-        return value, reason, others
-    if not isinstance(result, Mapping):
-        names = ", ".join(map(repr, needed))
-        return None, f"it returned a single number; return a dict with {names}", others
-    numbers: dict[str, Any] = {}
-    for name in needed[1:]:
-        number, reason, _ = read_result(result, name)
-        if number is None:
-            return None, reason, others
-        numbers[name] = number
-    return value, "", {**numbers, **{name: other for name, other in others.items() if name not in numbers}}
-
-
-def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, Any]]:
-    """The value in what an objective returned, or the reason why there is none; and its other metrics."""
-    others: dict[str, Any] = {}
-    if isinstance(result, Mapping):
-        if metric not in result:
-            keys = ", ".join(repr(key) for key in list(result)[:10]) or "nothing"
-            return None, f"it returned no {metric!r} but {keys}", others
-        for key, other in result.items():
-            if key != metric and len(others) < METRICS_KEPT:
-                with contextlib.suppress(Exception):  # a user's object may raise at anything
-                    others[str(key)] = _kept(other)
-        result = result[metric]
-    elif result is None:
-        return None, f"it returned None; return the number, or a dict with {metric!r}", others
-    if isinstance(result, np.ndarray) and result.ndim == 0:
-        result = result[()]
-    if isinstance(result, (bool, np.bool_)) or not isinstance(result, (int, float, np.integer, np.floating)):
-        return None, f"its {metric} is not a number but {' '.join(_short(result).split())}", others
-    if not math.isfinite(result):
-        return None, f"its {metric} is {float(result)}, not a finite number", others
-    return float(result), "", others
 
 
 def _read_context(context: Space | None, met: Mapping[str, Any]) -> Data:
@@ -403,7 +271,7 @@ def _described(error: BaseException) -> Data:
     reason = in_words(error)[:REASON_CHARACTERS]
     with contextlib.suppress(Exception):  # an exception may fail even to print itself
         frames = error.__traceback__
-        while frames is not None and frames.tb_frame.f_code.co_filename == __file__:  # the user's job begins below
+        while frames is not None and frames.tb_frame.f_code.co_filename in OURS:  # the user's job begins below
             frames = frames.tb_next
         lines = traceback.format_exception(type(error), error, frames)
         return {"reason": reason, "traceback": "".join(lines)[-TRACEBACK_CHARACTERS:]}
@@ -412,57 +280,3 @@ def _described(error: BaseException) -> Data:
 
 def _since(begun: float) -> float:
     return round(time.perf_counter() - begun, 6)
-
-
-def _left_out(result: Any, known: set[str]) -> list[str]:
-    """What a trial returned that is not kept, by name."""
-    names = [str(name)[:NAME_CHARACTERS] for name in result] if isinstance(result, Mapping) else []
-    return [name for name in names if name not in known][:METRICS_KEPT]
-
-
-def _kept(value: Any) -> Any:
-    """What is kept of a further metric: plain values, and lists and dicts of them. Raises for others."""
-    if _is_plain(value):
-        return _plain(value)
-    kept = _as_json(value)
-    if len(json.dumps(kept)) > JSON_CHARACTERS:
-        raise ValueError("too long")
-    return kept
-
-
-def _as_json(value: Any, depth: int = 0) -> Any:
-    if isinstance(value, np.ndarray) and value.size <= JSON_CHARACTERS:
-        value = value.tolist()
-    if _is_plain(value):
-        return _plain(value)
-    if depth == NESTED or len(value) > JSON_CHARACTERS:
-        raise ValueError("too much")
-    if isinstance(value, Mapping):
-        return {str(_plain(key)): _as_json(item, depth + 1) for key, item in value.items() if _is_plain(key)}
-    if isinstance(value, (list, tuple)):
-        return [_as_json(item, depth + 1) for item in value]
-    raise TypeError("no JSON")
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, np.timedelta64):  # one of numpy's integers, and no number
-        return False
-    return value is None or isinstance(value, (bool, int, float, str, np.integer, np.floating, np.bool_))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        return str(value[:1_000])
-    if value is None or isinstance(value, (bool, np.bool_)):
-        return None if value is None else bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value) if abs(int(value)) < 2**63 else _short(value)
-    return float(value) if math.isfinite(value) else repr(float(value))
-
-
-def _short(value: Any) -> str:
-    try:
-        text = repr(value)
-    except Exception:  # noqa: BLE001  # a user's object may fail even to print itself
-        text = f"<{type(value).__name__}>"
-    return text if len(text) <= 200 else text[:197] + "..."

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from raybo.engine.pickling import pickled, unpickled
 from raybo.engine.resources import resources_of
-from raybo.engine.task import pickled, run_trial, unpickled
+from raybo.engine.task import run_trial
 from raybo.errors import JournalError
 from raybo.events import State, Trial
 from raybo.experiments.plan import HeldOut

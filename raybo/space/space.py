@@ -198,15 +198,19 @@ class Space:
 
     def values(self, config: Mapping[str, Any]) -> list[Any]:
         """The parameters' values in a configuration, in their order; None for those that are not open in it."""
-        return [
-            parameter.choices[cast(int, value)] if isinstance(parameter, Categorical) and value is not None else value
-            for parameter, value in zip(self.parameters.values(), self.pack(config), strict=True)
-        ]
+        return self._values_of(self.pack(config))
 
     def open_values(self, config: Mapping[str, Any]) -> list[tuple[str, Any]]:
         """Name and value of each parameter that is open in a configuration, nested ones by their dotted names."""
-        rows = zip(self.names, self.pack(config), self.values(config), strict=True)
-        return [(name, value) for name, packed, value in rows if packed is not None]
+        row = self.pack(config)
+        named = zip(self.names, row, self._values_of(row), strict=True)
+        return [(name, value) for name, packed, value in named if packed is not None]
+
+    def _values_of(self, row: Row) -> list[Any]:
+        return [
+            parameter.choices[cast(int, value)] if isinstance(parameter, Categorical) and value is not None else value
+            for parameter, value in zip(self.parameters.values(), row, strict=True)
+        ]
 
     def to_json(self, *, exact: bool = False) -> dict[str, Any]:
         """A plain description; two spaces are equal where these are.

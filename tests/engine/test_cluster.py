@@ -37,6 +37,21 @@ JOB = """
         time.sleep(seconds)
         return (config["x"] - 0.3) ** 2
 """
+STEPS = """
+    import time
+    import raybo
+
+    @raybo.objective(space={"x": raybo.Float(0, 1)}, mode="min", num_cpus=1, steps=9)
+    def job(config, *, log):
+        first = 1 if (kept := raybo.checkpoint()) is None else int((kept / "step").read_text()) + 1
+        with open(log, "a") as file:
+            print(raybo.current_trial().number, first, file=file)
+        for step in range(first, 10):
+            time.sleep(0.2)
+            with raybo.saving() as directory:
+                (directory / "step").write_text(str(step))
+            yield (config["x"] - 0.3) ** 2 + 1 / step
+"""
 RAYBO = [sys.executable, "-m", "raybo.cli"]
 HURRY = 60.0  # seconds after which something that should have happened has not
 
@@ -50,6 +65,7 @@ def cluster():
 @pytest.fixture
 def directory(tmp_path):
     (tmp_path / "job.py").write_text(textwrap.dedent(JOB))
+    (tmp_path / "steps.py").write_text(textwrap.dedent(STEPS))
     return tmp_path
 
 
@@ -119,6 +135,28 @@ def test_a_detached_study_outlives_its_driver_and_its_own_process(cluster, direc
     study = raybo.load(path)
     assert study.count(State.FINISHED) == 25
     assert "the study was interrupted" in {e.data["reason"] for e in study.events if e.kind is Kind.RETRIED}
+
+
+def test_a_detached_study_of_trials_that_report_goes_on_from_their_checkpoints(cluster, directory):
+    path, log = directory / "steps.db", directory / "log"
+    said = command(
+        cluster, directory, "tune", "steps.py", "--trials", 9, "--storage", path, "--address", cluster.address,
+        "--method", "random", "--scheduler", "asha", "--set", f"log={log}", "--detach",
+    )  # fmt: skip
+    assert "steps is running, kept in" in output(said)
+    until(lambda: raybo.load(path).trials and raybo.load(path).trials[0].checkpoint, "a checkpoint")
+    os.kill(json.loads(Path(f"{path}-lock").read_text())["process"], signal.SIGKILL)  # the study's own process
+
+    output(command(cluster, directory, "attach", "steps", "--address", cluster.address))
+
+    study = raybo.load(path)
+    assert len(study.trials) == 9
+    assert {trial.state for trial in study.trials} == {State.FINISHED, State.PRUNED}
+    assert {trial.step for trial in study.trials if trial.state is State.FINISHED} == {9}
+    begun = [tuple(map(int, line.split())) for line in log.read_text().splitlines()]
+    assert 10 <= len(begun) <= 9 + 4  # the trials that the killed process had under way began again
+    assert any(first > 1 for _, first in begun)  # from where they were
+    assert "all are identical" in output(command(cluster, directory, "show", path, "--replay"))
 
 
 def test_a_detached_study_can_be_stopped_and_continued(cluster, directory):

@@ -20,8 +20,11 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import raybo
+from raybo.engine import pickling
 from raybo.engine.lifecycle import Occurrence
-from raybo.engine.task import METRICS_KEPT, TRACEBACK_CHARACTERS, pickled, read_result, run_trial
+from raybo.engine.pickling import pickled
+from raybo.engine.returned import METRICS_KEPT, read_result
+from raybo.engine.task import TRACEBACK_CHARACTERS, run_trial
 from raybo.loading import load_objective
 
 PLAIN = (type(None), bool, int, float, str)
@@ -237,6 +240,18 @@ def test_whatever_is_raised_is_a_result_with_its_traceback(error, words):
     assert "run_trial" not in data["traceback"]  # the user's frames only
 
 
+def test_the_frames_of_a_job_with_shared_data_are_the_users_only():
+    function = pickling.unpickled.__wrapped__(pickled(raising_with_data, {"data": raybo.shared(np.zeros(3))}))
+    _, data = run(function)
+    assert data["reason"] == "ValueError: (3,)"
+    assert "raising_with_data" in data["traceback"]
+    assert "self.function" not in data["traceback"]
+
+
+def raising_with_data(config, *, data):
+    raise ValueError(str(data.shape))
+
+
 def test_a_huge_message_is_cut():
     occurrence, data = run(raising(ValueError("x" * 10**7)))
     assert occurrence is Occurrence.RAISED
@@ -318,7 +333,7 @@ def test_what_lies_beside_the_users_file_can_be_imported_by_a_worker(tmp_path, m
     if moved:
         place = here.rename(tmp_path / "there")
     program = (
-        "import sys; from raybo.engine.task import unpickled; "
+        "import sys; from raybo.engine.pickling import unpickled; "
         "print(unpickled(open(sys.argv[1], 'rb').read())({'x': 0.25}))"
     )
     worker = [sys.executable, "-c", program, str(tmp_path / "sent")]

@@ -40,7 +40,7 @@ def test_the_first_centre_is_the_best_point_of_a_design(method):
 
 @EVERY
 def test_a_design_is_a_quarter_of_a_short_study_and_25_points_of_a_long_one(method):
-    for planned, size in {None: 25, 12: 3, 400: 25, 9: 4}.items():  # 9 are fewer than 5 per axis
+    for planned, size in {None: 25, 24: 6, 400: 25, 19: 9}.items():  # 19 are fewer than 10 per axis
         searcher = Searcher(floats(2), method, "max", 0, planned, **METHODS[method])
         for _ in range(size + 1):
             searcher.tell(searcher.ask(), 0.0)

@@ -32,7 +32,7 @@ Start = Literal["best", "sobol", "centre"]
 DESIGN = 25  # points of a design, at most
 SHARE = 4  # of the planned trials, the part that a design takes at most: a fourth
 LEAST = 10  # trials that must have brought nothing better before a run is given up
-FEW = 5  # trials per axis: with fewer a local search makes hardly a step, and where it starts matters more
+FEW = 10  # trials per axis: with fewer a local search makes hardly a step, and where it starts matters more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class RunOptions(Options):
     initial: int | None = option(
         None,
         "Sobol points before the first centre; none: 25, at most a quarter of the trials (50 and half of them where "
-        "they are fewer than 5 per axis), and 0 unless start=best",
+        "they are fewer than 10 per axis), and 0 unless start=best",
         at_least=0,
     )
     restart: bool = option(
