@@ -10,10 +10,10 @@ summed    a sum of functions of one axis each, a linear and a quadratic trend, a
 
 Each has its most likely hyperparameters. A model's weight is min(1, exp((L - L_plain) / 4)), L the log posterior there:
 one that explains the results badly has no say, and none has more than the plain one, as the likeliest of a few is too
-often so by chance. The ranked one's likelihood is of other values: its weight is 1, and 0 once it takes for noise, a
-hundredth of the variance and more, what the plain one does not. This happens late on smooth functions: when most trials
-stand on one hill, ranks spread its top over half of the scale, where it looks rugged, and the improvement that this
-model then expects almost anywhere outweighs the small ones that the others know how to find.
+often so by chance. The ranked one's likelihood is of other values: its weight is 1, and 0 where it takes a hundredth of
+the variance and more for noise although the plain one has learnt that there is none. This happens late on smooth
+functions: when most trials stand on one hill, ranks spread its top over half of the scale, where it looks rugged, and
+the improvement that this model then expects almost anywhere outweighs the small ones that the others can find.
 """
 
 from __future__ import annotations
@@ -41,10 +41,7 @@ STRUCTURES: Mapping[str, Mapping[str, bool]] = {  # what each member assumes bes
 }
 NATS = 4.0  # by which a model must explain the results worse than the plain one to have its weight divided by e
 NO_SAY = 0.03  # a weight below it is none
-NOISY, MORE = (
-    math.log(0.01),
-    math.log(10.0),
-)  # logs of the ranked one's noise variance, and of that over the plain one's
+NOISY, EXACT = math.log(0.01), -10.0  # logs of noise variances; NOISE of `structured` assumes e^-9 beforehand
 IN_TURN = ((60, 4), (30, 2))  # from so many results on, each member's fit is kept for so many trials
 DIGITS = 4  # of a logged hyperparameter: a hundredth of a per cent
 
@@ -145,8 +142,8 @@ def _estimated(
 
 
 def _takes_order_for_noise(ranked: Sequence[float], plain: Sequence[float]) -> bool:  # (p,), (p,)
-    """Whether the ranked model calls noise what the plain one does not; theta ends with the log of its variance."""
-    return ranked[-1] > max(NOISY, plain[-1] + MORE)
+    """Whether the ranked model sees noise where the plain one has learnt of none; theta ends with its log variance."""
+    return ranked[-1] > NOISY and plain[-1] < EXACT
 
 
 def _scores(y: Array) -> Array:  # (n,)
