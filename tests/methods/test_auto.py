@@ -90,9 +90,20 @@ def test_the_ranked_model_has_no_say_where_it_takes_order_for_noise():
         found = convene(X, y, Tamed.of(y), (False, False), NOBODY, {}, 0)
         level = {name: np.exp(theta[-1]) for name, theta in found.tags["models"].items()}
         assert level["ranked"] > 0.01
-        assert (level["plain"] < 0.1 * level["ranked"]) == (noise == 0.0)
+        assert (level["plain"] < np.exp(-10)) == (noise == 0.0)
         assert weights(found)["ranked"] == says
         assert len(found.models) == len(found.weights) == 3 + says
+
+
+@pytest.mark.parametrize(
+    ("plain", "ranked", "says"), [(-10.5, 0.012, 0.0), (-9.5, 0.012, 1.0), (-10.5, 0.008, 1.0), (-9.5, 0.008, 1.0)]
+)
+def test_what_noise_silences_the_ranked_model(plain, ranked, says):
+    """A hundredth of its variance, where the plain one has less than e^-10."""
+    models = committee(lambda X: -np.sin(9 * X).sum(axis=1))[0].tags["models"]
+    models["plain"][-1], models["ranked"][-1] = plain, float(np.log(ranked))
+    found, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1), last=models, is_kept=True)
+    assert weights(found)["ranked"] == says
 
 
 def test_models_without_a_say_are_not_asked_and_the_plain_one_always_is():
