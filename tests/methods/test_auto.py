@@ -63,7 +63,7 @@ def test_it_begins_in_the_middle_and_goes_on_with_nine_sobol_points():
     "function", [lambda X: -np.sin(14 * X).sum(axis=1), lambda X: X[:, 0] * X[:, 1], lambda X: np.log(X[:, 0])]
 )
 def test_weights_are_those_of_the_rule(function):
-    """min(1, exp((L - L_plain) / 4)), computed from the hyperparameters in the tags; 1 for the ranked one."""
+    """min(1, exp((L - L_plain) / 4)), computed from the hyperparameters in the tags; 1 for the ranked one here."""
     found, X, y = committee(function, n=20, noise=0.2)
     values = Tamed.of(y).apply(y)
 
@@ -75,6 +75,35 @@ def test_weights_are_those_of_the_rule(function):
     plain = log_posterior("plain")
     expected = {name: min(1.0, np.exp((log_posterior(name) - plain) / 4)) for name in STRUCTURES} | {"ranked": 1.0}
     assert weights(found) == pytest.approx(expected, abs=0.01)
+
+
+def test_the_ranked_model_has_no_say_where_it_takes_order_for_noise():
+    """On a hill on which most trials stand, but not where all models see noise."""
+
+    def hills(X):
+        return np.exp(-4 * np.square(X - 0.4).sum(axis=1)) + 0.7 * np.exp(-20 * np.square(X - 0.8).sum(axis=1))
+
+    for noise, says in ((0.0, 0.0), (0.1, 1.0)):
+        rng = np.random.default_rng(0)
+        X = np.vstack([rng.random((15, 2)), 0.4 + 0.01 * rng.standard_normal((45, 2))])
+        y = hills(X) + noise * rng.standard_normal(60)
+        found = convene(X, y, Tamed.of(y), (False, False), NOBODY, {}, 0)
+        level = {name: np.exp(theta[-1]) for name, theta in found.tags["models"].items()}
+        assert level["ranked"] > 0.01
+        assert (level["plain"] < np.exp(-10)) == (noise == 0.0)
+        assert weights(found)["ranked"] == says
+        assert len(found.models) == len(found.weights) == 3 + says
+
+
+@pytest.mark.parametrize(
+    ("plain", "ranked", "says"), [(-10.5, 0.012, 0.0), (-9.5, 0.012, 1.0), (-10.5, 0.008, 1.0), (-9.5, 0.008, 1.0)]
+)
+def test_what_noise_silences_the_ranked_model(plain, ranked, says):
+    """A hundredth of its variance, where the plain one has less than e^-10."""
+    models = committee(lambda X: -np.sin(9 * X).sum(axis=1))[0].tags["models"]
+    models["plain"][-1], models["ranked"][-1] = plain, float(np.log(ranked))
+    found, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1), last=models, is_kept=True)
+    assert weights(found)["ranked"] == says
 
 
 def test_models_without_a_say_are_not_asked_and_the_plain_one_always_is():

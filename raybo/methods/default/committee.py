@@ -10,7 +10,10 @@ summed    a sum of functions of one axis each, a linear and a quadratic trend, a
 
 Each has its most likely hyperparameters. A model's weight is min(1, exp((L - L_plain) / 4)), L the log posterior there:
 one that explains the results badly has no say, and none has more than the plain one, as the likeliest of a few is too
-often so by chance. The ranked one's likelihood is of other values, and its weight is 1.
+often so by chance. The ranked one's likelihood is of other values: its weight is 1, and 0 where it takes a hundredth of
+the variance and more for noise although the plain one has learnt that there is none. This happens late on smooth
+functions: when most trials stand on one hill, ranks spread its top over half of the scale, where it looks rugged, and
+the improvement that this model then expects almost anywhere outweighs the small ones that the others can find.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ STRUCTURES: Mapping[str, Mapping[str, bool]] = {  # what each member assumes bes
 }
 NATS = 4.0  # by which a model must explain the results worse than the plain one to have its weight divided by e
 NO_SAY = 0.03  # a weight below it is none
+NOISY, EXACT = math.log(0.01), -10.0  # logs of noise variances; NOISE of `structured` assumes e^-9 beforehand
 IN_TURN = ((60, 4), (30, 2))  # from so many results on, each member's fit is kept for so many trials
 DIGITS = 4  # of a logged hyperparameter: a hundredth of a per cent
 
@@ -109,6 +113,8 @@ def convene(
         logs.append(math.nan if name == RANKED else log)
         best.append(float(values.max()))
     weights = [1.0 if math.isnan(log) else math.exp(min(0.0, (log - logs[0]) / NATS)) for log in logs]
+    if RANKED in thetas and _takes_order_for_noise(thetas[RANKED], thetas[PLAIN]):
+        weights[members.index(RANKED)] = 0.0
     say = [i for i, weight in enumerate(weights) if weight >= NO_SAY]
     return Committee(
         tuple(models[i] for i in say),
@@ -133,6 +139,11 @@ def _estimated(
         starts = [start]
     theta, log = fit_structured(observations, structure, starts)
     return np.round(theta, DIGITS), log
+
+
+def _takes_order_for_noise(ranked: Sequence[float], plain: Sequence[float]) -> bool:  # (p,), (p,)
+    """Whether the ranked model sees noise where the plain one has learnt of none; theta ends with its log variance."""
+    return ranked[-1] > NOISY and plain[-1] < EXACT
 
 
 def _scores(y: Array) -> Array:  # (n,)
