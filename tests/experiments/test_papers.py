@@ -65,6 +65,22 @@ def test_optima_and_raw_units_are_those_of_the_functions():
     assert checked >= 48
 
 
+def test_what_a_noisy_problem_is_judged_by_has_no_noise():
+    """Of noisy values the best is too good: regret would fall below zero."""
+    checked = 0
+    for experiment in EXPERIMENTS.values():
+        for problem in experiment.problems:
+            if not problem.settings.get("noise"):
+                continue
+            assert problem.metric is not None, problem.name
+            objective = bound_objective(problem, ROOT)
+            config = objective.space.decode(np.full((1, objective.space.d), 0.3))[0]
+            quiet = objective(config, **{**objective.settings, "noise": 0.0})
+            assert objective(config, **objective.settings)[problem.metric] == quiet[objective.metric]
+            checked += 1
+    assert checked >= 2
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "trials" / "papers").glob("*.py")), ids=lambda path: path.stem)
 def test_a_preset_that_a_papers_file_names_is_that_of_all_its_runs_of_the_method(path):
     """A figure without the preset that its neighbours have is another model's, under the same name."""
