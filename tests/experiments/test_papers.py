@@ -217,6 +217,14 @@ def test_the_index_names_every_folder_with_the_command_that_made_it():
         assert f"`raybo reproduce {name} --repeats {repeats}`" in line
 
 
+def test_the_index_names_what_has_no_folder_with_what_it_costs():
+    text = (RESULTS / "README.md").read_text().split("## What is not here")[1]
+    for name, experiment in EXPERIMENTS.items():
+        rows = [line for line in text.splitlines() if f"`raybo reproduce {name}`" in line]
+        assert len(rows) == (name not in KEPT), name
+        assert all(line.endswith(f"| {experiment.hours:g} |") for line in rows), rows
+
+
 def test_every_folder_of_results_is_an_experiment_that_can_be_made_again():
     assert {folder.name for folder in RESULTS.iterdir() if folder.is_dir()} <= set(FOUND)
     assert all(isinstance(found, (Experiment, Figure)) for found in FOUND.values())

@@ -40,7 +40,7 @@ Array: TypeAlias = NDArray[np.float64]
 
 D, LENGTHSCALE, BELLS = 2, 0.2, 8
 B, R, DELTA = 1.0, 0.1, 0.1
-T, RUNS = 100, 10
+T, RUNS = 100, 6
 TAU = 1.0 + 2.0 / T
 LIPSCHITZ = math.sqrt(5.0 / 3.0) * B / LENGTHSCALE
 MODEL = Model(outputscale=Hyperparameter(fixed=1.0), noise_variance=Hyperparameter(fixed=TAU))
