@@ -137,8 +137,8 @@ def run(solver: str, seed: int, steps: int = T) -> Curves:
         X, y = np.vstack([X, x]), np.append(y, value + R * rng.standard_normal())
         rows.append((f.maximum - value, 1.0 - eta, std, distance, gp_of(X, y).information_gain, kappa))
     regret, inexactness, deviations, distances, gain, kappas = np.array(rows).T
-    sums = (np.cumsum(each) for each in (regret, inexactness, deviations, distances))
-    return Curves(*sums, gain, kappas)
+    R_t, M_t, S_t, D_t = np.cumsum([regret, inexactness, deviations, distances], axis=1)
+    return Curves(R_t, M_t, S_t, D_t, gain, kappas)
 
 
 class Watched:
