@@ -145,26 +145,33 @@ def _evaluated(
     """In this process, or as one Ray task, with what a trial of the objective holds."""
     wanted = objective.with_settings(**settings).settings
     if here:
-        return _values(objective.function, configs, wanted, metric or objective.metric)
+        return _values(objective.function, configs, wanted, objective.metric, metric)
     import ray
 
     by_value: Any = ray.cloudpickle.register_pickle_by_value
     by_value(sys.modules[objective.function.__module__])  # loaded by its path, which a worker cannot import
     task = ray.remote(**resources_of(objective))(_evaluated_here)
     found: list[float | None] = ray.get(
-        task.remote(pickled(objective.function), list(configs), wanted, metric or objective.metric)
+        task.remote(pickled(objective.function), list(configs), wanted, objective.metric, metric)
     )
     return found
 
 
 def _evaluated_here(
-    function: bytes, configs: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], metric: str
+    function: bytes, configs: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], tuned: str, metric: str | None
 ) -> list[float | None]:
-    return _values(unpickled(function), configs, settings, metric)
+    return _values(unpickled(function), configs, settings, tuned, metric)
 
 
 def _values(
-    function: Callable[..., Any], configs: Sequence[Mapping[str, Any]], settings: Mapping[str, Any], metric: str
+    function: Callable[..., Any],
+    configs: Sequence[Mapping[str, Any]],
+    settings: Mapping[str, Any],
+    tuned: str,
+    metric: str | None,
 ) -> list[float | None]:
-    outcomes = [run_trial(function, config, settings, metric, 1) for config in configs]
-    return [data.get("value") for _, data in outcomes]
+    """Of the metric that is tuned, or of another, which a job that reports as it goes may return at its end only."""
+    outcomes = [run_trial(function, config, settings, tuned, 1)[1] for config in configs]
+    if metric is None or metric == tuned:
+        return [data.get("value") for data in outcomes]
+    return [data.get("metrics", {}).get(metric) if "value" in data else None for data in outcomes]

@@ -18,8 +18,7 @@ HOW = (
     "(or than so many times the other, where the claim says so), Hodges and Lehmann's estimate with its 95 % interval; "
     "positive is as claimed."
 )
-LOOK = f"Fewer than {FEWEST} pairs are not tested: *a look* says what was seen, and no more."
-UNTIMED = "What suggestions cost was not measured in these runs; where a claim is about it, it says so."
+UNTIMED = "What suggestions cost was not measured in these runs."
 
 
 def table(experiment: Experiment, rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
@@ -47,11 +46,12 @@ def page(experiment: Experiment, rows: Sequence[Row], note: str = "") -> str:
     lines += [note.strip(), ""] if note else []
     lines += ["![curves](figure.png)", "", *as_table(*table(experiment, rows))]
     lines += ["", " ".join(_notes(experiment, rows))]
-    if verdicts:
+    judged = [verdict for verdict in verdicts if verdict.repeats >= FEWEST]
+    if judged:
         heading = ["claim", "problem", "pairs", "the better", "the other", "difference", "p", "verdict"]
-        lines += ["", "## Claims", "", *as_table(heading, [_verdict(verdict) for verdict in verdicts])]
-        words = {verdict.word for verdict in verdicts}
-        lines += ["", " ".join([HOW, *([LOOK] if "a look" in words else [])])]
+        lines += ["", "## Claims", "", *as_table(heading, [_verdict(verdict) for verdict in judged]), "", HOW]
+    if few := len(verdicts) - len(judged):
+        lines += ["", f"Not judged, for want of {FEWEST} pairs of runs: {few} of {len(verdicts)} claims."]
     return "\n".join(lines) + "\n"
 
 
@@ -100,10 +100,8 @@ def _notes(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
 
 def _verdict(v: Verdict) -> list[str]:
     text = v.claim.text + (f" ({v.claim.source})" if v.claim.source else "")
-    if v.word == "not measured":
-        return [text, v.problem, "0", "", "", "", "", f"**{v.word}**"]
     estimate, low, high = v.effect
-    p = "" if v.word == "a look" else f"{v.corrected:.3f}" if v.corrected >= 0.0005 else "<0.001"
+    p = f"{v.corrected:.3f}" if v.corrected >= 0.0005 else "<0.001"
     difference = f"{estimate:.3g} [{low:.3g}, {high:.3g}]"
     return [text, v.problem, str(v.repeats), f"{v.better:.4g}", f"{v.worse:.4g}", difference, p, f"**{v.word}**"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 
 from raybo.errors import ObjectiveError
@@ -27,6 +28,7 @@ def find_experiments(start: Path) -> tuple[Path, dict[str, Experiment | Figure]]
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module  # dataclasses look their module up
         spec.loader.exec_module(module)
         found |= {experiment.name: experiment for experiment in getattr(module, "EXPERIMENTS", [])}
     return root, found

@@ -8,7 +8,7 @@ from pathlib import Path
 from raybo.experiments.page import as_table
 from raybo.experiments.plan import Claim, Experiment, Figure
 from raybo.experiments.results import FILE, read_rows
-from raybo.experiments.verdicts import Verdict, judge
+from raybo.experiments.verdicts import FEWEST, Verdict, judge
 from raybo.files import write_file
 
 PAGE = "claims.md"
@@ -16,7 +16,8 @@ INTRODUCTION = """# Every claim, and what was found
 
 A row for each claim. Each problem that it is about stands under its verdict, with how much better one side was than the
 other in its measure (the typical paired difference and its 95 % interval; positive is as claimed). The tests, and the
-number of pairs behind every verdict, are on the pages of the folders, from which `raybo reproduce` makes this page.
+number of pairs behind every verdict, are on the pages of the folders, from which `raybo reproduce` makes this page. A
+claim with fewer than {fewest} pairs of runs is not judged.
 """
 
 
@@ -28,18 +29,25 @@ def write_summary(experiments: Mapping[str, Experiment | Figure], directory: Pat
 
 def summary(experiments: Mapping[str, Experiment | Figure], directory: Path) -> str:
     """The page as Markdown, of the experiments that have results in the directory."""
-    parts = [INTRODUCTION]
+    parts, open_ones = [INTRODUCTION.format(fewest=FEWEST)], []
     for name, experiment in experiments.items():
         if isinstance(experiment, Figure) or not experiment.claims or not (directory / name / FILE).exists():
             continue
         rows = read_rows(directory / name)
         found: dict[tuple[str, str, str, str], list[Verdict]] = {}  # claims of one text may speak of several problems
-        for verdict in judge(experiment, rows):
-            found.setdefault(_key(verdict.claim), []).append(verdict)
         repeats = len({row.seed for row in rows})
+        verdicts = judge(experiment, rows)
+        if all(verdict.repeats < FEWEST for verdict in verdicts):
+            open_ones.append([f"[{name}]({name}/README.md)", experiment.title, str(repeats), f"{experiment.hours:g}"])
+            continue
+        for verdict in verdicts:
+            found.setdefault(_key(verdict.claim), []).append(verdict)
         parts += [f"## [{experiment.title}]({name}/README.md)\n", f"`raybo reproduce {name} --repeats {repeats}`\n"]
-        heading = ["claim", "holds", "does not hold", "undecided", "a look, or not measured"]
+        heading = ["claim", "holds", "does not hold", "undecided", "not judged"]
         parts += ["\n".join(as_table(heading, [_line(verdicts) for verdicts in found.values()])) + "\n"]
+    if open_ones:
+        heading = ["folder", "title", "runs", "hours of a processor, for all"]
+        parts += ["## Not judged, for want of runs\n", "\n".join(as_table(heading, open_ones)) + "\n"]
     return "\n".join(parts)
 
 
@@ -56,8 +64,7 @@ def _line(verdicts: list[Verdict]) -> list[str]:
 
 
 def _found(verdict: Verdict) -> str:
-    if verdict.word == "not measured":
-        return f"{verdict.problem}: not measured"
+    if verdict.repeats < FEWEST:
+        return verdict.problem
     estimate, low, high = verdict.effect
-    pairs = f", {verdict.repeats} pairs" if verdict.word == "a look" else ""
-    return f"{verdict.problem} {estimate:.3g} [{low:.3g}, {high:.3g}]{pairs}"
+    return f"{verdict.problem} {estimate:.3g} [{low:.3g}, {high:.3g}]"

@@ -68,6 +68,7 @@ class MethodOptions(TypedDict, total=False):
     repeats: int
     restart: bool
     restarts: int
+    rounds: Literal["none", "dosed", "divided"]
     samples: int | None
     sensitivity: Literal["fast", "exact"]
     solver: Literal["random-grid", "lbfgsb", "nelder-mead", "cg"]

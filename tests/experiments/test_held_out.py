@@ -138,6 +138,19 @@ def test_problems_are_held_out_all_or_none():
 # ---- for real
 
 
+def test_a_job_that_reports_as_it_goes_returns_the_other_metric_at_its_end_only(tmp_path):
+    """As trials/linear_policy.py does, whose reports hold the score, and not the return that figures show."""
+    job = JOB.replace('    with open("calls", "a") as file:\n        file.write(f"{seed} ")\n', "")
+    job = job.replace("    return {", '    raybo.report({"v": config["x"] + shift}, step=1)\n    return {')
+    (tmp_path / "job.py").write_text(job)
+    problem = dataclasses.replace(PROBLEM, seeded="seed")
+    plan = Experiment("e", "t", [problem], [Entry("random", "random")], 1, curve="best_held_out")
+    ((_, found),) = run_all(plan, tmp_path, tmp_path, 0).items()
+    xs = [config["x"] for _, config in recommendations(found)]
+    assert read(found).values == [10 * x for x in xs]
+    assert read(found).last == 10 * xs[-1] + 100
+
+
 @pytest.mark.ray
 def test_recommendations_are_evaluated_once_and_again_where_the_plan_changes(tmp_path, ray_session, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -65,6 +65,22 @@ def test_optima_and_raw_units_are_those_of_the_functions():
     assert checked >= 48
 
 
+def test_what_a_noisy_problem_is_judged_by_has_no_noise():
+    """Of noisy values the best is too good: regret would fall below zero."""
+    checked = 0
+    for experiment in EXPERIMENTS.values():
+        for problem in experiment.problems:
+            if not problem.settings.get("noise"):
+                continue
+            assert problem.metric is not None, problem.name
+            objective = bound_objective(problem, ROOT)
+            config = objective.space.decode(np.full((1, objective.space.d), 0.3))[0]
+            quiet = objective(config, **{**objective.settings, "noise": 0.0})
+            assert objective(config, **objective.settings)[problem.metric] == quiet[objective.metric]
+            checked += 1
+    assert checked >= 2
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "trials" / "papers").glob("*.py")), ids=lambda path: path.stem)
 def test_a_preset_that_a_papers_file_names_is_that_of_all_its_runs_of_the_method(path):
     """A figure without the preset that its neighbours have is another model's, under the same name."""
@@ -163,8 +179,8 @@ def test_a_page_says_what_its_runs_show(name, tmp_path):
     assert {row.method for row in rows} <= {entry.name for entry in experiment.entries}
     known = {*columns(experiment), *KEYS}
     assert {kind for row in rows for kind in row.numbers} <= known  # no cost but processor seconds
-    for verdict in judge(experiment, rows):
-        assert verdict.word in ("a look", "not measured") or verdict.repeats >= FEWEST
+    judged = [verdict for verdict in judge(experiment, rows) if verdict.repeats >= FEWEST]
+    assert page(experiment, rows).count("| **") == len(judged)  # a verdict for each of them, and for no other claim
 
 
 @pytest.mark.slow
@@ -199,6 +215,14 @@ def test_the_index_names_every_folder_with_the_command_that_made_it():
         repeats = len({row.seed for row in read_rows(RESULTS / name)})
         (line,) = [line for line in text.splitlines() if f"({name}/README.md)" in line and line.startswith("|")]
         assert f"`raybo reproduce {name} --repeats {repeats}`" in line
+
+
+def test_the_index_names_what_has_no_folder_with_what_it_costs():
+    text = (RESULTS / "README.md").read_text().split("## What is not here")[1]
+    for name, experiment in EXPERIMENTS.items():
+        rows = [line for line in text.splitlines() if f"`raybo reproduce {name}`" in line]
+        assert len(rows) == (name not in KEPT), name
+        assert all(line.endswith(f"| {experiment.hours:g} |") for line in rows), rows
 
 
 def test_every_folder_of_results_is_an_experiment_that_can_be_made_again():

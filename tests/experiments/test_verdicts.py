@@ -19,6 +19,7 @@ from raybo.experiments.measures import curve, measure, optimum, values
 from raybo.experiments.output import write
 from raybo.experiments.results import Row, measured, read_rows, write_rows
 from raybo.experiments.run import Run, file_name, is_complete, runs
+from raybo.experiments.summary import summary
 from raybo.experiments.verdicts import holm, judge, paired_test, typical
 from raybo.journal import Description
 from raybo.study import Study
@@ -134,8 +135,26 @@ def test_five_repeats_are_a_look_and_a_claim_may_speak_of_some_problems():
         rows = measured(plan, studies)
         (verdict,) = judge(plan, rows)
         assert (verdict.word, verdict.repeats) == (word, repeats)
-        assert f"| {repeats} | 9 | 5 | 4 [4, 4] |" in page(plan, rows)
-        assert ("are not tested" in page(plan, rows)) == (word == "a look")
+        text = page(plan, rows)
+        assert ("| 6 | 9 | 5 | 4 [4, 4] | 0.031 | **holds** |" in text) == (word == "holds")
+        assert ("Not judged, for want of 6 pairs of runs: 1 of 1 claims." in text) == (word == "a look")
+        assert ("## Claims" in text) == (word == "holds")
+
+
+def test_the_page_of_all_claims_leaves_out_what_too_few_runs_say(tmp_path):
+    claims = [Claim("a is better", "final_value", "a", "b"), Claim("a is better than c", "final_value", "a", "c")]
+    results = {"a": [[9.0]] * 6, "b": [[5.0]] * 6, "c": [[5.0]] * 6}
+    plan, studies = experiment(results, claims=claims)
+    rows = [row for row in measured(plan, studies) if row.method != "c" or row.seed < 5]
+    for name, kept in (("six", rows), ("five", [row for row in rows if row.seed < 5])):
+        (tmp_path / name).mkdir()
+        write_rows(kept, tmp_path / name)
+    text = summary({name: replace(plan, name=name, hours=0.3) for name in ("five", "six")}, tmp_path)
+    assert "| a is better | p 4 [4, 4] |  |  |  |" in text
+    assert "| a is better than c |  |  |  | p |" in text
+    assert "`raybo reproduce six --repeats 6`" in text
+    assert "raybo reproduce five" not in text
+    assert "| [five](five/README.md) | title | 5 | 0.3 |" in text
 
 
 def test_a_verdict_counts_only_the_seeds_that_both_sides_have():

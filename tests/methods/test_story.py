@@ -25,7 +25,7 @@ def trials(*tags):
 def test_who_tells_what():
     made = {name: make(name) for name in METHODS}
     assert {name for name, method in made.items() if isinstance(method, TellsStory)} == {
-        *("uhe", "exp3-random", "portfolio", "a-gp-ucb", "wang-defreitas", "gp-ucb"),
+        *("uhe", "uhe-checked", "exp3-random", "portfolio", "a-gp-ucb", "wang-defreitas", "gp-ucb"),
         *("gibo", "mpd", "min-ucb", "la-min-ucb", "ars", "turbo"),
     }
     local = {"gibo", "mpd", "min-ucb", "la-min-ucb", "ars"}

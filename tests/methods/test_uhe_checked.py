@@ -7,9 +7,10 @@ import pytest
 
 import raybo
 from raybo.methods import make
+from raybo.methods.unknown_hyperparameters.exp3 import learning_rate, probabilities, scaled
 from raybo.methods.unknown_hyperparameters.uhe_checked import known_share
 from raybo.surrogate import GP, Observations, Standardised, fit_map, pseudo_data, uhe_model
-from tests.methods.test_uhe import PLANE, run, stream
+from tests.methods.test_uhe import PLANE, run, stream, theta_of
 
 
 def test_trusted_always_it_proposes_as_map_would():
@@ -50,6 +51,67 @@ def test_a_smooth_function_is_soon_left_to_the_usual_fit_and_white_noise_never()
     assert all("theta_uhe" in trial.tags for trial in rough.trials[6:])
     assert "by uhe's fit, for the usual one explains" in rough.explain(rough.trials[-1])
     assert "by the usual fit, which explains" in smooth.explain(smooth.trials[-1])
+
+
+@pytest.mark.parametrize("rounds", ["dosed", "divided"])
+def test_in_rounds_the_arms_are_uhes_and_the_fits_are_as_said(rounds):
+    """As a loop: a uniform point, uhe's fit alone, or the usual one and uhe's where that explains too little."""
+    n0, T = 6, 24
+    searcher = run("uhe-checked", n0 + T, initial=n0, rounds=rounds)
+    history, log_weights, usual, honest = searcher.history, np.zeros(2), None, None
+    gamma, low, high = learning_rate(T / 2), float(history.y[:n0].min()), float(history.y[:n0].max())
+    kinds = set()
+    for t in range(1, T + 1):
+        n = n0 + t - 1
+        record, rng = history.records[n], stream(searcher, n)
+        if t % 2 == 1:
+            p = probabilities(log_weights, gamma)
+            arm = 1 if rng.random() < p[0] else 2
+        assert record.tags["arm"] == arm
+        is_last = t > T - T // 4
+        if arm == 1 and t % 2 == 1 and not (rounds == "dosed" and is_last):
+            np.testing.assert_array_equal(record.x, rng.random(2))
+            assert "acquisition" not in record.tags
+            kinds.add("random")
+        elif rounds == "divided" and arm == 1:
+            honest = theta_of(history, n, honest, rng)
+            np.testing.assert_allclose(record.tags["theta_uhe"], honest, rtol=1e-9)
+            assert "theta" not in record.tags
+            assert searcher.explain(searcher.trials[n]).endswith("; by uhe's fit")
+            kinds.add("honest")
+        else:
+            usual = theta_of(history, n, usual, None)
+            np.testing.assert_allclose(record.tags["theta"], usual, rtol=1e-9)
+            X, y = history.X[:n], history.y[:n]
+            gp = GP.of(Observations.of(X, Standardised.of(y).apply(y)), uhe_model(), usual)
+            assert record.tags["known"] == pytest.approx(known_share(gp, rng.random((500, 2))), rel=1e-6)
+            assert ("theta_uhe" in record.tags) == (record.tags["known"] < 0.5)
+            if "theta_uhe" in record.tags:
+                honest = np.array(record.tags["theta_uhe"])
+            kinds.add("checked, at the end of arm 1" if arm == 1 and t % 2 == 1 else "checked")
+        if t % 2 == 0:
+            reward = scaled(float(history.y[n - 1 : n + 1].max()), low, high)
+            log_weights[arm - 1] += gamma * reward / (2.0 * p[arm - 1])
+    assert {"random", "checked"} <= kinds
+    assert ("honest" in kinds) == (rounds == "divided")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_they_are_dosed_no_point_is_random_in_the_last_quarter(seed):
+    searcher = run("uhe-checked", 46, initial=6, rounds="dosed", seed=seed)
+    is_random = ["acquisition" not in trial.tags for trial in searcher.trials]
+    assert all(is_random[:6])
+    assert any(is_random[6:36])
+    assert not any(is_random[36:])
+    assert any("acquisition" not in t.tags for t in run("uhe-checked", 46, initial=6, rounds="divided").trials[6:])
+
+
+def test_the_hyperparameters_of_a_proposal_are_those_of_the_fit_that_was_taken():
+    method, usual, honest = make("uhe-checked"), [0.0, 0.0, 0.0, -7.0], [1.0, 1.0, 0.0, -5.0]
+    np.testing.assert_array_equal(method.fitted_hyperparameters({"theta": usual}), [usual])
+    np.testing.assert_array_equal(method.fitted_hyperparameters({"theta": usual, "theta_uhe": honest}), [honest])
+    np.testing.assert_array_equal(method.fitted_hyperparameters({"theta_uhe": honest}), [honest])
+    assert method.fitted_hyperparameters({"design": "uniform"}) is None
 
 
 def test_wrong_shares_are_refused():

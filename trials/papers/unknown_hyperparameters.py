@@ -12,6 +12,8 @@ published, see trials/. Figure 3 is judged by the surrogate's error, on h1 withi
 problems, these are Deceptive and h1. Its prior "Gamma(10^-3, 10)" is read as shape and rate, and its beta as kappa;
 uhe-h1 and uhe-h1-forms vary both and h1's form and domain. Of the second: three uniform points at first, the kernel of
 which the example is made, length-scales in [0.005, 1], standardised values with a noise variance of 1e-4.
+
+Of neither: uhe-variants, by which the form of raybo's own `uhe-checked` was chosen.
 """
 
 from __future__ import annotations
@@ -168,6 +170,24 @@ TRAP_CLAIMS = [
     ),
 ]
 
+# ---- no paper: which form `uhe-checked` is to have, by the plan in docs/reproduction/uhe-variants-plan.md
+
+CHECKED = Entry("checked", "uhe-checked", {"rounds": "none"})
+DOSED = Entry("dosed", "uhe-checked", {"rounds": "dosed"})
+DIVIDED = Entry("divided", "uhe-checked", {"rounds": "divided"})
+CANDIDATES = [CHECKED, DOSED, DIVIDED]
+VARIANT_PROBLEMS = [
+    H1,
+    DECEPTIVE,
+    TRAP,
+    replace(synthetic("Schwefel-2", "schwefel", 2, 0.0, 118.0), settings={"d": 2}),  # the next valley is 118.4 higher
+    BRANIN,
+    HARTMANN,
+    synthetic("Goldstein-Price", "goldstein_price", 2, 3.0, 27.0),  # the next valley is 27 higher
+    replace(synthetic("Rosenbrock-2", "rosenbrock", 2, 0.0, 1.0), settings={"d": 2}),
+]
+VARIANT_SEEDS = 800
+
 EXPERIMENTS = [
     Experiment(
         name="uhe-fig2-synthetic",
@@ -251,6 +271,17 @@ EXPERIMENTS = [
         repeats=20,
         claims=FIGURE_5_TIME,
         hours=1.3,
+    ),
+    Experiment(
+        name="uhe-variants",
+        title="Three forms of uhe-checked beside map",
+        problems=VARIANT_PROBLEMS,
+        entries=[MAP, *CANDIDATES, replace(UHE, costly=True)],
+        repeats=40,
+        claims=[below(candidate, MAP, [], "its plan") for candidate in CANDIDATES],
+        curve="simple_regret",
+        first_seed=VARIANT_SEEDS,
+        hours=0.5,
     ),
     Experiment(
         name="wang-defreitas-trap",
