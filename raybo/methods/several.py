@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,10 @@ from raybo.events import State, Tags
 from raybo.front import non_dominated
 from raybo.goal import Goals
 from raybo.history import History, Record
+from raybo.methods.apart import solve_apart
 from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.hyperparameters import Hyperparameters
+from raybo.solvers import Solution, SolverName
 from raybo.space import Array
 from raybo.surrogate import GP, Model, Outputs, SignedLog, Tamed
 
@@ -162,6 +164,18 @@ class Several:
         gps = [fit.gp for fit in self.metrics]
         weights = random_weights(len(gps), rng) if len(gps) > 1 else np.ones(1)
         return Total([ScalarisedConfidence(gps, kappa, self.reference, weights), *self.limits])
+
+    def maximise(
+        self, worth: Acquisition, history: History, rng: np.random.Generator, solver: SolverName = "lbfgsb", **more: Any
+    ) -> Solution:
+        """The point that is worth most. The best known are also climbed from with their discrete coordinates held.
+
+        Args:
+            more: further settings of the solver.
+        """
+        if solver == "lbfgsb":
+            more["hold"] = True
+        return solve_apart(solver, worth, history, rng, near=self.near, **more)
 
     def prediction(self, x: Array) -> Tags:  # (d,)
         """What is expected at a point, as tags: of each metric mean and std, and how likely it is feasible."""
