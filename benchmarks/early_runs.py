@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import raybo
+from benchmarks.goal_rivals import suggested
 
 Array: TypeAlias = NDArray[np.float64]
 SPREAD = 0.3  # of the logarithms of the trials' seconds per step
@@ -217,15 +218,7 @@ class OptunaSearch:
     def ask(self) -> tuple[Any, dict[str, Any], int]:
         """What TPE suggests."""
         trial = self.study.ask()
-        config: dict[str, Any] = {}
-        for name, parameter in zip(self.space.names, self.space.parameters.values(), strict=True):
-            if isinstance(parameter, raybo.Categorical):
-                config[name] = trial.suggest_categorical(name, parameter.choices)
-            elif isinstance(parameter, raybo.Integer):
-                config[name] = trial.suggest_int(name, parameter.low, parameter.high, log=parameter.log)
-            else:
-                config[name] = trial.suggest_float(name, parameter.low, parameter.high, log=parameter.log)
-        return trial, config, 0
+        return trial, suggested(trial, self.space), 0
 
     def report(self, trial: Any, step: int, value: float) -> bool:
         """What the pruner says."""

@@ -1,8 +1,8 @@
-"""What `benchmarks.goals` puts beside raybo: each makes a pair of functions, ask and tell, over the unit cube.
+"""What `benchmarks.goals` puts beside raybo: each makes a pair of functions, ask and tell.
 
 BoTorch: a SingleTaskGP for each number, qLogNEHVI with the problem's reference, constrained log EI; ten Sobol points
-first. Optuna: its samplers as they come, constraints given to them; NSGA-II with generations of 20, as the usual 50
-would leave 60 evaluations to chance.
+first; for numbers alone. Optuna: its samplers as they come, constraints given to them; NSGA-II with generations of 20,
+as the usual 50 would leave 60 evaluations to chance.
 """
 
 from __future__ import annotations
@@ -63,12 +63,7 @@ def _optuna(name: str, space: raybo.Space, goals: Any, reference: Sequence[float
 
     def ask() -> dict[str, Any]:
         asked.append(study.ask())
-        kinds = zip(space.names, space.parameters.values(), strict=True)
-        return {
-            name: asked[-1].suggest_float(name, kind.low, kind.high, step=kind.step)
-            for name, kind in kinds
-            if isinstance(kind, raybo.Float)
-        }
+        return suggested(asked[-1], space)
 
     def tell(told: dict[str, float]) -> None:
         if goals.constraints:
@@ -76,6 +71,19 @@ def _optuna(name: str, space: raybo.Space, goals: Any, reference: Sequence[float
         study.tell(asked[-1], goals.maximised(told).tolist())
 
     return ask, tell
+
+
+def suggested(trial: Any, space: raybo.Space) -> dict[str, Any]:
+    """What a trial of Optuna's suggests for a flat space of ours."""
+    config: dict[str, Any] = {}
+    for name, kind in zip(space.names, space.parameters.values(), strict=True):
+        if isinstance(kind, raybo.Categorical):
+            config[name] = trial.suggest_categorical(name, kind.choices)
+        elif isinstance(kind, raybo.Integer):
+            config[name] = trial.suggest_int(name, kind.low, kind.high, log=kind.log)
+        else:
+            config[name] = trial.suggest_float(name, kind.low, kind.high, step=kind.step, log=kind.log)
+    return config
 
 
 def _botorch(name: str, space: raybo.Space, goals: Any, reference: Sequence[float], seed: int) -> tuple[Ask, Tell]:

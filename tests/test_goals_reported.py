@@ -11,9 +11,12 @@ from raybo.errors import JournalError, MethodError, ObjectiveError, TrialError
 from raybo.events import State
 from raybo.experiments.here import tune_here
 from raybo.goal import Constraint, Goals
+from raybo.methods.fitting import fitted
 from raybo.methods.several import Several
 from raybo.replay import replay, replay_verdicts
-from raybo.surrogate import standard_model
+from raybo.reporting.figures import panels
+from raybo.reporting.studies import studies_in
+from raybo.surrogate import Tamed, standard_model
 
 SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
 METRICS = {"accuracy": "max", "seconds": "min"}
@@ -119,7 +122,14 @@ def test_the_model_of_the_constraint_knows_the_trials_that_it_ended(tmp_path):
     assert 0 < ended < 12
     several = Several.of(history, standard_model(), np.random.default_rng(0))
     assert several.limits[0].gp.n == 12
-    assert several.metrics[0].gp.n == 12 - ended
+    alone = fitted(
+        history.with_values(history.y), standard_model(), np.random.default_rng(0), outputs=Tamed.of(history.y)
+    )
+    assert alone.gp.n == 12 - ended
+    X = np.random.default_rng(1).random((20, 2))
+    mean, variance = several.metrics[0].gp.posterior(X)
+    np.testing.assert_allclose(mean, alone.gp.posterior(X)[0], atol=1e-6)  # they are believed at the mean
+    assert (variance <= alone.gp.posterior(X)[1] + 1e-9).all()
     worth = several.limits[0].value(np.array([[0.2, 0.5], [0.95, 0.5]]))
     assert worth[0] > np.log(0.9)
     assert worth[1] < np.log(0.1)
@@ -255,3 +265,46 @@ def test_a_constraint_at_every_step_is_kept_as_it_was_said():
     np.testing.assert_array_equal(goals.known_margins({"megabytes": 100, "disk": 9}), [-20.0, np.nan])
     assert goals.known_margins({"disk": 9.0, "megabytes": float("nan")}) is None
     assert goals.broken_by({"megabytes": "many", "disk": 9.0}) == ""
+
+
+@pytest.mark.parametrize("method", ["auto", "ei"])
+def test_with_several_metrics_what_was_ended_early_is_not_proposed_again(method):
+    searcher = raybo.Searcher(SPACE, method, seed=0, trials=16, steps=STEPS, scheduler="asha", metrics=METRICS)
+    for _ in range(14):
+        trial = searcher.ask()
+        for step in range(1, STEPS + 1):
+            if searcher.report(trial, at_step(trial.config, step), step).prune:
+                searcher.prune(trial)
+                break
+        else:
+            searcher.tell(trial, at_step(trial.config, STEPS))
+    assert searcher.history.count(State.PRUNED) > 5
+    points = searcher.history.points(State.FINISHED, State.PRUNED)
+    apart = np.abs(points[:, None] - points[None]).max(axis=2)[np.triu_indices(len(points), 1)]
+    assert apart.min() > 0.01
+
+
+def test_a_trial_in_flight_may_be_expected_to_beat_the_whole_front():
+    searcher = raybo.Searcher({"x": raybo.Float(0.0, 1.0)}, "ei", seed=0, metrics=METRICS)
+    for i in range(10):
+        searcher.add({"x": 0.05 * i}, {"accuracy": 0.05 * i, "seconds": -0.05 * i})
+    for _ in range(4):
+        assert 0.0 <= searcher.ask().config["x"] <= 1.0
+    several = Several.of(searcher.history, standard_model(), np.random.default_rng(0))
+    np.testing.assert_allclose(several.near, searcher.history.X[[9]])
+    assert (several.front > several.metrics[0].outputs.apply(np.array([0.45]))).all()
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"metrics": METRICS}, {"metric": "accuracy", "constraints": {"megabytes": "<= -1"}}]
+)
+def test_curves_are_drawn_where_no_trial_is_the_best(tmp_path, wanted):
+    study = run(steps, tmp_path / "a.db", scheduler="asha", **wanted)
+    (drawn,) = [panel for panel in panels(study) if panel.key == "curves"]
+    assert [trace.name for trace in drawn.figure.data] == ["pruned", "finished", *(["front"] if study.front else [])]
+
+
+def test_a_list_of_studies_tells_how_many_are_on_the_front(tmp_path):
+    study = run(steps, tmp_path / "a.db", metrics=METRICS)
+    (row,) = studies_in(tmp_path)
+    assert row.best == f"{len(study.front)} on the front"

@@ -103,9 +103,16 @@ def fake_ray(answers):
 
 
 def test_what_runs_on_a_cluster_is_asked_for_its_progress(monkeypatch):
-    status = SimpleNamespace(metric="loss", best=(7, 0.25), finished=8, failed=1, planned=20)
+    status = SimpleNamespace(metric="loss", best=(7, 0.25), front=None, finished=8, failed=1, planned=20)
+    several = SimpleNamespace(metric="loss", best=None, front=(5, 0.7), finished=8, failed=1, planned=20)
     plan = SimpleNamespace(path="/journals/b.db", description=SimpleNamespace(method="auto"))
-    answers = {"b": (plan, status), "a": (plan, None), "silent": (plan, OSError()), "gone": None}
+    answers = {
+        "b": (plan, status),
+        "a": (plan, None),
+        "many": (plan, several),
+        "silent": (plan, OSError()),
+        "gone": None,
+    }
 
     @contextlib.contextmanager
     def connected(address, cpus):
@@ -114,11 +121,18 @@ def test_what_runs_on_a_cluster_is_asked_for_its_progress(monkeypatch):
 
     monkeypatch.setattr(on_cluster, "ray_for_study", connected)
     found = studies_on("auto")
-    assert found == [Detached("a", plan, None), Detached("b", plan, status), Detached("gone"), Detached("silent")]
+    assert found == [
+        Detached("a", plan, None),
+        Detached("b", plan, status),
+        Detached("gone"),
+        Detached("many", plan, several),
+        Detached("silent"),
+    ]
     ran = CliRunner().invoke(cli, ["studies", "--address", "auto"], env={"COLUMNS": "200"})
     assert ran.exit_code == 0, ran.output
     row = next(line for line in ran.output.splitlines() if line.strip().startswith("b "))
     assert [word in row for word in ("/journals/b.db", "9/20", "loss 0.25 (trial 7)", "auto")] == [True] * 4
+    assert "5 on the front" in next(line for line in ran.output.splitlines() if line.strip().startswith("many "))
 
 
 @pytest.mark.parametrize(

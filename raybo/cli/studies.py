@@ -50,12 +50,16 @@ def studies(ctx: click.Context, directory: Path, address: str | None, as_json: b
 
 def _on_cluster(address: str) -> list[Progress]:
     from raybo.engine.studies import studies_on
-    from raybo.reporting.studies import Progress
+    from raybo.reporting.studies import Progress, on_the_front
 
     rows = []
     for study in studies_on(address):
         plan, status = study.plan, study.status
-        best = "" if status is None or status.best is None else f"{status.metric} {status.best[1]:.6g}"
+        best = ""
+        if status is not None and status.front is not None:
+            best = on_the_front(status.front[0])
+        elif status is not None and status.best is not None:
+            best = f"{status.metric} {status.best[1]:.6g} (trial {status.best[0]})"
         rows.append(
             Progress(
                 study.name,
@@ -63,7 +67,7 @@ def _on_cluster(address: str) -> list[Progress]:
                 done=None if status is None else status.finished + status.failed,
                 planned=None if status is None else status.planned,
                 failed=None if status is None else status.failed,
-                best=best if status is None or status.best is None else f"{best} (trial {status.best[0]})",
+                best=best,
                 method="" if plan is None else plan.description.method,
                 problem="it does not answer" if plan is None else "",
             )

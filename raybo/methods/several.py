@@ -8,7 +8,8 @@ maximised, with log P the logarithm of the probability that all constraints hold
     nothing is feasible yet     log P alone
 
 Trials that were ended early, as they had broken a constraint that must hold at every step, are known to the model of
-that constraint, and to no other.
+that constraint. To the other models they, and all others that were ended early, are what pending trials are: else they
+would be proposed again.
 
 The front is that of the posterior means at the feasible trials, which noise does not flatter; pending trials count at
 their means too, so that no two workers look for the same gain. Volume counts above a tenth of the front's extent below
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +40,10 @@ from raybo.events import State, Tags
 from raybo.front import non_dominated
 from raybo.goal import Goals
 from raybo.history import History, Record
+from raybo.methods.apart import solve_apart
 from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.hyperparameters import Hyperparameters
+from raybo.solvers import Solution, SolverName
 from raybo.space import Array
 from raybo.surrogate import GP, Model, Outputs, SignedLog, Tamed
 
@@ -95,14 +98,9 @@ class Several:
         """
 
         def fit(known: History, transform: Outputs, tag: str) -> Fitted:
-            return fitted(
-                known,
-                model,
-                rng,
-                outputs=transform,
-                estimate=estimate,
-                tag=tag,
-            )
+            found = fitted(known, model, rng, outputs=transform, estimate=estimate, tag=tag)
+            ended_early = known.points(State.PRUNED)
+            return replace(found, members=tuple(gp.believing(ended_early) for gp in found.members))
 
         Y, margins = history.Y, history.margins
         metrics = tuple(
@@ -120,7 +118,7 @@ class Several:
             tags |= each.tags
         kept = history.feasible
         feasible = history.X[kept]
-        front, reference, order = _front(metrics, feasible, history.points(State.PENDING))
+        front, reference, order = _front(metrics, feasible, history.points(State.PENDING, State.PRUNED))
         if history.goals.k == 1 and len(feasible):
             order = np.argsort(-Y[kept, 0], kind="stable")
         near = feasible[order[:NEAR]] if history.goals.k > 1 else feasible[order[:1]]
@@ -162,6 +160,18 @@ class Several:
         gps = [fit.gp for fit in self.metrics]
         weights = random_weights(len(gps), rng) if len(gps) > 1 else np.ones(1)
         return Total([ScalarisedConfidence(gps, kappa, self.reference, weights), *self.limits])
+
+    def maximise(
+        self, worth: Acquisition, history: History, rng: np.random.Generator, solver: SolverName = "lbfgsb", **more: Any
+    ) -> Solution:
+        """The point that is worth most. The best known are also climbed from with their discrete coordinates held.
+
+        Args:
+            more: further settings of the solver.
+        """
+        if solver == "lbfgsb":
+            more["hold"] = True
+        return solve_apart(solver, worth, history, rng, near=self.near, **more)
 
     def prediction(self, x: Array) -> Tags:  # (d,)
         """What is expected at a point, as tags: of each metric mean and std, and how likely it is feasible."""
@@ -218,6 +228,8 @@ def _front(metrics: Sequence[Fitted], feasible: Array, pending: Array) -> tuple[
     at_level = np.quantile(Y[: len(feasible)], level, axis=0)
     reference = np.minimum(low - MARGIN * np.maximum(high - low, LEAST_EXTENT), at_level)
     observed = kept[kept < len(feasible)]
+    if not len(observed):  # whatever is expected of those in flight is better in everything
+        observed = np.flatnonzero(non_dominated(Y[: len(feasible)]))
     order = observed[np.argsort(Y[observed, 0], kind="stable")]
     spread = np.unique(np.linspace(0, len(order) - 1, NEAR).round().astype(int)) if len(order) else order
     return front, reference, order[spread]

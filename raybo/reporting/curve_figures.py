@@ -23,13 +23,15 @@ def curves(study: Study) -> Panel | None:
         return None
     go = plotly()
     stride = 1 + sum(len(trial._reports) for trial in told) // DRAWN
-    best = study.best.number if study.count(State.FINISHED) else None
+    best = {trial.number for trial in study.front}
+    if study.goals.k == 1 and study.incumbent is not None:
+        best = {study.best.number}  # of equal ones, and over contexts, the one that is told everywhere
     fig = figure(height=420)
     for name, chosen, line in (
         ("pruned", [t for t in told if t.state is State.PRUNED], {"color": LIGHT, "width": 1.0}),
         (
             "finished",
-            [t for t in told if t.state is State.FINISHED and t.number != best],
+            [t for t in told if t.state is State.FINISHED and t.number not in best],
             {"color": BLUE, "width": 1.2},
         ),
         ("failed or stopped", [t for t in told if t.state not in _SHOWN], {"color": GREY, "width": 1.0, "dash": "dot"}),
@@ -38,7 +40,11 @@ def curves(study: Study) -> Panel | None:
             [t for t in told if t.state in _RUN],
             {"color": STATE_COLOURS[State.PENDING], "width": 1.5},
         ),
-        ("best", [t for t in told if t.number == best], {"color": ORANGE, "width": 3.0}),
+        (
+            "best" if study.goals.k == 1 else "front",
+            [t for t in told if t.number in best],
+            {"color": ORANGE, "width": 3.0},
+        ),
     ):
         if chosen:
             x, y, text = _joined(chosen, stride)

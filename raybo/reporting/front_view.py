@@ -18,7 +18,11 @@ LONGEST = 20  # rows; of a longer front those that are spread evenly over it
 def front_view(study: Study, *, one_line: bool = False) -> Group:
     """The front as a table, in the order of the first metric, with its hypervolume; of one metric nothing."""
     front = study.front
-    title = Text.assemble("front ", (f"{len(front)} trials", "bold green"), f", hypervolume {study.hypervolume():.6g}")
+    title = Text.assemble(
+        "front ",
+        (f"{len(front)} trial{'' if len(front) == 1 else 's'}", "bold green"),
+        f", hypervolume {study.hypervolume():.6g}",
+    )
     reference = ", ".join(f"{name} {value:.4g}" for name, value in study.reference().items())
     title.append(f" above {reference}" if reference else "", "dim")
     if one_line or not front:

@@ -91,8 +91,15 @@ def progress_of(path: Path) -> Progress:
 def _best(study: Study) -> str:
     if study.context is not None:  # the best is an estimate, which `raybo show` makes
         return ""
+    if study.goals.k > 1:
+        return on_the_front(len(study.front)) if study.front else ""
     try:
         best = study.best
     except TrialError:
         return ""
     return "" if best.value is None else f"{study.description.metric} {best.value:.6g} (trial {best.number})"
+
+
+def on_the_front(count: int) -> str:
+    """What is told of a study with several metrics where another's best is told."""
+    return f"{count} on the front"

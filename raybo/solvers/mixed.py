@@ -3,6 +3,9 @@
 A climb moves the relaxed point, which must then be snapped; so its end is improved by changing one discrete axis at a
 time, judged at points that can be run, and by climbing again along the continuous axes alone, in turns until neither
 gains. After optuna's `_gp/optim_mixed.py`.
+
+Where the function is a narrow ridge, as along the edge of a constraint, the end of a relaxed climb leaves it when it is
+snapped: `climb_within_levels` never does.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ import numpy as np
 from raybo.solvers.ascent import ascend
 from raybo.solvers.domain import Array, Domain, all_points, continuous, count_points, one_axis_moves
 from raybo.solvers.solution import ROWS_AT_ONCE, Search
+from raybo.solvers.starts import choose_starts
 
 FEW_POINTS = 4096  # a wholly discrete domain of so many points is searched completely
+HELD, HELD_STARTS = 256, 8  # candidates whose discrete coordinates are held, and climbs from the best of them
 
 
 def is_small(domain: Domain) -> bool:
@@ -69,6 +74,38 @@ def polish(
         if gain <= tolerance * np.max(np.abs(values), initial=0.0, where=np.isfinite(values)):
             break
     return X, values
+
+
+def climb_within_levels(
+    search: Search, near: Array, rng: np.random.Generator, *, rounds: int, tolerance: float
+) -> tuple[Array, Array]:  # (k, d), (k,)
+    """Runnable points, climbed to along the continuous axes alone; none where there are no such axes.
+
+    The climbs start from the best of the points near (k, d) and of random ones, whose discrete coordinates are those of
+    a near point but for one axis, which may be a level off, and whose continuous ones are anywhere.
+    """
+    axes = continuous(search.domain)
+    if not axes.any():
+        return np.empty((0, len(axes))), np.empty(0)
+    X, values = search.try_points(_sharing_levels(search.domain, near, rng), ROWS_AT_ONCE)
+    chosen = choose_starts(X, values, HELD_STARTS)
+    climbs = ascend(search, X[chosen], axes, rounds=rounds, tolerance=tolerance)
+    return search.settle(climbs.X, climbs.values)
+
+
+def _sharing_levels(domain: Domain, near: Array, rng: np.random.Generator) -> Array:  # (k + HELD, d)
+    near = domain.snap(near)
+    X, axes = np.resize(near, (HELD, domain.d)), continuous(domain)
+    discrete = [j for j, levels in enumerate(domain.levels) if levels is not None]
+    changed = rng.integers(-1, len(discrete), len(X))  # on which of them; -1 for none
+    for j, axis in enumerate(discrete):
+        rows, levels = changed == j, domain.levels[axis]
+        assert levels is not None
+        there = np.searchsorted(levels, X[rows, axis]) + rng.choice([-1, 1], int(rows.sum()))
+        if domain.categorical[axis]:
+            there = rng.integers(len(levels), size=len(there))
+        X[rows, axis] = levels[np.clip(there, 0, len(levels) - 1)]
+    return np.concatenate([near, np.where(axes, rng.random(X.shape), X)])
 
 
 def _with_all_together(

@@ -10,7 +10,7 @@ import numpy as np
 
 from raybo.solvers.ascent import ascend
 from raybo.solvers.domain import Array, Domain, climbable, continuous
-from raybo.solvers.mixed import is_small, polish, try_all
+from raybo.solvers.mixed import climb_within_levels, is_small, polish, try_all
 from raybo.solvers.ruled import search_within
 from raybo.solvers.solution import ROWS_AT_ONCE, Differentiable, Gradient, Search, Solution
 from raybo.solvers.starts import choose_starts, raw_candidates
@@ -32,6 +32,7 @@ def multistart_ascent(
     gradient: Gradient = "analytic",
     avoid: Array | None = None,
     apart: float | Array = 0.0,
+    hold: bool = False,
 ) -> Solution:
     """Climb from the best of many candidates. A wholly discrete domain of few points is searched completely instead.
 
@@ -47,6 +48,7 @@ def multistart_ascent(
         tolerance: relative gain below which a climb ends (see `ascend`).
         gradient: "analytic", or "fd" for central differences.
         avoid, apart: points not to be returned, and the distance to keep from them (see `Search`).
+        hold: whether continuous axes are also climbed alone, see `climb_within_levels`; with discrete axes and `near`.
     """
     if size < 1 or starts < 1:
         raise ValueError(f"at least one candidate and one start are needed, got size={size}, starts={starts}")
@@ -63,6 +65,9 @@ def multistart_ascent(
         ends, reached = search.settle(climbs.X, climbs.values)
         converged = int(climbs.converged.sum())
     if not continuous(domain).all():
+        if hold and near is not None:
+            held, heights = climb_within_levels(search, near, rng, rounds=rounds, tolerance=tolerance)
+            ends, reached = np.concatenate([ends, held]), np.concatenate([reached, heights])
         best = choose_starts(ends, reached, POLISHED, distance=1e-3)
         polish(search, ends[best], reached[best], rng, tolerance=tolerance)
     search_within(search, np.concatenate([ends, candidates[chosen]]), np.concatenate([reached, values[chosen]]), rng)

@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from raybo.solvers import multistart_ascent
 from raybo.solvers.domain import all_points, climbable, continuous, count_points, one_axis_moves
-from raybo.solvers.mixed import is_small, polish, search_axes
+from raybo.solvers.mixed import climb_within_levels, is_small, polish, search_axes
 from raybo.solvers.solution import Search
 from raybo.solvers.starts import choose_starts, raw_candidates
 from raybo.space import Categorical, Float, Integer
@@ -122,3 +123,72 @@ def test_starts_do_not_all_lie_in_one_basin():
     assert choose_starts(X, values, 4) == [9, 10, 11, 8]
     assert choose_starts(X, values, 3, distance=0.0) == [9, 8, 7]
     assert choose_starts(X[:2], values[:2], 4) == [1, 0]
+
+
+class Ridge:
+    """What rises along a nearly straight edge in the continuous axes and falls steeply on both sides of it.
+
+    Every level of the first axis has an edge of its own; that of the level below the middle one is the highest.
+    """
+
+    WIDTH = 3e-5
+
+    def __init__(self, levels):
+        self.middle, self.step = levels[80], levels[1] - levels[0]
+
+    def point(self, along):
+        return np.array([self.middle, 0.2 + along * (0.3 + 0.01 * along) + 0.5 * self.middle, along])
+
+    def value(self, X):
+        return self.value_and_gradient(X)[0]
+
+    def value_and_gradient(self, X):
+        a, r, along = X.T
+        off = (r - 0.2 - along * (0.3 + 0.01 * along) - 0.5 * a) / self.WIDTH
+        levels = (a - self.middle + self.step) / self.step
+        rise = np.where(along < 0.9, 5.0, -5.0)
+        value = rise * (along - 0.9) - 0.5 * off**2 - 0.3 * levels**2
+        slope = off / self.WIDTH
+        steps = [0.5 * slope - 0.6 * levels / self.step, -slope, rise + (0.3 + 0.02 * along) * slope]
+        return value, np.stack(steps, axis=1)
+
+
+def test_a_narrow_ridge_is_climbed_with_the_levels_held():
+    domain = cube(a=Float(0.0, 16.0, step=0.1), r=Float(0, 1), along=Float(0, 1))
+    ridge = Ridge(domain.levels[0])
+    near = ridge.point(0.2)[None, :]
+    (start,) = ridge.value(near)
+    for seed in range(5):
+        plain, held = (
+            multistart_ascent(ridge, domain, np.random.default_rng(seed), near=near, hold=hold).value
+            for hold in (False, True)
+        )
+        assert plain == start  # what the climbs within levels are for
+        assert held > -0.7
+
+
+def test_climbs_within_levels_change_one_discrete_axis_at_most_and_that_to_a_neighbour():
+    domain = DOMAINS["mixed"]
+    rng = np.random.default_rng(0)
+    near = domain.snap(rng.random((3, domain.d)))
+    search = Search(Hill(domain), domain)
+    X, values = climb_within_levels(search, near, rng, rounds=5, tolerance=1e-4)
+    np.testing.assert_allclose(search.function.value(X), values)
+    np.testing.assert_array_equal(domain.snap(X), X)
+    for x in X:
+        changes = []
+        for axis in np.flatnonzero(~continuous(domain)):
+            levels = domain.levels[axis]
+            index = np.searchsorted(levels, near[:, axis])
+            away = np.abs(np.searchsorted(levels, x[axis]) - index)
+            changes.append(np.where(domain.categorical[axis], np.minimum(away, 1), away))
+        assert np.min(np.sum(changes, axis=0)) <= 1
+
+
+def test_no_climbs_within_levels_without_continuous_axes():
+    domain = DOMAINS["many integers"]
+    near = domain.snap(np.full((1, domain.d), 0.5))
+    rng = np.random.default_rng(0)
+    X, _ = climb_within_levels(Search(Hill(domain), domain), near, rng, rounds=5, tolerance=1e-4)
+    assert len(X) == 0
+    assert multistart_ascent(Hill(domain), domain, rng, near=near, hold=True).climbs > 0

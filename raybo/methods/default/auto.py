@@ -154,7 +154,7 @@ def several(history: History, rng: np.random.Generator) -> Proposal:
         history, standard_model(), rng, outputs=Standardised.of if is_conditional(history) else Tamed.of
     )
     worth = believing(models.improvement(LogExpectedImprovement), history)
-    found = solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=models.near)
+    found = models.maximise(worth, history, rng, size=1_000, starts=8)
     told = {**models.prediction(found.x), **models.tags}
     return Proposal(found.x, {"acquisition": models.name, **told})
 

@@ -104,7 +104,7 @@ class Ei(Options):
         worth = several.improvement(lambda gp, best: LogExpectedImprovement(gp, best, self.nu))
         worth = believing(worth, history)
         size = self.points if self.solver == "random-grid" else None
-        found = solve_apart(self.solver, worth, history, rng, size=size, near=several.near)
+        found = several.maximise(worth, history, rng, self.solver, size=size)
         told = {**several.prediction(found.x), **several.tags}
         return Proposal(found.x, {several.name.replace("-", "_"): found.value, **told})
 

@@ -130,7 +130,7 @@ class GpUcb(RandomGridOptions):
         kappa = self.exploration(self.kappa, t, several.metrics[0].gp, "random-grid-ucb" if on_grid else "ucb")
         bound = believing(several.bound(kappa, rng), history)
         size = self.size(t) if on_grid else None
-        found = solve_apart(self.solver, bound, history, rng, size=size, near=several.near)
+        found = several.maximise(bound, history, rng, self.solver, size=size)
         told = {**several.prediction(found.x), **several.tags}
         return Proposal(found.x, {"t": t, "kappa": kappa, "evaluations": found.evaluations, **told})
 
