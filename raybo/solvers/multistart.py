@@ -65,7 +65,7 @@ def multistart_ascent(
         ends, reached = search.settle(climbs.X, climbs.values)
         converged = int(climbs.converged.sum())
     if not continuous(domain).all():
-        if hold and near is not None:
+        if hold and near is not None and len(near):
             held, heights = climb_within_levels(search, near, rng, rounds=rounds, tolerance=tolerance)
             ends, reached = np.concatenate([ends, held]), np.concatenate([reached, heights])
         best = choose_starts(ends, reached, POLISHED, distance=1e-3)
