@@ -298,6 +298,25 @@ def test_optuna_is_not_imported_to_write(study, tmp_path, monkeypatch):
     assert path.read_text().count("\n") > len(study.trials)
 
 
+DRAWN = "contour edf optimization_history parallel_coordinate param_importances rank slice timeline".split()
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+@pytest.mark.parametrize("kind", DRAWN)
+def test_optuna_draws_what_is_exported(kind, study, tmp_path):
+    import optuna
+
+    exporter("optuna", str(tmp_path / "s.log"))(study)
+    theirs = loaded(tmp_path / "s.log")
+    drawn = getattr(optuna.visualization, f"plot_{kind}")(theirs)
+    assert drawn.data
+    if kind == "optimization_history":
+        finished = [trial.value for trial in study.trials if trial.state is State.FINISHED]
+        assert list(drawn.data[0].y) == finished
+    if kind == "param_importances":
+        assert set(drawn.data[0].y) <= {name for trial in theirs.trials for name in trial.params}
+
+
 @pytest.mark.slow
 def test_the_dashboard_of_optuna_shows_a_study_while_it_grows(study, tmp_path):
     pytest.importorskip("optuna_dashboard")
