@@ -170,7 +170,7 @@ TRAP_CLAIMS = [
     ),
 ]
 
-# ---- no paper: which form `uhe-checked` is to have, by the plan in docs/reproduction/uhe-variants-plan.md
+# ---- no paper: which form `uhe-checked` has, by the plan in docs/reproduction/uhe-variants-plan.md
 
 CHECKED = Entry("checked", "uhe-checked", {"rounds": "none"})
 DOSED = Entry("dosed", "uhe-checked", {"rounds": "dosed"})
