@@ -132,7 +132,8 @@ def unknown_hyperparameters():
         f"`uhe-checked` ends below `map` on h1 and above it on none of eight functions ({forms.runs} fresh seeds, mean "
         f"regrets of {forms.mean('h1', 'checked')} and {forms.mean('h1', 'MAP')} on h1). With random points it finds "
         f"the trap's peak more often, in {forms.found('Trap', 'divided')} runs as `divided` beside "
-        f"{forms.found('Trap', 'MAP')} of `map`, and costs on smooth functions: `dosed` is above `map` on Rosenbrock, `divided` on Branin too."
+        f"{forms.found('Trap', 'MAP')} of `map`, and costs on smooth functions: `dosed` is above `map` on Rosenbrock, "
+        "`divided` on Branin too."
     )
     ours = trap.found("Trap", "Algorithm 1")
     assert set(trap.words("Algorithm 1", "EI, slice sampling", "missed").values()) == {"holds"}
