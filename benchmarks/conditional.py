@@ -206,7 +206,7 @@ def suggested(trial: Any, template: Any, path: tuple[str, ...]) -> Any:
     if isinstance(template, Integer):
         return trial.suggest_int(name, template.low, template.high, log=template.log)
     if isinstance(template, Float):
-        return trial.suggest_float(name, template.low, template.high, log=template.log)
+        return trial.suggest_float(name, template.low, template.high, step=template.step, log=template.log)
     return template
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import raybo
-from benchmarks.goal_rivals import suggested
+from benchmarks.conditional import suggested
 
 Array: TypeAlias = NDArray[np.float64]
 SPREAD = 0.3  # of the logarithms of the trials' seconds per step
@@ -218,7 +218,7 @@ class OptunaSearch:
     def ask(self) -> tuple[Any, dict[str, Any], int]:
         """What TPE suggests."""
         trial = self.study.ask()
-        return trial, suggested(trial, self.space), 0
+        return trial, suggested(trial, self.space.template, ()), 0
 
     def report(self, trial: Any, step: int, value: float) -> bool:
         """What the pruner says."""

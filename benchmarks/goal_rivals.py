@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import raybo
+from benchmarks.conditional import suggested
 from raybo.space import Array
 
 Ask: TypeAlias = Callable[[], dict[str, Any]]
@@ -63,7 +64,8 @@ def _optuna(name: str, space: raybo.Space, goals: Any, reference: Sequence[float
 
     def ask() -> dict[str, Any]:
         asked.append(study.ask())
-        return suggested(asked[-1], space)
+        config: dict[str, Any] = suggested(asked[-1], space.template, ())
+        return config
 
     def tell(told: dict[str, float]) -> None:
         if goals.constraints:
@@ -71,19 +73,6 @@ def _optuna(name: str, space: raybo.Space, goals: Any, reference: Sequence[float
         study.tell(asked[-1], goals.maximised(told).tolist())
 
     return ask, tell
-
-
-def suggested(trial: Any, space: raybo.Space) -> dict[str, Any]:
-    """What a trial of Optuna's suggests for a flat space of ours."""
-    config: dict[str, Any] = {}
-    for name, kind in zip(space.names, space.parameters.values(), strict=True):
-        if isinstance(kind, raybo.Categorical):
-            config[name] = trial.suggest_categorical(name, kind.choices)
-        elif isinstance(kind, raybo.Integer):
-            config[name] = trial.suggest_int(name, kind.low, kind.high, log=kind.log)
-        else:
-            config[name] = trial.suggest_float(name, kind.low, kind.high, step=kind.step, log=kind.log)
-    return config
 
 
 def _botorch(name: str, space: raybo.Space, goals: Any, reference: Sequence[float], seed: int) -> tuple[Ask, Tell]:
