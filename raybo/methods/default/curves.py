@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,9 +30,9 @@ from raybo.surrogate import GP, Observations, Outputs, Standardised, Tamed, fit_
 
 DESIGN = 10  # points
 OPTIMISM = 2.0  # standard deviations
-ROWS = 600  # of all trials: where there are more, only the last report of each counts, of the newest and the best
-FITTED_ROWS = 300
+ROWS = 300  # points of curves that the model is made of, see `_chosen`
 CUT = (State.PRUNED, State.PAUSED, State.STOPPED)  # they reported, and somebody ended or halted them
+LEAST_VARIANCE = 1e-18  # of an end, below which only rounding is left
 THETA = "curves"  # the tag that keeps the hyperparameters
 
 
@@ -67,7 +67,7 @@ class Ends:
     Attributes:
         gp: conditioned on all that is known, in the units of `outputs`.
         outputs: from the maximised values to those units.
-        trials: their numbers. mean, var: (k,) of the last step of each.
+        trials: their numbers. mean: (k,), of the last step of each.
         incumbent: the best finished value in those units; -inf where none has finished.
         theta: the hyperparameters.
     """
@@ -76,9 +76,13 @@ class Ends:
     outputs: Outputs
     trials: tuple[int, ...]
     mean: Array
-    var: Array
     incumbent: float
     theta: Array
+
+    def prediction(self, x: Array) -> Tags:  # (d,)
+        """Mean and standard deviation at the last step of a configuration, as tags."""
+        mean, var = AtLastStep(self.gp).posterior(x[None, :])
+        return {"mean": float(mean[0]), "std": math.sqrt(max(float(var[0]), LEAST_VARIANCE))}
 
 
 def has_cut_curves(history: History) -> bool:
@@ -100,16 +104,13 @@ def propose_for_last_step(history: History, rng: np.random.Generator, initial: i
     ends = expected_ends(history, plain=plain)
     kept: Tags = {THETA: ends.theta.tolist()}
     if (again := worth_running_again(history, ends)) is not None:
-        place = ends.trials.index(again)
-        told = {"mean": float(ends.mean[place]), "std": math.sqrt(ends.var[place])}
-        return Proposal(history.records[again].x, {"again": again, **told, **kept})
-    gp = ends.gp.believing(at_step(history.X_pending, 1.0))
+        x = history.records[again].x
+        return Proposal(x, {"again": again, **ends.prediction(x), **kept})
+    gp = ends.gp.believing(at_step(history.points(State.PENDING), 1.0))
     best = history.records[ends.trials[int(np.argmax(ends.mean))]].x
     worth = UpperConfidence(AtLastStep(gp), OPTIMISM)
     found = solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=best[None, :])
-    mean, var = AtLastStep(gp).posterior(found.x[None, :])
-    told = {"mean": float(mean[0]), "std": math.sqrt(var[0])}
-    return Proposal(found.x, {"acquisition": "ucb", **told, **kept})
+    return Proposal(found.x, {"acquisition": "ucb", **replace(ends, gp=gp).prediction(found.x), **kept})
 
 
 def expected_ends(history: History, *, plain: bool = False, refit: bool = True) -> Ends:
@@ -127,13 +128,13 @@ def expected_ends(history: History, *, plain: bool = False, refit: bool = True) 
     observations = _observations(history, records, outputs, float(last.min()))
     model, d = standard_model(), history.d + 1
     theta = last_estimate(history, model, d, THETA)
-    if theta is None or (refit and not is_kept(history, len(observations.X))):
-        theta = fit_map(observations, model, starts_of_fit(history, model, d, theta), at_most=FITTED_ROWS)
+    if theta is None or (refit and not is_kept(history, max(len(observations.X), len(history)))):
+        theta = fit_map(observations, model, starts_of_fit(history, model, d, theta))
     gp = GP.of(observations, model, theta)
-    mean, var = AtLastStep(gp).posterior(np.array([r.x for r in records]))
+    mean = gp.mean(at_step(np.array([r.x for r in records]), 1.0))
     finished = [r.y for r in records if r.y is not None]
     incumbent = float(outputs.apply(np.array([max(finished)]))[0]) if finished else -math.inf
-    return Ends(gp, outputs, numbers, mean, var, incumbent, theta)
+    return Ends(gp, outputs, numbers, mean, incumbent, theta)
 
 
 def worth_running_again(history: History, ends: Ends) -> int | None:
@@ -173,18 +174,35 @@ def at_step(X: Array, place: float) -> Array:  # (m, d) -> (m, d + 1)
 
 
 def _observations(history: History, records: list[Record], outputs: Outputs, worst: float) -> Observations:
-    points = [_of_curve(record, history.steps) for record in records]
-    if sum(map(len, points)) > ROWS:
-        points = [rows[-1:] for rows in points]
-        values = np.array([value for ((_, value),) in points])
-        best = np.argsort(-values, kind="stable")[: ROWS // 5]
-        kept = np.union1d(best, np.arange(max(0, len(points) - ROWS), len(points)))
-        records, points = [records[i] for i in kept], [points[i] for i in kept]
+    rows = _chosen([_of_curve(record, history.steps) for record in records])
     failed = history.X_failed[-ROWS // 5 :]
-    X = [at_step(record.x[None, :], place) for record, rows in zip(records, points, strict=True) for place, _ in rows]
-    y = np.array([value for rows in points for _, value in rows] + [worst] * len(failed))
+    X = [np.array([*records[i].x, place]) for i, (place, _) in rows]
+    y = np.array([value for _, (_, value) in rows] + [worst] * len(failed))
     flags = (*history.cube.categorical, False)
     return Observations.of(np.vstack([*X, at_step(failed, 1.0)]), outputs.apply(y), flags)
+
+
+def _chosen(curves: list[list[tuple[float, float]]]) -> list[tuple[int, tuple[float, float]]]:
+    """What the model is made of, at most ROWS: points of curves with their places in the list, in its order.
+
+    The last one of each; then the others of those that came furthest. Where even the last ones are too many: of those
+    that came furthest, of equals the best, a third; of the newest a third; of all, evenly spread, the rest.
+    """
+    if sum(map(len, curves)) <= ROWS:
+        return [(i, point) for i, curve in enumerate(curves) for point in curve]
+    by_reach = sorted(range(len(curves)), key=lambda i: curves[i][-1], reverse=True)
+    if len(curves) > ROWS:
+        kept = {*by_reach[: ROWS // 3], *range(len(curves) - ROWS // 3, len(curves))}
+        others = [i for i in range(len(curves)) if i not in kept]
+        kept |= {others[j] for j in np.linspace(0, len(others) - 1, ROWS - len(kept)).astype(int)}
+        return [(i, curves[i][-1]) for i in sorted(kept)]
+    whole, left = set[int](), ROWS - len(curves)
+    for i in by_reach:
+        left -= len(curves[i]) - 1
+        if left < 0:
+            break
+        whole.add(i)
+    return [(i, point) for i, curve in enumerate(curves) for point in (curve if i in whole else curve[-1:])]
 
 
 def _of_curve(record: Record, steps: int | None) -> list[tuple[float, float]]:
