@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,7 +29,9 @@ from raybo.surrogate import GP, Observations, Outputs, Standardised, Tamed, fit_
 
 DESIGN = 10  # points
 OPTIMISM = 2.0  # standard deviations
-ROWS = 300  # points of curves that the model is made of, see `_chosen`
+ROWS, ROWS_OF_MANY = 300, 200  # points of curves that the model is made of, see `_chosen`
+MANY = 150  # trials, from which on a proposal takes less: where most end at their first step, there are a thousand
+KEPT_SHARE = 50  # from MANY on a fit is kept until trials have grown by so much of themselves
 CUT = (State.PRUNED, State.PAUSED, State.STOPPED)  # they reported, and somebody ended or halted them
 LEAST_VARIANCE = 1e-18  # of an end, below which only rounding is left
 THETA = "curves"  # the tag that keeps the hyperparameters
@@ -109,7 +110,8 @@ def propose_for_last_step(history: History, rng: np.random.Generator, initial: i
     gp = ends.gp.believing(at_step(history.points(State.PENDING), 1.0))
     best = history.records[ends.trials[int(np.argmax(ends.mean))]].x
     worth = UpperConfidence(AtLastStep(gp), OPTIMISM)
-    found = solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=best[None, :])
+    size, starts = (1_000, 8) if len(history) < MANY else (300, 4)
+    found = solve_apart("lbfgsb", worth, history, rng, size=size, starts=starts, near=best[None, :])
     return Proposal(found.x, {"acquisition": "ucb", **replace(ends, gp=gp).prediction(found.x), **kept})
 
 
@@ -128,13 +130,18 @@ def expected_ends(history: History, *, plain: bool = False, refit: bool = True) 
     observations = _observations(history, records, outputs, float(last.min()))
     model, d = standard_model(), history.d + 1
     theta = last_estimate(history, model, d, THETA)
-    if theta is None or (refit and not is_kept(history, max(len(observations.X), len(history)))):
+    if theta is None or (refit and not _is_kept(history, len(observations.X))):
         theta = fit_map(observations, model, starts_of_fit(history, model, d, theta))
     gp = GP.of(observations, model, theta)
     mean = gp.mean(at_step(np.array([r.x for r in records]), 1.0))
     finished = [r.y for r in records if r.y is not None]
     incumbent = float(outputs.apply(np.array([max(finished)]))[0]) if finished else -math.inf
     return Ends(gp, outputs, numbers, mean, incumbent, theta)
+
+
+def _is_kept(history: History, n: int) -> bool:
+    """Whether this is one of the trials that a fit to n observations is kept for."""
+    return len(history) % (len(history) // KEPT_SHARE) > 0 if len(history) >= MANY else is_kept(history, n)
 
 
 def worth_running_again(history: History, ends: Ends) -> int | None:
@@ -174,54 +181,54 @@ def at_step(X: Array, place: float) -> Array:  # (m, d) -> (m, d + 1)
 
 
 def _observations(history: History, records: list[Record], outputs: Outputs, worst: float) -> Observations:
-    rows = _chosen([_of_curve(record, history.steps) for record in records])
-    failed = history.X_failed[-ROWS // 5 :]
-    X = [np.array([*records[i].x, place]) for i, (place, _) in rows]
-    y = np.array([value for _, (_, value) in rows] + [worst] * len(failed))
+    at_most = ROWS if len(history) < MANY else ROWS_OF_MANY
+    rows = _chosen(records, history.steps, at_most)
+    failed = history.X_failed[-at_most // 5 :]
+    X = np.column_stack([np.array([records[i].x for i, _, _ in rows]), [place for _, place, _ in rows]])
+    y = np.array([value for _, _, value in rows] + [worst] * len(failed))
     flags = (*history.cube.categorical, False)
-    return Observations.of(np.vstack([*X, at_step(failed, 1.0)]), outputs.apply(y), flags)
+    return Observations.of(np.vstack([X, at_step(failed, 1.0)]), outputs.apply(y), flags)
 
 
-def _chosen(curves: list[list[tuple[float, float]]]) -> list[tuple[int, tuple[float, float]]]:
-    """What the model is made of, at most ROWS: points of curves with their places in the list, in its order.
+def _chosen(records: list[Record], steps: int | None, at_most: int) -> list[tuple[int, float, float]]:
+    """What the model is made of: a trial's place in the list, a step's on its axis, and the value there.
 
-    The last one of each; then the others of those that came furthest. Where even the last ones are too many: of those
-    that came furthest, of equals the best, a third; of the newest a third; of all, evenly spread, the rest.
+    The last one of each trial; then the others of those that came furthest. Where even the last ones are too many: of
+    those that came furthest, of equals the best, a third; of the newest a third; of all, evenly spread, the rest.
     """
-    if sum(map(len, curves)) <= ROWS:
-        return [(i, point) for i, curve in enumerate(curves) for point in curve]
-    by_reach = sorted(range(len(curves)), key=lambda i: curves[i][-1], reverse=True)
-    if len(curves) > ROWS:
-        kept = {*by_reach[: ROWS // 3], *range(len(curves) - ROWS // 3, len(curves))}
-        others = [i for i in range(len(curves)) if i not in kept]
-        kept |= {others[j] for j in np.linspace(0, len(others) - 1, ROWS - len(kept)).astype(int)}
-        return [(i, curves[i][-1]) for i in sorted(kept)]
-    whole, left = set[int](), ROWS - len(curves)
+    lasts = [_last(record, steps) for record in records]
+    n = len(records)
+    by_reach = sorted(range(n), key=lasts.__getitem__, reverse=True)
+    if n > at_most:
+        kept = {*by_reach[: at_most // 3], *range(n - at_most // 3, n)}
+        others = [i for i in range(n) if i not in kept]
+        kept |= {others[j] for j in np.linspace(0, len(others) - 1, at_most - len(kept)).astype(int)}
+        return [(i, *lasts[i]) for i in sorted(kept)]
+    befores = [list[tuple[float, float]]() for _ in records]
+    left = at_most - n
     for i in by_reach:
-        left -= len(curves[i]) - 1
+        before = _before_last(records[i], steps)
+        left -= len(before)
         if left < 0:
             break
-        whole.add(i)
-    return [(i, point) for i, curve in enumerate(curves) for point in (curve if i in whole else curve[-1:])]
+        befores[i] = before
+    return [(i, *point) for i in range(n) for point in [*befores[i], lasts[i]]]
 
 
-def _of_curve(record: Record, steps: int | None) -> list[tuple[float, float]]:
-    """What counts of a trial: where on the axis of steps, and the value there."""
-    seen = list(_octaves(record)) if record.reports else []
-    if record.y is not None:
-        seen = [report for report in seen if report[0] < record.step]
-    places = [(_place(step, steps), y) for step, y in seen]
-    return places if record.y is None else [*places, (1.0, record.y)]
+def _last(record: Record, steps: int | None) -> tuple[float, float]:
+    """Where on the axis of steps a trial has come to, and the value there."""
+    return (_place(record.step, steps), record.reports[-1][1]) if record.y is None else (1.0, record.y)
 
 
-def _octaves(record: Record) -> Iterator[tuple[int, float]]:
-    """The first report from step 2 on, the first from twice as far, and so on; and the last."""
-    due = 2
+def _before_last(record: Record, steps: int | None) -> list[tuple[float, float]]:
+    """The same of its first report from step 2 on, its first from twice as far, and so on."""
+    due, found = 2, []
     for step, y in record.reports:
-        if step >= due or step == record.step:
-            yield step, y
+        if due <= step < record.step:
+            found.append((_place(step, steps), y))
             while due <= step:
                 due *= 2
+    return found
 
 
 def _place(step: int, steps: int | None) -> float:
