@@ -289,6 +289,8 @@ def test_wrong_reports_are_refused_in_a_line():
         ({"scheduler": "median"}, "the scheduler median needs trials that report as they go"),
         ({"scheduler": "median", "steps": 3, "scheduler_options": {"grase": 1}}, "median has no option 'grase'; did"),
         ({"scheduler": "median", "steps": 3, "scheduler_options": {"grace": 0}}, "grace must be at least 1, got 0"),
+        ({"scheduler": "asha", "steps": 3, "scheduler_options": {"grace": 3}}, "asha: grace must be below .* 3, got 3"),
+        ({"scheduler": "asha", "steps": 3, "scheduler_options": ["eta=3"]}, r"must be a dict .* got \['eta=3'\]"),
         ({"scheduler_options": {"grace": 1}}, "scheduler_options are given, but no scheduler"),
         ({"steps": 0}, "steps must be a whole number from 1, got 0"),
     ],
