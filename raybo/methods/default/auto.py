@@ -46,13 +46,15 @@ from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.fitting import Fitted, observed
 from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.options import Options, option
-from raybo.methods.regional import Regional, is_large, maximise, ranked
+from raybo.methods.regional import Regional, at_home, is_large, maximise, ranked
 from raybo.methods.several import Several, in_words
 from raybo.solvers import Solution
+from raybo.solvers.domain import continuous
 from raybo.surrogate import Standardised, Tamed, standard_model
 
 FIRST_VALUES = 3  # results before there is a model
 FIRST_POINTS = 10  # the same in points, where there are guesses, several metrics or constraints
+AT_HOME = 0.5  # of proposals beyond a few hundred trials are made near the best point
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
 MANY = 150  # results, from which on three models cost more than they are worth
 NAMES = {
@@ -120,7 +122,8 @@ class Auto(Options):
             return design
         if curves := explain_curves(tags):
             return curves
-        return f"{NAMES[tags['acquisition']]}: {in_words(tags)}"
+        where = " near the best point" if "home" in tags else ""
+        return f"{NAMES[tags['acquisition']]}{where}: {in_words(tags)}"
 
 
 def is_first(history: History, initial: int | None) -> bool:
@@ -179,10 +182,13 @@ def of_many(history: History, rng: np.random.Generator) -> Proposal:
             return LogExpectedImprovement(fit.gp, fit.incumbent)
         return UpperConfidence(fit.gp, OPTIMISM if name == "ucb" else FAR_OPTIMISM)
 
-    fit, found = maximise(regional, worth, rng)
-    if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
-        name = "far"
+    if not conditional and continuous(history.cube).any() and rng.random() < AT_HOME:
+        fit, found = at_home(regional, worth, rng)
+    else:
         fit, found = maximise(regional, worth, rng)
+        if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
+            name = "far"
+            fit, found = maximise(regional, worth, rng)
     return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})
 
 
