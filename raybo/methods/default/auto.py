@@ -79,7 +79,7 @@ class Auto(Options):
 
     initial: int | None = option(
         None,
-        "points before there is a model; none: until three trials have a value",
+        "points before there is a model; none: until three have a value, ten with branches or guesses",
         at_least=1,
     )
 
