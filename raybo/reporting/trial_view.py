@@ -38,7 +38,8 @@ def trial_view(study: Study, number: int) -> Group:
     tags = [(key, _brief(value)) for key, value in trial.tags.items()]
     parts += [Text("\nwhy it was tried", style="bold"), Text(f"  {study.explain(trial)}")]
     parts += _section("what the method noted", tags)
-    metrics = {**(trial.context or {}), **(trial.details.get("metrics") or {})}
+    returned = trial.details.get("metrics") or {}
+    metrics = {**(trial.context or {}), **{name: v for name, v in returned.items() if name not in trial.values}}
     parts += _section("what else it returned", [(name, shown(value)) for name, value in metrics.items()])
     parts += _curve(study, trial)
     happened = [event for event in study.events if event.trial == number and event.kind is not Kind.REPORTED]
@@ -57,7 +58,7 @@ def _heading(study: Study, trial: Trial) -> Text:
     text = Text.assemble(
         (f"trial {trial.number}", "bold"),
         f" of {study.description.objective}: ",
-        (str(trial.state), STYLES[trial.state]),
+        ("infeasible" if trial.violations else str(trial.state), STYLES[trial.state]),
     )
     if trial.value is not None:
         told = trial.values or {study.description.metric: trial.value}
@@ -86,9 +87,9 @@ def _curve(study: Study, trial: Trial) -> list[RenderableType]:
     values = [value for _, value in trial.reports]
     first, last, best = trial.reports[0], trial.reports[-1], study.goal.best_of(values)
     at = next(step for step, value in trial.reports if value == best)
-    figures = (
-        f"{shown(first[1])} at step {first[0]}, {shown(last[1])} at step {last[0]}, best {shown(best)} at step {at}"
-    )
+    figures = f"{shown(first[1])} at step {first[0]}"
+    if len(values) > 1:
+        figures += f", {shown(last[1])} at step {last[0]}, best {shown(best)} at step {at}"
     lines = [Text("\nwhat it reported", style="bold"), Text(f"  {spark_line(values)}"), Text(f"  {figures}")]
     if verdict := verdict_in_words(trial):
         lines.append(Text(f"  {verdict}", style=STYLES[trial.state]))
