@@ -852,3 +852,25 @@ def test_the_engine_quiets_what_ray_says_of_dying_workers(start, folder):
 def test_the_command_is_there_as_a_module():
     done = subprocess.run([sys.executable, "-m", "raybo", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"raybo, version {raybo.__version__}\n"
+
+
+def test_a_place_far_away_is_told_whole(monkeypatch, tmp_path):
+    """A job of a cluster runs in a directory of its own, from which the way to the journal says nothing."""
+    from raybo.cli.console import conclude, make_console
+
+    deep = tmp_path.joinpath(*"abcdefgh")
+    deep.mkdir(parents=True)
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
+    events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5}))]
+    path = tmp_path / "job.db"
+    (tmp_path / "job.trials" / "0").mkdir(parents=True)
+    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events, path)
+    told = {}
+    for where in (tmp_path, deep):
+        monkeypatch.chdir(where)
+        console = make_console()
+        with console.capture() as captured:
+            conclude(console, study, path)
+        told[where] = next(line for line in captured.get().splitlines() if line.startswith("its files"))
+    assert told[tmp_path] == "its files: job.trials/0"
+    assert told[deep] == f"its files: {tmp_path}/job.trials/0"

@@ -153,6 +153,9 @@ def jobs(address: str, as_json: bool) -> None:
     if as_json:
         say_json([{**asdict(job), "began": job.began or None} for job in found])
         return
+    if not found:
+        say(f"No studies were submitted to {address}")
+        return
     rows = [(job.name, state(job), job.began, job.target, job.storage) for job in found]
     make_console().print(text_table(("job", "state", "started", "tunes", "journal on the head node"), rows))
 

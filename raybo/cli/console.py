@@ -62,6 +62,8 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     best = study.best if study.incumbent is not None else study.furthest
     for place in [] if best is None else study.files(best):
         near = place if is_uri(place) else os.path.relpath(place)
+        if near.startswith("../../"):  # a job of a cluster runs in a directory of its own, far from the journal
+            near = os.path.abspath(place)
         console.print(f"its files: {near}", style="dim", highlight=False, soft_wrap=True)
     for line in confirmations(study):
         console.print(line)

@@ -199,8 +199,9 @@ def success(study: Study, emulator: Emulator, order: list[int]) -> Panel | None:
     fig.update_xaxes(axis_layout(a))
     fig.update_yaxes(axis_layout(b))
     caption = (
-        "How likely a trial succeeds, by what has failed so far, over the two parameters that matter most; all others "
-        f"are as in trial {through.number}, and marks are all trials, wherever else they lie.{which(done, MARKS)}"
+        "How likely a trial is to succeed, judging by what has failed so far, over the two parameters that matter "
+        f"most; all others are as in trial {through.number}, and marks are all trials, wherever else they lie."
+        f"{which(done, MARKS)}"
     )
     return Panel("success", "Where trials succeed", caption, fig)
 

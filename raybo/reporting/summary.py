@@ -47,7 +47,7 @@ def facts(study: Study) -> str:
     if pruned := study.count(State.PRUNED):
         told.append(("", "pruned", str(pruned)))
         if saved := saved_share(study.trials, study.steps):
-            told.append(("", "of the steps saved", f"{saved:.0%}"))
+            told.append(("", "of the steps saved", f"{100 * saved:.0f} %"))
     if waiting := study.count(State.PAUSED):
         told.append(("", "paused", str(waiting)))
     if stopped := study.count(State.STOPPED):
@@ -124,7 +124,7 @@ def asked_for(study: Study) -> str:
         for name, parameter in zip(study.space.names, study.space.parameters.values(), strict=True)
     ]
     rows += [("rule", rule.text) for rule in study.space.rules]
-    return f"<section><h2>What was asked for</h2>{_table((), [(a, b[:REASON_CHARACTERS]) for a, b in rows])}</section>"
+    return f"<section><h2>Settings</h2>{_table((), [(a, b[:REASON_CHARACTERS]) for a, b in rows])}</section>"
 
 
 def range_in_words(parameter: Parameter) -> str:
