@@ -120,7 +120,9 @@ class Study:
             return self.events[-1].data["reason"]
         ran = self.count(*COUNTED) - len(again(self.trials))
         is_done = self.planned is not None and ran >= self.planned and not self.count(State.PENDING)
-        return f"all {self.planned} trials have been run" if is_done else ""
+        if not is_done:
+            return ""
+        return "the one trial has been run" if self.planned == 1 else f"all {self.planned} trials have been run"
 
     @cached_property
     def front(self) -> list[Trial]:

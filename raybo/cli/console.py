@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from raybo.error_text import counted
 from raybo.terminal_text import visible
 
 if TYPE_CHECKING:
@@ -72,5 +73,5 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     ran = ended - sum(trial.origin in (Origin.ADDED, Origin.CONFIRMED) for trial in study.trials)
     ended -= sum(trial.origin is Origin.CONFIRMED for trial in study.trials)
     more = f"; --trials {2 * max(1, ran)} would continue it" if ended >= (study.planned or 0) else ""
-    known = f" and {ended - ran} known results" if ended > ran else ""
-    console.print(f"{ran} trials{known}, kept in {path}{more}", style="dim", highlight=False, soft_wrap=True)
+    known = f" and {counted(ended - ran, 'known result')}" if ended > ran else ""
+    console.print(f"{counted(ran, 'trial')}{known}, kept in {path}{more}", style="dim", highlight=False, soft_wrap=True)

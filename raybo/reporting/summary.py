@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
+from raybo.error_text import counted
 from raybo.events import FAILURES, State, saved_share
 from raybo.reporting.tables import furthest_in_words
 from raybo.reporting.timeline import pauses_of
@@ -64,7 +65,7 @@ def facts(study: Study) -> str:
         for kind, name, value in told
     )
     wanted = f"{d.metric}, {better}" if study.goals.is_plain else str(study.goals)
-    what = f"{wanted}; method {d.method}, {study.space.d} parameters"
+    what = f"{wanted}; method {d.method}, {counted(study.space.d, 'parameter')}"
     what += f"; ended: {study.ended}" if study.ended else ""
     return f"<h1>{html.escape(d.objective)}</h1><p class=what>{html.escape(what)}</p><div class=facts>{cards}</div>"
 
