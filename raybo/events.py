@@ -254,7 +254,7 @@ class Trial:
         tags: what the method noted about the proposal.
         attempt: from 1; grows when it starts again, because its worker was lost or the user asked for it.
         reason: why it failed or was stopped; empty otherwise.
-        seconds: how long it ran; None if unknown.
+        seconds: how long it ran, including the time before a scheduler made it wait; None if unknown.
         suggest_seconds: how long the proposal took.
         suggest_processor_seconds: how much processor time the proposal took; None in a journal of 0.1.
         details: what else is known about its end: other metrics, host, traceback; if it has only reported so far, the

@@ -114,7 +114,8 @@ class Constraint:
         except ValueError:
             bound = math.nan
         if match is None or not math.isfinite(bound):
-            raise ValueError(f"constraints: {name} must be '<= number' or '>= number', got {text!r}")
+            more = " (with 'at every step' after it, if each report has to keep it)" if _speaks_of_steps(text) else ""
+            raise ValueError(f"constraints: {name} must be '<= number' or '>= number'{more}, got {text!r}")
         return cls(name, match[1] == "<=", bound, match[3] is not None)
 
     @property
@@ -144,6 +145,10 @@ class Constraint:
 
 
 _BOUND = re.compile(r"\s*(<=|>=)\s*(\S+)(\s+at every step)?\s*")
+
+
+def _speaks_of_steps(text: object) -> bool:
+    return isinstance(text, str) and re.search(r"\b(step|report)", text) is not None
 
 
 @dataclass(frozen=True)
@@ -236,6 +241,13 @@ class Goals:
         """How far each constrained number is on the allowed side; none is negative where all constraints hold."""
         margins = [constraint.margin(values[constraint.name]) for constraint in self.constraints]
         return np.clip(np.array(margins, dtype=np.float64), -LARGEST, LARGEST)
+
+    def known(self, reported: Mapping[str, object]) -> Array:  # (k + c,)
+        """The metrics of a report as methods see them, and then the margins; NaN of what it does not tell."""
+        told = {name: float(value) for name, value in reported.items() if is_number(value)}
+        metrics = [goal.maximised(told.get(name, np.nan)) for name, goal in zip(self.names, self.each, strict=True)]
+        margins = [constraint.margin(told.get(constraint.name, np.nan)) for constraint in self.constraints]
+        return np.array([*metrics, *np.clip(margins, -LARGEST, LARGEST)], dtype=np.float64)
 
     def known_margins(self, reported: Mapping[str, object]) -> Array | None:  # (c,)
         """The margins of a report, NaN of what it does not tell or need not keep yet; None where that is all."""

@@ -53,7 +53,7 @@ class Searcher:
     Args:
         space: what to search.
         method: a method's name, see `raybo methods`.
-        mode: "max" or "min", whether larger or smaller values are better; with several metrics, `metrics` says so.
+        mode: "max" or "min", whether larger or smaller values are better; with several metrics, leave it to `metrics`.
         seed: seed of every random stream; None draws one, which the attribute `seed` then holds.
         trials: how many trials are planned; some methods depend on it.
         context: what each trial observes and nobody controls, declared like a space: `{"demand": raybo.Float(0, 1)}`.
@@ -109,6 +109,9 @@ class Searcher:
             self.goals = Goals.of(metrics, constraints, metric=metric, mode=mode)
         except ValueError as error:
             raise MethodError(str(error)) from None
+        first = self.goals.names[0], self.goals.modes[0]
+        if metric not in ("value", first[0]) or mode not in ("max", first[1]):
+            raise MethodError("give metric and mode for one metric, or metrics for several, not both")
         methods.require_goals(method, self.method, self.goals, has_context=self.context is not None)
         self.mode: Mode = self.goals.modes[0]
         self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
@@ -294,7 +297,7 @@ class Searcher:
         Its `details["expected"]` and `["expected_sd"]` say what is expected, as those of `best` do.
 
         Raises:
-            TrialError: no trial has finished.
+            TrialError: no trial has finished, none satisfies all constraints, or there are several metrics.
         """
         return self.ledger.best_expected
 
