@@ -162,6 +162,7 @@ def test_a_shell_is_given_its_completion(run, shell):
         ("raybo tune job.py --method turb", "turbo"),
         ("raybo tune job.py --scheduler hyper", "hyperband"),
         ("raybo methods gp-u", "gp-ucb"),
+        ("raybo export job.db --to op", "optuna"),
     ],
 )
 def test_what_is_typed_is_completed(run, monkeypatch, typed, offered):
@@ -257,6 +258,8 @@ def test_wrong_use_is_refused_in_one_line(run, folder, arguments, words):
         (["tune", "job.py", "--trials", "many"], ["'--trials'", "'many'"]),
         (["tune", "job.py", "--trails", "5"], ["--trails", "--trials"]),
         (["tune", "job.py", "--set", "sleep"], ["--set takes KEY=VALUE, got 'sleep'"]),
+        (["tune", "job.py", "--log", "csv"], ["--log takes FORMAT=WHERE, got 'csv'"]),
+        (["tune", "job.py", "--workers", "all"], ["'all' is neither a whole number nor max"]),
         (["tune", "job.py", "--option", "=3"], ["--option takes KEY=VALUE, got '=3'"]),
         (["tune", "job.py", "--option", "trials=3"], ["--option trials"]),
         (["tune", "job.py", "--option", "objective=3"], ["--option objective"]),

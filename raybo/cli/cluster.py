@@ -99,7 +99,7 @@ def submit(
     pairs(search["scheduler_options"], "--scheduler-option")
     if enqueue is not None:
         read_list(enqueue)
-    for form, where in pairs(search["logs"], "--log").items():
+    for form, where in pairs(search["logs"], "--log", "FORMAT=WHERE").items():
         if "://" not in where and not os.path.isabs(where):
             raise click.UsageError(
                 f"--log {form}={where}: files in a job's own directory are lost; give a URI, or an absolute path on "

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybo.cli.arguments import JOURNAL, JSON, METHOD_NAMES, PATH, SCHEDULER_NAMES, at_most_one, named_values
+from raybo.cli.arguments import (
+    JOURNAL,
+    JSON,
+    METHOD_NAMES,
+    PATH,
+    SCHEDULER_NAMES,
+    at_most_one,
+    complete_formats,
+    named_values,
+)
 from raybo.cli.console import make_console, say, say_json
 from raybo.error_text import counted, in_words
 from raybo.errors import RayboError
@@ -141,6 +150,7 @@ def plot(journal: Path, output: Path | None) -> None:
     "--to",
     required=True,
     metavar="FORMAT",
+    shell_complete=complete_formats,
     help="csv, reports (a CSV of every reported step), json, optuna (a journal file for optuna-dashboard), tensorboard "
     "(a directory) or mlflow (a tracking URI).",
 )
