@@ -154,7 +154,7 @@ def tune(
         raise MethodError(f"keep_checkpoints must be 'all', 'last' or 'none', got {shown(keep_checkpoints)}")
     place = _place_of(artifacts)
     if place is not None and storage is None:
-        raise RayError("artifacts are kept under the name of the journal, and it does not stay; give storage")
+        raise RayError("artifacts are kept under the name of a permanent journal; give storage")
     if settings is not None and not isinstance(settings, Mapping):
         raise ObjectiveError(f"settings must be a dict of the objective's keyword parameters, got {shown(settings)}")
     limits = Limits(target, patience, stop_below_gain)
