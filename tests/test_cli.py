@@ -877,3 +877,21 @@ def test_a_place_far_away_is_told_whole(monkeypatch, tmp_path):
         told[where] = next(line for line in captured.get().splitlines() if line.startswith("its files"))
     assert told[tmp_path] == "its files: job.trials/0"
     assert told[deep] == f"its files: {tmp_path}/job.trials/0"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_does_not_know_a_sign_is_told_its_code(tmp_path, encoding):
+    searcher = raybo.Searcher({"größe 大": raybo.Float(0, 1)}, "random", seed=0)
+    events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5}))]
+    journal = Journal(tmp_path / "job.db", Description("job", "value", "max", searcher.space.to_json(), "random", 0))
+    journal.append(events)
+    journal.close()
+    done = subprocess.run(
+        [sys.executable, "-m", "raybo", "show", "job.db"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=True,
+    )
+    assert "größe \\u5927".encode(encoding, "backslashreplace") in done.stdout
+    assert done.stderr == b""
