@@ -623,7 +623,7 @@ def test_every_option_of_compare_reaches_the_comparison(run, folder, compared):
         Path("there"),
         {"root": None, "workers": 2, "address": "auto", "here": False, "until": None},
     )
-    assert "job: b is better: holds (p = 0.010, 6 pairs)" in out
+    assert "job: b is better: holds (p = 0.010, 6 pairs of runs)" in out
 
 
 def test_what_is_reproduced_is_the_experiment_with_the_repeats_asked_for(run, monkeypatch, compared):
