@@ -254,7 +254,7 @@ class Trial:
         tags: what the method said of the proposal.
         attempt: from 1; grows when it starts again, after the loss of its worker or because the user wants it.
         reason: why it failed or was stopped; empty otherwise.
-        seconds: how long it ran; None where unknown.
+        seconds: how long it ran, with what it had run before a scheduler had it wait; None where unknown.
         suggest_seconds: how long the proposal took.
         suggest_processor_seconds: how much of a processor it took; None in a journal of 0.1.
         details: what else is known of its end: other metrics, host, traceback; of one that has only reported, the other

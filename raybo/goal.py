@@ -242,6 +242,13 @@ class Goals:
         margins = [constraint.margin(values[constraint.name]) for constraint in self.constraints]
         return np.clip(np.array(margins, dtype=np.float64), -LARGEST, LARGEST)
 
+    def known(self, reported: Mapping[str, object]) -> Array:  # (k + c,)
+        """The metrics of a report as methods see them, and then the margins; NaN of what it does not tell."""
+        told = {name: float(value) for name, value in reported.items() if is_number(value)}
+        metrics = [goal.maximised(told.get(name, np.nan)) for name, goal in zip(self.names, self.each, strict=True)]
+        margins = [constraint.margin(told.get(constraint.name, np.nan)) for constraint in self.constraints]
+        return np.array([*metrics, *np.clip(margins, -LARGEST, LARGEST)], dtype=np.float64)
+
     def known_margins(self, reported: Mapping[str, object]) -> Array | None:  # (c,)
         """The margins of a report, NaN of what it does not tell or need not keep yet; None where that is all."""
         found = np.full(len(self.constraints), np.nan)

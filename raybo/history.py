@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,8 @@ class Record:
         ended: number of the event that ended it; 0 while it is pending.
         Y: (k,), all metrics, maximised, and margins: (c,), of the constraints; None unless finished, and where the
             study has one metric without constraints.
+        curves: (k + c), what it has reported so far of each metric, maximised, and then of each constraint's margin, as
+            `reports`; empty where the study has one metric without constraints, and before the first report.
         early: (c,), margins as it reported them last, of the constraints that must hold at every step; NaN where it
             did not, None where it has reported none of them.
     """
@@ -69,6 +71,7 @@ class Record:
     ended: int = 0
     Y: Array | None = None
     margins: Array | None = None
+    curves: Sequence[Sequence[tuple[int, float]]] = ()
     early: Array | None = None
 
     @property
@@ -180,12 +183,12 @@ class History:
             if step <= record.step:
                 raise TrialError(f"trial {number}: steps must increase, but step {step} comes after step {record.step}")
             known = record.reports if isinstance(record.reports, Grown) else Grown(record.reports)
-            early = record.early
-            if self.goals.constraints:
+            if not self.goals.is_plain:
                 told = {**event.data.get("metrics", {}), self.goals.names[0]: value}
                 margins = self.goals.known_margins(told)
-                early = early if margins is None else margins
-            record = replace(record, reports=known.adding((step, y)), early=early)
+                early = record.early if margins is None else margins
+                record = replace(record, curves=_longer(record.curves, step, self.goals.known(told)), early=early)
+            record = replace(record, reports=known.adding((step, y)))
             in_order = self.reports_in_order
             assert isinstance(in_order, Grown)
             self.reports_in_order = in_order.adding((number, step, y))
@@ -228,7 +231,7 @@ class History:
     @property
     def of_judged(self) -> History:
         """The history as one of the metric that schedulers look at; itself where that is the first."""
-        return self.with_values(self.Y[:, self.judged]) if self.judged else self
+        return self.of_number(self.judged) if self.judged else self
 
     def __len__(self) -> int:
         """How many trials have been asked for, which is the next trial's number."""
@@ -274,13 +277,18 @@ class History:
         """Which of the finished trials keep all constraints."""
         return np.asarray((self.margins >= 0.0).all(axis=1), dtype=np.bool_)
 
-    def with_values(self, y: Array) -> History:  # (n,)
-        """A copy of one metric without constraints, whose finished trials have these values."""
-        values = iter(y.tolist())
-        return self.plain(
-            replace(record, y=next(values), Y=None, margins=None) if record.state is State.FINISHED else record
-            for record in self.records
-        )
+    def of_number(self, j: int) -> History:
+        """The history as one of a single number with its reports: the j-th metric, from k on a constraint's margin."""
+
+        def of(record: Record) -> Record:
+            reports = record.curves[j] if record.curves else record.reports if j == self.judged else ()
+            if record.y is None:
+                return replace(record, reports=reports)
+            numbers = [record.y] if record.Y is None else record.Y
+            y = numbers[j] if j < self.goals.k else cast(Array, record.margins)[j - self.goals.k]
+            return replace(record, y=float(y), reports=reports, Y=None, margins=None)
+
+        return self.plain(of(record) for record in self.records)
 
     def plain(self, records: Iterable[Record]) -> History:
         """A copy of one metric without constraints, with these records in place of its own."""
@@ -355,3 +363,14 @@ class History:
         """How many trials carry a tag of that name."""
         found = self.records.with_tag(name)
         return 0 if found is None else found[2]
+
+
+def _longer(
+    curves: Sequence[Sequence[tuple[int, float]]], step: int, numbers: Array
+) -> tuple[Sequence[tuple[int, float]], ...]:
+    """Curves with another step of each of these numbers; those that are NaN were not reported."""
+    known = curves or [()] * len(numbers)
+    return tuple(
+        curve if np.isnan(value) else (curve if isinstance(curve, Grown) else Grown(curve)).adding((step, value))
+        for curve, value in zip(known, numbers.tolist(), strict=True)
+    )

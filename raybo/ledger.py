@@ -333,9 +333,14 @@ def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals) -
     if not event.is_end and event.kind is not Kind.PAUSED:  # a failed one that runs again has no end any more
         is_lost = event.kind is Kind.RETRIED and trial.state is State.PENDING and trial.step > 0
         said = {"metrics": trial.details["metrics"]} if is_lost and "metrics" in trial.details else {}
-        changes |= {"seconds": None, "details": said}  # of one that was lost, what it said with its last report
+        changes["details"] = said  # of one that was lost, what it said with its last report
+        if event.kind is not Kind.RESUMED:
+            changes["seconds"] = None
         return replace(trial, **changes)
-    changes |= {"value": event.value, "seconds": data.get("seconds"), "details": event.details}
+    seconds = data.get("seconds")
+    if trial.seconds is not None:  # it ran before it had to wait
+        seconds = round(trial.seconds + (seconds or 0.0), 6)
+    changes |= {"value": event.value, "seconds": seconds, "details": event.details}
     if not goals.is_plain and event.value is not None:
         values = event.values(goals)
         changes |= {"values": values, "violations": goals.violations(values)}

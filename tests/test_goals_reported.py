@@ -8,15 +8,17 @@ import pytest
 import raybo
 from raybo import schedulers
 from raybo.errors import JournalError, MethodError, ObjectiveError, TrialError
-from raybo.events import State
+from raybo.events import Event, Kind, State
 from raybo.experiments.here import tune_here
 from raybo.goal import Constraint, Goals
-from raybo.methods.fitting import fitted
+from raybo.history import History
 from raybo.methods.several import Several
+from raybo.methods.unfinished import predicted
 from raybo.replay import replay, replay_verdicts
 from raybo.reporting.figures import panels
 from raybo.reporting.studies import studies_in
-from raybo.surrogate import Tamed, standard_model
+from raybo.space import Space
+from raybo.surrogate import standard_model
 
 SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
 METRICS = {"accuracy": "max", "seconds": "min"}
@@ -122,17 +124,94 @@ def test_the_model_of_the_constraint_knows_the_trials_that_it_ended(tmp_path):
     assert 0 < ended < 12
     several = Several.of(history, standard_model(), np.random.default_rng(0))
     assert several.limits[0].gp.n == 12
-    alone = fitted(
-        history.with_values(history.y), standard_model(), np.random.default_rng(0), outputs=Tamed.of(history.y)
-    )
-    assert alone.gp.n == 12 - ended
-    X = np.random.default_rng(1).random((20, 2))
-    mean, variance = several.metrics[0].gp.posterior(X)
-    np.testing.assert_allclose(mean, alone.gp.posterior(X)[0], atol=1e-6)  # they are believed at the mean
-    assert (variance <= alone.gp.posterior(X)[1] + 1e-9).all()
     worth = several.limits[0].value(np.array([[0.2, 0.5], [0.95, 0.5]]))
     assert worth[0] > np.log(0.9)
     assert worth[1] < np.log(0.1)
+
+
+def ended(history, reports, values=None, x=0.5):
+    """A trial that reports these numbers, and then finishes with its values or is pruned."""
+    point = [x, 0.5]
+    history.apply(Event(Kind.ASKED, len(history), {"x": point, "values": point, "tags": {}}))
+    number = len(history) - 1
+    for step, told in enumerate(reports, start=1):
+        data = {"step": step, "value": told["accuracy"], "metrics": {**told, "accuracy": None}}
+        history.apply(Event(Kind.REPORTED, number, data))
+    if values is None:
+        history.apply(Event(Kind.PRUNED, number, {"step": len(reports), "reason": "", "rule": "asha", "seen": 0}))
+    else:
+        history.apply(Event(Kind.TOLD, number, {"value": values["accuracy"], "metrics": values}))
+    return number
+
+
+@pytest.fixture
+def told_early():
+    """Three that were at 1, 2 and 3 ended at 10, 20 and 30 in accuracy, at 4, 6 and 8 seconds and at 60 to 80 MB."""
+    goals = Goals.of(METRICS, {"megabytes": "<= 70", "score": ">= 1"})
+    history = History(Space(SPACE).cube, goals, steps=STEPS)
+    for i in (1, 2, 3):
+        early = {"accuracy": float(i), "seconds": 2.0 + i, "megabytes": 10.0 * i}
+        last = {"accuracy": 10.0 * i, "seconds": 2.0 + 2.0 * i, "megabytes": 50.0 + 10.0 * i, "score": 2.0}
+        ended(history, [early, {**early, "accuracy": 5.0}], last, 0.2 * i)
+    return history
+
+
+def test_every_number_that_a_pruned_trial_reported_is_predicted_by_itself(told_early):
+    both = ended(told_early, [{"accuracy": 2.5, "seconds": 4.5, "megabytes": 25.0}], x=0.8)
+    one = ended(told_early, [{"accuracy": 9.0, "seconds": "unknown", "score": 0.5}], x=0.9)
+    assert [list(curve) for curve in told_early.records[both].curves] == [[(1, 2.5)], [(1, -4.5)], [(1, 45.0)], []]
+    expected = {0: (25.0, 30.0), 1: (-7.0, None), 2: (-5.0, None), 3: (None, None)}  # seconds and bounds: maximised
+    for j, (value, other) in expected.items():
+        seen = predicted(told_early.of_number(j))
+        assert (seen.records[both].y, seen.records[one].y) == (value, other)
+        assert seen.records[one].state is (State.FINISHED if other is not None else State.PRUNED)
+        if value is not None:
+            spread = {0: 10.0, 1: 2.0, 2: 10.0}[j]  # each of the three by the other two, of which the middle one hits
+            assert seen.records[both].added == pytest.approx(2.0 * spread**2 / 3.0)
+    assert told_early.records[both].state is State.PRUNED  # the history itself is as it was
+
+
+def test_of_a_trial_that_reported_a_number_late_its_last_report_of_it_counts(told_early):
+    late = ended(told_early, [{"accuracy": 0.0, "seconds": 4.5}, {"accuracy": 5.0}], x=0.8)
+    assert predicted(told_early.of_number(1)).records[late].y == -7.0  # by what the others had told at step 1
+
+
+def rugged(config, step):
+    """Numbers of which nobody can tell from a neighbour what they are, but from the first step how they end."""
+    x, share = config["x"], 1.0 + 0.5 * (1.0 - step / STEPS)
+    waves = {"accuracy": np.sin(90.0 * x), "seconds": np.sin(70.0 * x), "megabytes": np.sin(110.0 * x)}
+    return {name: float(value * share) for name, value in waves.items()}
+
+
+@pytest.mark.parametrize("declared", [{"metrics": METRICS}, {"metric": "accuracy", "mode": "max"}])
+def test_the_models_know_what_is_expected_of_those_that_were_ended(tmp_path, declared):
+    def job(config):
+        for step in range(1, STEPS + 1):
+            yield rugged(config, step)
+
+    study = run(job, tmp_path / "a.db", 60, scheduler="median", constraints={"megabytes": "<= 0.5"}, **declared)
+    history = study.history
+    pruned = history.records.numbers(State.PRUNED)
+    assert len(pruned) > 15
+    several = Several.of(history, standard_model(), np.random.default_rng(0))
+    ends = [rugged(study.trials[number].config, STEPS) for number in pruned]
+    truths = [history.goals.known(each) for each in ends]
+    for j, gp in enumerate([*(fit.gp for fit in several.metrics), several.limits[0].gp]):
+        assert gp.n == 60
+        expected = gp.posterior(history.points(State.PRUNED))[0]
+        assert np.corrcoef(expected, np.array(truths)[:, j])[0, 1] > 0.8
+    with_margins = several.limits[0].gp.observations.added
+    assert (with_margins[pruned] > 0.0).all()
+    assert not np.delete(with_margins, pruned).any()
+
+
+@pytest.mark.parametrize("method", ["auto", "ei", "gp-ucb"])
+@pytest.mark.parametrize("scheduler", ["asha", "hyperband"])
+def test_proposals_with_predictions_are_made_again_from_the_journal(tmp_path, method, scheduler):
+    study = run(steps, tmp_path / "a.db", 20, method, scheduler, metrics=METRICS, constraints={"megabytes": "<= 90"})
+    assert study.count(State.PRUNED)
+    assert not [again for again in replay(study) if again.differs]
+    assert not [one for one in replay_verdicts(study) if one.verdict != one.recorded]
 
 
 @pytest.mark.parametrize("method", ["auto", "ei"])

@@ -131,6 +131,16 @@ def test_a_paused_trial_is_believed_like_a_pending_one_and_may_go_on_or_be_prune
     assert searcher.best.number == 0
 
 
+@pytest.mark.parametrize(("at_the_end", "total"), [({"seconds": 0.25}, 1.75), ({}, 1.5)])
+def test_what_a_trial_ran_before_it_had_to_wait_is_part_of_its_seconds(at_the_end, total):
+    waited = Kind.PAUSED, 0, {"step": 1, "reason": "", "rule": "asha", "seconds": 1.0, "attempt": 1}
+    again = Kind.PAUSED, 0, {"step": 2, "reason": "", "rule": "asha", "seconds": 0.5, "attempt": 2}
+    searcher = study_of(ASKED, reported(0, 1, 0.5), waited, (Kind.RESUMED, 0, {"step": 1, "attempt": 2}), again)
+    assert searcher.trials[0].seconds == 1.5
+    searcher.apply(Event(Kind.PRUNED, 0, {"step": 2, "reason": "", "rule": "asha", **at_the_end}))
+    assert searcher.trials[0].seconds == total
+
+
 @pytest.mark.parametrize("before", [(), (PAUSE,)])
 def test_a_pruned_trial_has_ended_and_is_neither_failed_nor_stopped_nor_the_best(before):
     searcher = study_of(ASKED, reported(0, 1, 0.5), *before, PRUNE)
@@ -289,6 +299,8 @@ def test_wrong_reports_are_refused_in_a_line():
         ({"scheduler": "median"}, "the scheduler median needs trials that report as they go"),
         ({"scheduler": "median", "steps": 3, "scheduler_options": {"grase": 1}}, "median has no option 'grase'; did"),
         ({"scheduler": "median", "steps": 3, "scheduler_options": {"grace": 0}}, "grace must be at least 1, got 0"),
+        ({"scheduler": "asha", "steps": 3, "scheduler_options": {"grace": 3}}, "asha: grace must be below .* 3, got 3"),
+        ({"scheduler": "asha", "steps": 3, "scheduler_options": ["eta=3"]}, r"must be a dict .* got \['eta=3'\]"),
         ({"scheduler_options": {"grace": 1}}, "scheduler_options are given, but no scheduler"),
         ({"steps": 0}, "steps must be a whole number from 1, got 0"),
     ],

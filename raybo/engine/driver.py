@@ -154,6 +154,8 @@ def tune(
     place = _place_of(artifacts)
     if place is not None and storage is None:
         raise RayError("artifacts are kept under the name of the journal, and it does not stay; give storage")
+    if settings is not None and not isinstance(settings, Mapping):
+        raise ObjectiveError(f"settings must be a dict of the objective's keyword parameters, got {shown(settings)}")
     limits = Limits(target, patience, stop_below_gain)
     confirmation = None if confirm is None else Confirm.of(confirm)
     if detach and storage is None:

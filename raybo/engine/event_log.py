@@ -74,6 +74,7 @@ class EventLog:
         self._notes: deque[tuple[int, str]] = deque(maxlen=NOTES)
         self._misses_context = False  # whether a trial came without a declared context
         self._leaves_metrics = False  # whether a trial returned something that is not kept
+        self._misses_reports = False  # whether a trial told a scheduler nothing
         self._ended_before = 0  # trials, when the driver began
         for event in self.journal.events:
             self.searcher.apply(event)
@@ -251,7 +252,8 @@ class EventLog:
     def _announce(self, event: Event) -> None:
         """Let a committed event be told: with the counts, and where the user should hear of it at once, by a note.
 
-        Noted are a trial that failed or starts again, and one whose context is not known.
+        Noted are a trial that failed or starts again, and the first one whose context is not known, of which something
+        is not kept, or that told a scheduler nothing.
         """
         if event.kind is Kind.RETRIED and self.committed.trials[cast(int, event.trial)].state in COUNTED:
             self._ended_before -= 1
@@ -267,8 +269,18 @@ class EventLog:
         if (left := event.data.get("metrics_left")) and not self._leaves_metrics:
             self._leaves_metrics = True
             self._notes.append((event.number, f"{who}: of what it returned, {', '.join(left)} cannot be kept as JSON"))
+        if event.kind is Kind.TOLD and not self._misses_reports and (unjudged := self._unjudged(event)):
+            self._misses_reports = True
+            self._notes.append((event.number, f"{who}: {unjudged}"))
         if event.kind is Kind.RETRIED:
             self._notes.append((event.number, f"{who} starts again (attempt {event.data['attempt']}): {reason}"))
+
+    def _unjudged(self, event: Event) -> str:
+        """In words, that a trial which has finished told the scheduler nothing; empty where that is not so."""
+        trial, rule = self.committed.trials[cast(int, event.trial)], self.searcher.rule
+        if rule is None or trial.step or trial.origin is Origin.ADDED:
+            return ""
+        return f"it finished without a report, so the scheduler {rule.name} had nothing to judge"
 
 
 def _run_again(ledger: Ledger) -> int:

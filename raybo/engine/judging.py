@@ -7,13 +7,16 @@ Reports that decide nothing wait for others, so that there is at most one commit
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from raybo.engine.artifacts import kept_directory
 from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
 from raybo.engine.lifecycle import Occurrence, Phase, Step
 from raybo.engine.trial_reports import BATCH_SECONDS, Answer, Course
+from raybo.errors import RayError
 from raybo.events import Data, Event, Kind, State, Trial
 from raybo.goal import Goal
 from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory
@@ -35,7 +38,7 @@ class Judging:
         self.log = log
         self.rule = log.searcher.rule
         self._meet = meet
-        self._has_warned = False
+        self._warned: set[str] = set()  # of what
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")  # of a rule that is slow
 
     def course(self, number: int) -> Course:
@@ -70,8 +73,9 @@ class Judging:
                 flight.answer = Answer(verdict.action, verdict.why)
                 if verdict.pause and self.log.searcher.history.records[number].checkpoint is None:
                     self._warn(
+                        "pause",
                         f"trial {number} is to pause but has saved no checkpoint, so it would begin anew; save some "
-                        "with raybo.saving(), or choose a scheduler that ends trials"
+                        "with raybo.saving(), or choose a scheduler that ends trials",
                     )
                 event = event_of(verdict, self.rule.name, number, data["step"], added.number)
                 self._meet(flight, occurrence, {**event.data, "seconds": data["seconds"]})
@@ -96,11 +100,18 @@ class Judging:
         return None if number is None or number in in_flight else number
 
     def end_paused(self) -> None:
-        """At the end of the study: those that still wait go on no more."""
-        for trial in self.log.searcher.trials:
-            if trial.state is State.PAUSED and self.rule is not None:
-                verdict = Verdict("prune", "the study ended before it was its turn")
-                self.log.add(event_of(verdict, "study", trial.number, trial.step, self.log.newest))
+        """At the end of the study: those that still wait go on no more, and keep no more checkpoints than others."""
+        waiting = [trial for trial in self.log.searcher.trials if trial.state is State.PAUSED]
+        for trial in waiting:
+            verdict = Verdict("prune", "the study ended before it was its turn")
+            self.log.add(event_of(verdict, "study", trial.number, trial.step, self.log.newest))
+        self.log.commit()
+        plan = self.log.plan
+        for trial in waiting:
+            with contextlib.suppress(RayError, OSError):  # what cannot be removed stays
+                at = kept_directory(plan.path, trial.number, 1, plan.artifacts, trial.checkpoint, plan.keep_checkpoints)
+                with at as (_, checkpoints):
+                    checkpoints.end()
 
     def close(self) -> None:
         """Judge no more."""
@@ -109,20 +120,21 @@ class Judging:
     def _look_for(self, number: int, checkpoint: str) -> None:
         """Say so, once, where a checkpoint is on the disk of another node, with which it would be lost."""
         plan = self.log.plan
-        if self._has_warned or is_uri(plan.artifacts):
+        if "place" in self._warned or is_uri(plan.artifacts):
             return
         if (trial_directory(plan.path, number, plan.artifacts) / CHECKPOINTS / checkpoint).exists():
             return
         self._warn(
+            "place",
             f"trial {number}: its checkpoints stay on its node, and are lost with it; name with --artifacts "
-            "(artifacts=...) a directory that all nodes share"
+            "(artifacts=...) a directory that all nodes share",
         )
 
-    def _warn(self, text: str) -> None:
+    def _warn(self, of: str, text: str) -> None:
         """Note something once."""
-        if not self._has_warned:
+        if of not in self._warned:
             self.log.note(text)
-        self._has_warned = True
+        self._warned.add(of)
 
     async def _judge(self, number: int) -> Verdict:
         rule, history = self.rule, self.log.searcher.history

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from raybo.events import State
 from raybo.history import History
 from raybo.solvers import Function, Solution, SolverName, solve
 from raybo.space import Array
@@ -22,7 +23,7 @@ def least_distance(d: int) -> float:
 def taken(history: History) -> tuple[Array, Array]:  # (a, d), (a,)
     """Points that must not be proposed again, and how far to stay from each: a little from those in flight."""
     pending = history.X_pending
-    known = np.vstack([history.X, history.X_failed])
+    known = np.vstack([history.X, history.X_failed, history.points(State.PRUNED)])
     apart = np.concatenate([np.full(len(pending), least_distance(history.d)), np.zeros(len(known))])
     return np.vstack([pending, known]), apart
 

@@ -7,9 +7,10 @@ maximised, with log P the logarithm of the probability that all constraints hold
     several metrics             log expected hypervolume improvement, or the bound of a random scalarisation, + log P
     nothing is feasible yet     log P alone
 
-Trials that were ended early, as they had broken a constraint that must hold at every step, are known to the model of
-that constraint. To the other models they, and all others that were ended early, are what pending trials are: else they
-would be proposed again.
+Of trials that have reported and not finished each model knows what its number is predicted to be at their end, if they
+have reported it: by the rule of `unfinished`, as for a single metric. Of a constraint that must hold at every step, a
+trial that was ended early has what it reported last. To a model that can predict nothing of them trials that were ended
+early are what pending trials are: else they would be proposed again.
 
 The front is that of the posterior means at the feasible trials, which noise does not flatter; pending trials count at
 their means too, so that no two workers look for the same gain. Volume counts above a tenth of the front's extent below
@@ -38,13 +39,14 @@ from raybo.acquisition import (
     random_weights,
 )
 from raybo.errors import MethodError
-from raybo.events import State, Tags
+from raybo.events import OPEN, State, Tags
 from raybo.front import non_dominated
 from raybo.goal import Goals
-from raybo.history import History, Record
+from raybo.history import History
 from raybo.methods.apart import solve_apart
 from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.hyperparameters import Hyperparameters
+from raybo.methods.unfinished import predicted
 from raybo.solvers import Solution, SolverName
 from raybo.space import Array
 from raybo.surrogate import GP, Model, Outputs, SignedLog, Tamed
@@ -106,13 +108,14 @@ class Several:
             return replace(found, members=tuple(gp.believing(ended_early) for gp in found.members))
 
         Y, margins = history.Y, history.margins
-        metrics = tuple(
-            fit(history.with_values(y), outputs(y), f"theta_{j}" if j else "theta") for j, y in enumerate(Y.T)
-        )
+        metrics = []
+        for j in range(history.goals.k):
+            known = predicted(history.of_number(j))
+            metrics.append(fit(known, outputs(known.y), f"theta_{j}" if j else "theta"))
         tags: Tags = {}
         limits = []
-        for j in range(margins.shape[1]):
-            known = _with_early_ends(history, j)
+        for j in range(len(history.goals.constraints)):
+            known = predicted(_with_early_ends(history, j))
             limit = fit(known, SignedLog.of(known.y), f"theta_limit_{j}")
             threshold = float(limit.outputs.apply(np.zeros(1))[0])
             limits.append(LogProbabilityOfImprovement(limit.gp, threshold))
@@ -121,13 +124,13 @@ class Several:
             tags |= each.tags
         kept = history.feasible
         feasible = history.X[kept]
-        front, reference, order = _front(metrics, feasible, history.points(State.PENDING, State.PRUNED))
+        front, reference, order = _front(metrics, feasible, history.points(*OPEN, State.PRUNED))
         if history.goals.k == 1 and len(feasible):
             order = np.argsort(-Y[kept, 0], kind="stable")
         near = feasible[order[:NEAR]] if history.goals.k > 1 else feasible[order[:1]]
         if not len(near):
             near = history.X[[int(np.argmin(np.maximum(-margins / _spread(margins), 0.0).max(axis=1)))]]
-        return cls(metrics, tuple(limits), feasible, front, near, reference, tags)
+        return cls(tuple(metrics), tuple(limits), feasible, front, near, reference, tags)
 
     @property
     def name(self) -> str:
@@ -206,15 +209,12 @@ def require_one_estimate(hyperparameters: str, goals: Goals) -> None:
 
 def _with_early_ends(history: History, j: int) -> History:
     """The history as one of a constraint's margins: also of trials that were ended early and had told theirs."""
-
-    def of(record: Record) -> Record:
-        margins = record.margins if record.state is State.FINISHED else record.early
-        is_known = record.state in (State.FINISHED, State.PRUNED) and margins is not None and np.isfinite(margins[j])
-        if margins is None or not is_known:
-            return record
-        return replace(record, state=State.FINISHED, y=float(margins[j]), Y=None, margins=None)
-
-    return history.plain(of(record) for record in history.records)
+    margins = history.of_number(history.goals.k + j)
+    for number in history.records.numbers(State.PRUNED).tolist():
+        record = margins.records[number]
+        if record.early is not None and np.isfinite(record.early[j]):
+            margins.records[number] = replace(record, state=State.FINISHED, y=float(record.early[j]))
+    return margins
 
 
 def _front(metrics: Sequence[Fitted], feasible: Array, pending: Array) -> tuple[Array, Array, NDArray[np.intp]]:

@@ -217,7 +217,9 @@ def value_range(study: Study, values: Array) -> tuple[float, float, bool, int]:
 
 def hover(study: Study, trial: Trial) -> str:
     """What is told of a trial under the pointer."""
-    result = f"{trial.value:.6g}" if trial.value is not None else f"{trial.state} {trial.reason}".strip()
+    result = (
+        f"{trial.value:.6g}" if trial.value is not None else ": ".join(filter(None, [str(trial.state), trial.reason]))
+    )
     text = escaped(config_line(study, trial)[:HOVER_CHARACTERS]).replace(", ", "<br>")
     others = ", ".join(f"{name} {shown(value)}" for name, value in (trial.details.get("metrics") or {}).items())
     more = f"<br>{escaped(others[:HOVER_CHARACTERS])}" if others else ""

@@ -197,7 +197,7 @@ def _expected_beside(study: Study, best: Trial) -> Text:
     told = f"; the model expects {_expected(best)} there"
     most = study.best_expected
     if most.number != best.number:
-        told += f", and most of trial {most.number}: {_expected(most)}"
+        told += f", and the best from trial {most.number}: {_expected(most)}"
     return Text(told)
 
 

@@ -87,9 +87,9 @@ def _curve(study: Study, trial: Trial) -> list[RenderableType]:
     values = [value for _, value in trial.reports]
     first, last, best = trial.reports[0], trial.reports[-1], study.goal.best_of(values)
     at = next(step for step, value in trial.reports if value == best)
-    figures = (
-        f"{shown(first[1])} at step {first[0]}, {shown(last[1])} at step {last[0]}, best {shown(best)} at step {at}"
-    )
+    figures = f"{shown(first[1])} at step {first[0]}"
+    if len(values) > 1:
+        figures += f", {shown(last[1])} at step {last[0]}, best {shown(best)} at step {at}"
     lines = [Text("\nwhat it reported", style="bold"), Text(f"  {spark_line(values)}"), Text(f"  {figures}")]
     if verdict := verdict_in_words(trial):
         lines.append(Text(f"  {verdict}", style=STYLES[trial.state]))

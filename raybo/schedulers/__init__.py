@@ -65,7 +65,8 @@ def make(name: str, options: Mapping[str, Any], steps: int | None, metrics: Sequ
         steps: how many steps a whole run has; None where that is not declared.
         metrics: names of those that it may look at; any where there are none.
     Raises:
-        MethodError: the name, an option or a value is wrong, no steps are declared, or there is no such metric.
+        MethodError: the name, an option or a value is wrong, no steps are declared, there is no such metric, or the
+            grace that was given leaves nothing of a run to judge.
     """
     cls = load(name)
     if steps is None:
@@ -73,7 +74,11 @@ def make(name: str, options: Mapping[str, Any], steps: int | None, metrics: Sequ
             f"the scheduler {name} needs trials that report as they go; say with steps= how many reports a whole run "
             "makes"
         )
+    if not isinstance(options, Mapping):
+        raise MethodError(f"scheduler_options must be a dict of {name}'s options by name, got {shown(options)}")
     values = read(name, cls, options)
+    if (grace := values.get("grace")) is not None and grace >= steps:
+        raise MethodError(f"{name}: grace must be below the steps of a whole run, {steps}, got {grace}")
     metric = values.get("metric")
     if metrics and metric is not None and metric not in metrics:
         raise MethodError(f"{name}: metric must be {' or '.join(metrics)}, got {shown(metric)}")

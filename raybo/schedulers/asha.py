@@ -4,18 +4,20 @@ Li, Jamieson, Rostamizadeh, Gonina, Ben-tzur, Hardt, Recht, Talwalkar (2020), "A
 Hyperparameter Tuning", MLSys, arXiv:1810.05934, algorithm 2, which is `variant=promote`. `variant=stop` is the same
 without waiting, for trials that keep no checkpoints: whoever is not in the top at a rung ends.
 Ours: where a rung has fewer than eta trials, "stop" lets the best one go on, so that the first trial is never ended; a
-trial that would be the next to be promoted goes on at once.
+trial that would be the next to be promoted goes on at once. A study that would end without a result has one of those
+that wait go on, see `last_resort`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, TypeAlias
 
 from raybo.history import History
 from raybo.methods.options import option
 from raybo.schedulers.of_metric import OfMetric
-from raybo.schedulers.rungs import Climbed, Ladder, climbed_by, is_paused, judged, promotable, rung_at
+from raybo.schedulers.rungs import Climbed, Ladder, climbed_by, is_paused, judged, last_resort, promotable, rung_at
 from raybo.schedulers.verdict import GO, Verdict
 
 Variant: TypeAlias = Literal["stop", "promote"]
@@ -46,7 +48,9 @@ class Asha(OfMetric):
         """Of those that wait, the best in the top of the highest rung."""
         if self.variant == "stop":
             return None
-        return promotable(self._climbed(history), history, self._ladder(history), lambda t: is_paused(history, t))
+        waits = partial(is_paused, history)
+        chosen = promotable(self._climbed(history), history, self._ladder(history), waits)
+        return last_resort(history, waits) if chosen is None else chosen
 
     def _ladder(self, history: History) -> Ladder:
         assert history.steps is not None
@@ -65,5 +69,11 @@ def verdict(climbed: Climbed, history: History, ladder: Ladder, trial: int, step
     in_top, said = judged(climbed, history, ladder, trial, rung)
     if variant == "stop":
         return said if in_top else replace(said, action="prune")
-    chosen = promotable(climbed, history, ladder, lambda t: t == trial or is_paused(history, t))
+
+    def waits(other: int) -> bool:
+        return other == trial or is_paused(history, other)
+
+    chosen = promotable(climbed, history, ladder, waits)
+    if chosen is None:
+        chosen = last_resort(history, waits)
     return said if chosen == trial else replace(said, action="pause")

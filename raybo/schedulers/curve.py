@@ -10,7 +10,6 @@ A configuration that has been as far before, and was pruned, is let go on: whoev
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from dataclasses import dataclass
 
@@ -74,7 +73,8 @@ class Curve(OfMetric):
         own = ends.trials.index(trial)
         others = np.delete(ends.mean, own)
         best = max(ends.incumbent, float(others.max())) if len(others) else ends.incumbent
-        mean, sd = float(ends.mean[own]), math.sqrt(max(float(ends.var[own]), 1e-18))
+        expects = ends.prediction(history.records[trial].x)
+        mean, sd = expects["mean"], expects["std"]
         probability = float(ndtr((mean - best) / sd))
         low, expected, high, above = ends.outputs.invert(np.array([mean - sd, mean, mean + sd, best])).tolist()
         why = (

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from raybo.history import History
 from raybo.methods.options import option
 from raybo.schedulers.asha import Variant, verdict
 from raybo.schedulers.of_metric import OfMetric
-from raybo.schedulers.rungs import Climbed, Ladder, climbed_by, is_paused, promotable, rung_at
+from raybo.schedulers.rungs import Climbed, Ladder, climbed_by, is_paused, last_resort, promotable, rung_at
 from raybo.schedulers.verdict import Verdict
 
 
@@ -50,11 +50,9 @@ class Hyperband(OfMetric):
         """As `asha`, the bracket that began with the fewest steps first."""
         if self.variant == "stop":
             return None
-        climbed = self._climbed(history)
-        found = (
-            promotable(climbed, history, ladder, lambda t: is_paused(history, t)) for ladder in self._brackets(history)
-        )
-        return next((trial for trial in found if trial is not None), None)
+        climbed, waits = self._climbed(history), partial(is_paused, history)
+        found = (promotable(climbed, history, ladder, waits) for ladder in self._brackets(history))
+        return next((trial for trial in found if trial is not None), last_resort(history, waits))
 
     def _brackets(self, history: History) -> tuple[Ladder, ...]:
         assert history.steps is not None

@@ -272,3 +272,18 @@ def test_where_artifacts_are_is_recorded_once_and_without_a_password(plan):
         {"trials": 3, "artifacts": "s3://bucket/prefix"},
         {"trials": 3, "artifacts": "/elsewhere"},
     ]
+
+
+def test_the_first_trial_that_tells_a_scheduler_nothing_is_noted(plan):
+    description = replace(plan.description, steps=4, scheduler="asha", scheduler_options={"eta": 2})
+    with opened(replace(plan, description=description)) as log:
+        known = log.add(log.searcher.known({"x": 0.5})).trial
+        tell(log, known, 1.0)
+        reporting = ask(log)
+        log.add(Event(Kind.REPORTED, reporting, {"step": 1, "value": 2.0}))
+        tell(log, reporting, 2.0)
+        for silent in (ask(log), ask(log)):
+            tell(log, silent, 3.0)
+        log.commit()
+        note = f"trial {silent - 1}: it finished without a report, so the scheduler asha had nothing to judge"
+        assert said(log).notes == [note]

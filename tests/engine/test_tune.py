@@ -772,6 +772,7 @@ def test_what_cannot_be_sent_to_the_workers_is_refused_by_name(path):
         ({"method": "gp-ucb", "solvr": 1}, MethodError, "gp-ucb has no option 'solvr'; did you mean 'solver'?"),
         ({"method": "random", "mode": "min"}, MethodError, "random has no option 'mode'"),
         ({"method": "random", "space": SPACE}, MethodError, "random has no option 'space'"),
+        ({"settings": ["folds=3"]}, ObjectiveError, "settings must be a dict of the objective's keyword parameters"),
         ({"settings": {"folds": 3}}, ObjectiveError, "simple has no parameter 'folds'"),
         ({"address": "127.0.0.1:1"}, RayError, ""),
         ({"address": "nonsense"}, RayError, ""),

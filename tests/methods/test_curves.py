@@ -53,7 +53,9 @@ def test_what_is_expected_of_the_ends_is_the_posterior_of_a_plain_gp(history):
     K = naive_matrix(gp, last, gp.X)
     np.testing.assert_allclose(ends.mean, K @ np.linalg.solve(A, gp.y), rtol=1e-6)
     expected = gp.outputscale - np.einsum("ij,ji->i", K, np.linalg.solve(A, K.T))
-    np.testing.assert_allclose(ends.var, expected, rtol=1e-4, atol=1e-7)
+    told = [ends.prediction(history.records[t].x) for t in ends.trials]
+    np.testing.assert_allclose([each["mean"] for each in told], ends.mean)
+    np.testing.assert_allclose([each["std"] ** 2 for each in told], expected, rtol=1e-4, atol=1e-7)
 
 
 def test_the_gradient_at_the_last_step_is_that_of_differences(history):
@@ -90,7 +92,7 @@ def test_the_verdict_is_the_probability_of_ending_above_the_best(history):
     verdict = rule.decide(history, trial, 3)
     ends = expected_ends(history)
     target = max(ends.incumbent, ends.mean[:8].max())
-    expected = norm.cdf((ends.mean[8] - target) / np.sqrt(ends.var[8]))
+    expected = norm.cdf((ends.mean[8] - target) / ends.prediction(history.records[8].x)["std"])
     assert verdict.numbers["probability"] == pytest.approx(expected, rel=1e-6)
     assert verdict.prune == (expected < 0.05)
     assert make("curve", {"grace": 3, "first": 0, "odds": 0.0}, STEPS).decide(history, trial, 3).action == "go"
@@ -157,7 +159,7 @@ def test_under_a_rule_that_prunes_them_again_none_is_run_again_for_long():
 def test_whoever_runs_is_not_run_again(history):
     ends = expected_ends(history)
     assert has_cut_curves(history)
-    ends = type(ends)(ends.gp, ends.outputs, ends.trials, ends.mean, ends.var, -np.inf, ends.theta)
+    ends = type(ends)(ends.gp, ends.outputs, ends.trials, ends.mean, -np.inf, ends.theta)
     first = worth_running_again(history, ends)
     assert history.records[first].state is State.PRUNED
     again = len(history)

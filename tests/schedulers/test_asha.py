@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.events import Event, Kind, State
+from raybo.events import Event, Kind, State, planned
 from raybo.schedulers import make
 from raybo.schedulers.verdict import ordinal
+from raybo.searcher import Searcher
+from tests.methods.studies import coordinates, floats, hill
 from tests.schedulers.studies import ask, curve, empty, end, follow, report
 
 R, ETA = 27, 3
@@ -131,3 +133,45 @@ def test_ordinals():
     assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 102, 111)] == [
         "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd", "111th",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["asha", "hyperband"])
+def test_a_short_study_that_pauses_trials_ends_with_a_result(name):
+    """Six trials are too few for every rung: once all are asked for, the best of those that came furthest goes on."""
+    rule = {"scheduler": name, "scheduler_options": {"variant": "promote", "eta": 4}}
+    searcher = Searcher(floats(1), "random", seed=3, trials=6, steps=64, **rule)
+    asked = []  # at each end, how many trials had been asked for
+    while (trial := searcher.promoted()) is not None or len(searcher.trials) < 6:
+        number = (trial or searcher.ask()).number
+        while searcher.trials[number].state is State.PENDING:
+            value = hill(coordinates(searcher.trials[number]))
+            if searcher.report(number, value).pause:
+                searcher.pause(number)
+            elif searcher.trials[number].step == 64:
+                searcher.tell(number, value)
+                asked.append(len(searcher.trials))
+    states = [trial.state for trial in searcher.trials]
+    assert State.FINISHED in states
+    if name == "asha":  # hyperband has trials that run in full from the beginning
+        assert asked == [6]
+        best = max((trial for trial in searcher.trials if trial.step >= 4), key=lambda trial: trial.reports[0][1])
+        assert states[best.number] is State.FINISHED
+
+
+def test_nobody_goes_on_for_a_result_while_another_may_bring_one():
+    rule, history = make("asha", {"variant": "promote"}, 64), empty(64)
+    history.apply(planned(3))
+    for value in (0.1, 0.3):
+        end(history, curve(history, [value]), Kind.PAUSED, step=1)
+    assert rule.next_promoted(history) is None  # a third trial is to come
+    running = ask(history)
+    assert rule.next_promoted(history) is None
+    report(history, running, 0.2, 1)
+    assert rule.decide(history, running, 1).pause
+    end(history, running, Kind.PAUSED, step=1)
+    assert rule.next_promoted(history) == 1
+    history.apply(Event(Kind.RESUMED, 1, {"step": 1, "attempt": 2}))
+    report(history, 1, 0.3, 4)
+    assert rule.decide(history, 1, 4).action == "go"
+    end(history, 1)
+    assert rule.next_promoted(history) is None

@@ -14,8 +14,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,9 +29,11 @@ from raybo.surrogate import GP, Observations, Outputs, Standardised, Tamed, fit_
 
 DESIGN = 10  # points
 OPTIMISM = 2.0  # standard deviations
-ROWS = 600  # of all trials: where there are more, only the last report of each counts, of the newest and the best
-FITTED_ROWS = 300
+ROWS, ROWS_OF_MANY = 300, 200  # points of curves that the model is made of, see `_chosen`
+MANY = 150  # trials, from which on a proposal takes less: where most end at their first step, there are a thousand
+KEPT_SHARE = 50  # from MANY on a fit is kept until trials have grown by so much of themselves
 CUT = (State.PRUNED, State.PAUSED, State.STOPPED)  # they reported, and somebody ended or halted them
+LEAST_VARIANCE = 1e-18  # of an end, below which only rounding is left
 THETA = "curves"  # the tag that keeps the hyperparameters
 
 
@@ -67,7 +68,7 @@ class Ends:
     Attributes:
         gp: conditioned on all that is known, in the units of `outputs`.
         outputs: from the maximised values to those units.
-        trials: their numbers. mean, var: (k,) of the last step of each.
+        trials: their numbers. mean: (k,), of the last step of each.
         incumbent: the best finished value in those units; -inf where none has finished.
         theta: the hyperparameters.
     """
@@ -76,9 +77,13 @@ class Ends:
     outputs: Outputs
     trials: tuple[int, ...]
     mean: Array
-    var: Array
     incumbent: float
     theta: Array
+
+    def prediction(self, x: Array) -> Tags:  # (d,)
+        """Mean and standard deviation at the last step of a configuration, as tags."""
+        mean, var = AtLastStep(self.gp).posterior(x[None, :])
+        return {"mean": float(mean[0]), "std": math.sqrt(max(float(var[0]), LEAST_VARIANCE))}
 
 
 def has_cut_curves(history: History) -> bool:
@@ -100,16 +105,14 @@ def propose_for_last_step(history: History, rng: np.random.Generator, initial: i
     ends = expected_ends(history, plain=plain)
     kept: Tags = {THETA: ends.theta.tolist()}
     if (again := worth_running_again(history, ends)) is not None:
-        place = ends.trials.index(again)
-        told = {"mean": float(ends.mean[place]), "std": math.sqrt(ends.var[place])}
-        return Proposal(history.records[again].x, {"again": again, **told, **kept})
-    gp = ends.gp.believing(at_step(history.X_pending, 1.0))
+        x = history.records[again].x
+        return Proposal(x, {"again": again, **ends.prediction(x), **kept})
+    gp = ends.gp.believing(at_step(history.points(State.PENDING), 1.0))
     best = history.records[ends.trials[int(np.argmax(ends.mean))]].x
     worth = UpperConfidence(AtLastStep(gp), OPTIMISM)
-    found = solve_apart("lbfgsb", worth, history, rng, size=1_000, starts=8, near=best[None, :])
-    mean, var = AtLastStep(gp).posterior(found.x[None, :])
-    told = {"mean": float(mean[0]), "std": math.sqrt(var[0])}
-    return Proposal(found.x, {"acquisition": "ucb", **told, **kept})
+    size, starts = (1_000, 8) if len(history) < MANY else (300, 4)
+    found = solve_apart("lbfgsb", worth, history, rng, size=size, starts=starts, near=best[None, :])
+    return Proposal(found.x, {"acquisition": "ucb", **replace(ends, gp=gp).prediction(found.x), **kept})
 
 
 def expected_ends(history: History, *, plain: bool = False, refit: bool = True) -> Ends:
@@ -127,13 +130,18 @@ def expected_ends(history: History, *, plain: bool = False, refit: bool = True) 
     observations = _observations(history, records, outputs, float(last.min()))
     model, d = standard_model(), history.d + 1
     theta = last_estimate(history, model, d, THETA)
-    if theta is None or (refit and not is_kept(history, len(observations.X))):
-        theta = fit_map(observations, model, starts_of_fit(history, model, d, theta), at_most=FITTED_ROWS)
+    if theta is None or (refit and not _is_kept(history, len(observations.X))):
+        theta = fit_map(observations, model, starts_of_fit(history, model, d, theta))
     gp = GP.of(observations, model, theta)
-    mean, var = AtLastStep(gp).posterior(np.array([r.x for r in records]))
+    mean = gp.mean(at_step(np.array([r.x for r in records]), 1.0))
     finished = [r.y for r in records if r.y is not None]
     incumbent = float(outputs.apply(np.array([max(finished)]))[0]) if finished else -math.inf
-    return Ends(gp, outputs, numbers, mean, var, incumbent, theta)
+    return Ends(gp, outputs, numbers, mean, incumbent, theta)
+
+
+def _is_kept(history: History, n: int) -> bool:
+    """Whether this is one of the trials that a fit to n observations is kept for."""
+    return len(history) % (len(history) // KEPT_SHARE) > 0 if len(history) >= MANY else is_kept(history, n)
 
 
 def worth_running_again(history: History, ends: Ends) -> int | None:
@@ -173,37 +181,54 @@ def at_step(X: Array, place: float) -> Array:  # (m, d) -> (m, d + 1)
 
 
 def _observations(history: History, records: list[Record], outputs: Outputs, worst: float) -> Observations:
-    points = [_of_curve(record, history.steps) for record in records]
-    if sum(map(len, points)) > ROWS:
-        points = [rows[-1:] for rows in points]
-        values = np.array([value for ((_, value),) in points])
-        best = np.argsort(-values, kind="stable")[: ROWS // 5]
-        kept = np.union1d(best, np.arange(max(0, len(points) - ROWS), len(points)))
-        records, points = [records[i] for i in kept], [points[i] for i in kept]
-    failed = history.X_failed[-ROWS // 5 :]
-    X = [at_step(record.x[None, :], place) for record, rows in zip(records, points, strict=True) for place, _ in rows]
-    y = np.array([value for rows in points for _, value in rows] + [worst] * len(failed))
+    at_most = ROWS if len(history) < MANY else ROWS_OF_MANY
+    rows = _chosen(records, history.steps, at_most)
+    failed = history.X_failed[-at_most // 5 :]
+    X = np.column_stack([np.array([records[i].x for i, _, _ in rows]), [place for _, place, _ in rows]])
+    y = np.array([value for _, _, value in rows] + [worst] * len(failed))
     flags = (*history.cube.categorical, False)
-    return Observations.of(np.vstack([*X, at_step(failed, 1.0)]), outputs.apply(y), flags)
+    return Observations.of(np.vstack([X, at_step(failed, 1.0)]), outputs.apply(y), flags)
 
 
-def _of_curve(record: Record, steps: int | None) -> list[tuple[float, float]]:
-    """What counts of a trial: where on the axis of steps, and the value there."""
-    seen = list(_octaves(record)) if record.reports else []
-    if record.y is not None:
-        seen = [report for report in seen if report[0] < record.step]
-    places = [(_place(step, steps), y) for step, y in seen]
-    return places if record.y is None else [*places, (1.0, record.y)]
+def _chosen(records: list[Record], steps: int | None, at_most: int) -> list[tuple[int, float, float]]:
+    """What the model is made of: a trial's place in the list, a step's on its axis, and the value there.
+
+    The last one of each trial; then the others of those that came furthest. Where even the last ones are too many: of
+    those that came furthest, of equals the best, a third; of the newest a third; of all, evenly spread, the rest.
+    """
+    lasts = [_last(record, steps) for record in records]
+    n = len(records)
+    by_reach = sorted(range(n), key=lasts.__getitem__, reverse=True)
+    if n > at_most:
+        kept = {*by_reach[: at_most // 3], *range(n - at_most // 3, n)}
+        others = [i for i in range(n) if i not in kept]
+        kept |= {others[j] for j in np.linspace(0, len(others) - 1, at_most - len(kept)).astype(int)}
+        return [(i, *lasts[i]) for i in sorted(kept)]
+    befores = [list[tuple[float, float]]() for _ in records]
+    left = at_most - n
+    for i in by_reach:
+        before = _before_last(records[i], steps)
+        left -= len(before)
+        if left < 0:
+            break
+        befores[i] = before
+    return [(i, *point) for i in range(n) for point in [*befores[i], lasts[i]]]
 
 
-def _octaves(record: Record) -> Iterator[tuple[int, float]]:
-    """The first report from step 2 on, the first from twice as far, and so on; and the last."""
-    due = 2
+def _last(record: Record, steps: int | None) -> tuple[float, float]:
+    """Where on the axis of steps a trial has come to, and the value there."""
+    return (_place(record.step, steps), record.reports[-1][1]) if record.y is None else (1.0, record.y)
+
+
+def _before_last(record: Record, steps: int | None) -> list[tuple[float, float]]:
+    """The same of its first report from step 2 on, its first from twice as far, and so on."""
+    due, found = 2, []
     for step, y in record.reports:
-        if step >= due or step == record.step:
-            yield step, y
+        if due <= step < record.step:
+            found.append((_place(step, steps), y))
             while due <= step:
                 due *= 2
+    return found
 
 
 def _place(step: int, steps: int | None) -> float:
