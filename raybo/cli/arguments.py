@@ -161,7 +161,10 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     click.option("--keep-going", is_flag=True, help="Carry on even if the first trials all fail in the same way."),
     click.option("--target", "wanted", type=float, metavar="V", help="Stop once a trial reaches this value."),
     click.option(
-        "--patience", type=int, metavar="N", help="Stop once N trials in a row have not improved on the best one."
+        "--patience",
+        type=int,
+        metavar="N",
+        help="Stop once N trials in a row have not improved on the best one, or on the front of several metrics.",
     ),
     click.option(
         "--stop-below-gain",

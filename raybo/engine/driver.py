@@ -122,7 +122,7 @@ def tune(
         keep_going: carry on even if the first trials all fail in the same way, which otherwise ends the study after 5,
             or as many as run at a time.
         target: stop once a trial reaches this value.
-        patience: stop once this many trials in a row have not improved on the best one.
+        patience: stop once this many trials in a row have not improved on the best one, or joined the front.
         stop_below_gain: stop once three proposals in a row are expected to improve the best value by less than this, in
             the metric's units.
         confirm: how many configurations are run again at the end, and how often each with another seed, as "5x3" or
