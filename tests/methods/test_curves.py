@@ -159,7 +159,7 @@ def test_under_a_rule_that_prunes_them_again_none_is_run_again_for_long():
 def test_whoever_runs_is_not_run_again(history):
     ends = expected_ends(history)
     assert has_cut_curves(history)
-    ends = type(ends)(ends.gp, ends.outputs, ends.trials, ends.mean, -np.inf, ends.theta)
+    ends = type(ends)(ends.gp, ends.outputs, ends.trials, ends.mean, ends.cut, -np.inf, ends.theta, ends.tag)
     first = worth_running_again(history, ends)
     assert history.records[first].state is State.PRUNED
     again = len(history)
