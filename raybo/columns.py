@@ -27,8 +27,8 @@ def columns_of(
 
     What a model expects of the trials is in `expected` and `expected_sd`, unless that is None.
 
-    With several metrics the value is that of the first, the others are among the further metrics; `violations` says, as
-    JSON, by how much constraints are broken, in studies where they are.
+    With several metrics or constraints each number that is asked for has a column of its name, and the value is that of
+    the first metric; `violations` says, as JSON, by how much constraints are broken, in studies where they are.
 
     A parameter whose name is taken has `config.` before it, a context `context.`, a metric `metric.`. What is not
     known, or not open in a trial's configuration, is None; a choice that holds parameters is given by its name, and a
@@ -124,7 +124,7 @@ def _expected(trials: Sequence[Trial], expected: Expected | None) -> dict[str, l
 
 def _metrics(trials: Sequence[Trial], taken: dict[str, list[Any]]) -> list[tuple[str, list[Any]]]:
     """Names that are free, and values, of what else trials returned, in the order in which it was first returned."""
-    return _named_apart([trial.details.get("metrics") or {} for trial in trials], taken)
+    return _named_apart([{**trial.values, **(trial.details.get("metrics") or {})} for trial in trials], taken)
 
 
 def _named_apart(

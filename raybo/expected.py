@@ -17,6 +17,7 @@ from raybo.surrogate.kernels import Array
 
 LEAST_TRIALS = 5  # finished ones, below which nothing is expected
 CONDITIONED = 500  # trials at most, the best fifth of them and an even choice of the rest
+FITTED = 200  # of these, chosen alike, from which hyperparameters are
 MUCH_NOISE = 0.5  # of the values' variance, from which the fit starts too
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)  # of the expectation under a normal law
 
@@ -47,7 +48,7 @@ class Expectation:
         starts = [model.start(X.shape[1]), model.start(X.shape[1])]
         starts[1][-1] = np.log(MUCH_NOISE)
         try:
-            gp = GP.of(observations, model, fit_map(observations, model, starts))
+            gp = GP.of(observations, model, fit_map(observations.thinned(FITTED), model, starts))
         except NumericalError:
             return None
         least, most = float(y.min()), float(y.max())

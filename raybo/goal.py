@@ -114,7 +114,8 @@ class Constraint:
         except ValueError:
             bound = math.nan
         if match is None or not math.isfinite(bound):
-            raise ValueError(f"constraints: {name} must be '<= number' or '>= number', got {text!r}")
+            more = " (with 'at every step' after it, if each report has to keep it)" if _speaks_of_steps(text) else ""
+            raise ValueError(f"constraints: {name} must be '<= number' or '>= number'{more}, got {text!r}")
         return cls(name, match[1] == "<=", bound, match[3] is not None)
 
     @property
@@ -144,6 +145,10 @@ class Constraint:
 
 
 _BOUND = re.compile(r"\s*(<=|>=)\s*(\S+)(\s+at every step)?\s*")
+
+
+def _speaks_of_steps(text: object) -> bool:
+    return isinstance(text, str) and re.search(r"\b(step|report)", text) is not None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from raybo.error_text import in_words, nearest
+from raybo.error_text import in_words, near, nearest
 from raybo.errors import ObjectiveError
 from raybo.objectives import Objective
 
@@ -36,9 +36,9 @@ def load_objective(target: str, *, is_module: bool = False) -> Objective:
         module = _import(text)
     else:
         beside = [str(path) for path in Path(text).parent.glob("*.py")]
-        likely = nearest(str(Path(text)), beside) if beside else ""
-        likely = likely if "did you mean" in likely else ""
-        raise ObjectiveError(f"{text}: no such file; give the Python file that holds the objective{likely}")
+        likely = near(str(Path(text)), beside)
+        remedy = f"did you mean {likely!r}?" if likely else "give the Python file that holds the objective"
+        raise ObjectiveError(f"{text}: no such file; {remedy}")
     found = {key: value for key, value in vars(module).items() if isinstance(value, Objective)}
     if name:
         if name in found:

@@ -53,7 +53,7 @@ class Searcher:
     Args:
         space: what to search.
         method: a method's name, see `raybo methods`.
-        mode: "max" or "min", what is wanted of the value; of several metrics, `metrics` says it.
+        mode: "max" or "min", what is wanted of the value; of several metrics `metrics` says it, and this nothing else.
         seed: of every random stream; drawn, and kept in `seed`, where it is None.
         trials: how many trials are planned; some methods depend on it.
         context: what each trial observes and nobody controls, declared like a space: `{"demand": raybo.Float(0, 1)}`.
@@ -109,6 +109,9 @@ class Searcher:
             self.goals = Goals.of(metrics, constraints, metric=metric, mode=mode)
         except ValueError as error:
             raise MethodError(str(error)) from None
+        first = self.goals.names[0], self.goals.modes[0]
+        if metric not in ("value", first[0]) or mode not in ("max", first[1]):
+            raise MethodError("give metric and mode for one metric, or metrics for several, not both")
         methods.require_goals(method, self.method, self.goals, has_context=self.context is not None)
         self.mode: Mode = self.goals.modes[0]
         self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
@@ -294,7 +297,7 @@ class Searcher:
         `best_expected.details["expected"]` and `["expected_sd"]` are what is expected of it, as they are of `best`.
 
         Raises:
-            TrialError: no trial has finished.
+            TrialError: no trial has finished, none satisfies all constraints, or there are several metrics.
         """
         return self.ledger.best_expected
 

@@ -1,18 +1,19 @@
 """When a study has found enough, by what has happened in it: a target, patience, proposals that promise little.
 
     target             a trial has finished that is at least as good
-    patience           so many trials have finished since the best one
+    patience           so many trials have finished since the best one; with several metrics, since one joined the front
     stop_below_gain    three proposals in a row, after the initial design, were expected to gain less than this over the
                        best value, in the metric's units
 
-A pure function of the study's events: a command that continues a study finds what its own limits say of all that has
-happened, and goes on where they are wider than the last one's. Results from elsewhere may reach the target; they do
-not count towards patience.
+A pure function of the study's events, as it stands after them: a command that continues a study goes on where its own
+limits are wider than the last one's, or where a trial that was still running then has improved on the best. Results
+from elsewhere may reach the target; they do not count towards patience.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,9 +59,7 @@ class Stopping:
 
     Args:
         limits: what ends it.
-        goals: what is wanted: one metric; a trial that breaks a constraint is not better than another.
-    Attributes:
-        reason: why it ends, in words; empty as long as it goes on.
+        goals: what is wanted; a trial that breaks a constraint is not better than another.
     """
 
     def __init__(self, limits: Limits, goals: Goals) -> None:
@@ -68,11 +67,27 @@ class Stopping:
         self.goals = goals
         self.goal = goals.first
         self.metric = goals.names[0]
-        self.reason = ""
         self._origins: dict[int, Origin | None] = {}
-        self._best: float | None = None
+        self._reached = ""  # the target, and by which trial
+        self._front = np.empty((0, goals.k))  # with one metric the best value
         self._since = 0
         self._small: list[float] = []
+
+    @property
+    def reason(self) -> str:
+        """Why it ends, in words; empty as long as it goes on."""
+        if self._reached:
+            return self._reached
+        if self.limits.patience is not None and self._since >= self.limits.patience:
+            if self.goals.k > 1:
+                return f"none of the last {self._since} trials that finished has joined the front"
+            return f"no improvement in the last {self._since} trials that finished"
+        if len(self._small) >= IN_A_ROW:
+            return (
+                f"the last {IN_A_ROW} proposals were expected to improve {self.metric} by "
+                f"{max(self._small[-IN_A_ROW:]):.2g} at most"
+            )
+        return ""
 
     def hear(self, event: Event) -> None:
         """Take in an event."""
@@ -80,22 +95,22 @@ class Stopping:
             self._origins[event.trial] = origin_of(event.data["tags"])
             self._hear_gain(event)
         elif event.kind is Kind.TOLD and event.trial is not None and event.value is not None:
-            is_feasible = self.goals.is_plain or not self.goals.violations(event.values(self.goals))
-            self._hear_value(event.trial, event.value, is_feasible)
+            values = {self.metric: event.value} if self.goals.is_plain else event.values(self.goals)
+            self._hear_values(event.trial, values, not self.goals.violations(values))
 
-    def _hear_value(self, trial: int, value: float, is_feasible: bool) -> None:
+    def _hear_values(self, trial: int, values: Mapping[str, float], is_feasible: bool) -> None:
         origin = self._origins.get(trial)
         if origin is Origin.CONFIRMED:  # the search was over
             return
-        target = self.limits.target
-        if is_feasible and target is not None and not self.goal.is_better(target, value) and not self.reason:
-            self.reason = f"trial {trial} has reached the target: {self.metric} {value:.6g}"
-        if is_feasible and (self._best is None or self.goal.is_better(value, self._best)):
-            self._best, self._since = value, 0
+        target, value = self.limits.target, values[self.metric]
+        if is_feasible and target is not None and not self.goal.is_better(target, value) and not self._reached:
+            self._reached = f"trial {trial} has reached the target: {self.metric} {value:.6g}"
+        y = self.goals.maximised(values)
+        if is_feasible and not (self._front >= y).all(axis=1).any():
+            self._front = np.vstack([self._front[~(self._front <= y).all(axis=1)], y])
+            self._since = 0
         elif origin is not Origin.ADDED:
             self._since += 1
-            if self.limits.patience is not None and self._since >= self.limits.patience and not self.reason:
-                self.reason = f"no improvement in the last {self._since} that finished"
 
     def _hear_gain(self, event: Event) -> None:
         least = self.limits.stop_below_gain
@@ -103,7 +118,3 @@ class Stopping:
             return
         gain = event.data["gain"]
         self._small = [*self._small, gain] if gain < least else []
-        if len(self._small) >= IN_A_ROW and not self.reason:
-            self.reason = (
-                f"the last {IN_A_ROW} proposals were expected to gain {max(self._small):.2g} {self.metric} at most"
-            )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import gc
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -270,5 +272,18 @@ def load(path: Path | str) -> Study:
         >>> len(study.trials) >= study.count(raybo.State.FINISHED)
         True
     """
-    description, events = journal.read(path)
-    return Study(description, events, Path(path))
+    with _uncollected():
+        description, events = journal.read(path)
+        return Study(description, events, Path(path))
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the garbage collector: nothing of a study is garbage, and looking for it takes a sixth of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

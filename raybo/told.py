@@ -53,7 +53,7 @@ def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = N
 
 def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequence[str]) -> Data:
     """What an event holds of a dict that has what is needed."""
-    numbers = {name: finite(value[name], number) for name in needed}
+    numbers = {name: finite(value[name], number, name) for name in needed}
     others = {str(n): v for n, v in value.items() if n not in numbers and isinstance(v, (bool, int, float, str))}
     first = goals.names[0]
     rest = {name: v for name, v in numbers.items() if name != first}
@@ -61,19 +61,18 @@ def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequen
     return {"value": numbers[first], "metrics": {**rest, **others}}
 
 
-def finite(value: Any, number: int) -> float:
-    """The value, whatever can be made a float, as one; TrialError where it is not a finite number."""
+def finite(value: Any, number: int, name: str = "") -> float:
+    """The value, whatever can be made a float, as one; TrialError, with its name, where it is no finite number."""
+    needed = f" is needed for {name}," if name else " is needed,"
     try:
         plain = value.item() if isinstance(value, np.generic) or getattr(value, "ndim", None) == 0 else value
         if isinstance(plain, bool) or getattr(value, "ndim", None) or not hasattr(plain, "__float__"):
-            raise TrialError(
-                f"trial {number}: a number is needed, got {shown(value)}; use fail() for a trial without one"
-            )
+            raise TrialError(f"trial {number}: a number{needed} got {shown(value)}; use fail() for a trial without one")
         converted = float(plain)
     except TrialError:
         raise
     except Exception:  # noqa: BLE001  # an integer beyond every float, an array of objects, a Decimal that signals
         converted = math.nan
     if not math.isfinite(converted):
-        raise TrialError(f"trial {number}: a finite number is needed, got {shown(value)}; use fail() for such a trial")
+        raise TrialError(f"trial {number}: a finite number{needed} got {shown(value)}; use fail() for such a trial")
     return converted

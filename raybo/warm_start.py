@@ -89,6 +89,7 @@ def known_from(
             f"{name}: it wants {theirs}, and this study {mine}; results for another metric are no help here"
         )
     done = [trial for trial in study.trials if trial.state is State.FINISHED]
+    _require_missing(given, [trial.config for trial in done], name)
     found, refusal = [], ""
     for trial in done:
         try:
@@ -125,6 +126,21 @@ def _defaults(space: Space, defaults: Mapping[str, Any]) -> dict[tuple[str, ...]
             value = parameter.choices[cast(int, row)] if isinstance(parameter, Categorical) else row
         found[cast("tuple[str, ...]", path)] = parameter.accept(value, name)
     return found
+
+
+def _require_missing(defaults: Mapping[tuple[str, ...], Any], configs: Sequence[Any], other: str) -> None:
+    """SpaceError where a default is of a parameter that all results of the other study have: it would do nothing."""
+    for path in defaults:
+        if configs and all(_has(config, path) for config in configs):
+            raise SpaceError(f"default {'.'.join(path)}: all results of {other} have a value there; leave it out")
+
+
+def _has(config: Any, path: tuple[str, ...]) -> bool:
+    for key in path:
+        if not isinstance(config, Mapping) or key not in config:
+            return False
+        config = config[key]
+    return True
 
 
 def _completed(config: Any, defaults: Mapping[tuple[str, ...], Any]) -> Any:

@@ -12,12 +12,12 @@ Graph = dict[str, set[str]]
 def rooms(package: Path) -> Graph:
     """For each file or directory of the package those that it imports, in functions too; types alone do not count.
 
-    Left out: the package's own file, which knows every public name, and what a room imports of itself.
+    Left out: the package's own files, which know every public name and the command, and what a room imports of itself.
     """
     graph: Graph = {}
     for path in sorted(package.rglob("*.py")):
         here = path.relative_to(package).parts[0].removesuffix(".py")
-        if here == "__init__":
+        if here in ("__init__", "__main__"):
             continue
         there = {name.split(".")[1] for name in imported(ast.parse(path.read_text(encoding="utf-8"))) if "." in name}
         graph.setdefault(here, set()).update(there - {here})

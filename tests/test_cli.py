@@ -847,3 +847,8 @@ def test_the_engine_quiets_what_ray_says_of_dying_workers(start, folder):
     assert all(line.startswith("trial ") or "/2 trials" in line for line in out.splitlines())
     assert out.count("starts again (attempt 2)") == 2
     assert command.gone(20)
+
+
+def test_the_command_is_there_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "raybo", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"raybo, version {raybo.__version__}\n"

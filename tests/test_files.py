@@ -115,7 +115,8 @@ def test_an_export_to_standard_output_is_all_that_is_there(study, journal, tmp_p
     """Through a pipe, as a user has it: what `/dev/stdout` leads to is there afterwards, and the message is not."""
     arguments = [sys.executable, "-m", "raybo.cli", "export", str(journal), "--to", form, "-o", where]
     done = subprocess.run(arguments, capture_output=True, check=True)
-    assert done.stderr == f"Wrote 4 trials to {where}\n".encode()
+    told = "standard output" if where == "-" else where
+    assert done.stderr == f"Wrote 4 trials to {told}\n".encode()
     exporter(form, str(tmp_path / "file"))(raybo.load(journal))
     assert done.stdout == (tmp_path / "file").read_bytes()
 
@@ -136,7 +137,7 @@ def test_a_page_goes_to_standard_output_too(journal):
     arguments = [sys.executable, "-m", "raybo.cli", "plot", str(journal), "-o", "-"]
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("<!DOCTYPE html>")
-    assert done.stderr == "Wrote -\n"
+    assert done.stderr == "Wrote the page to standard output\n"
 
 
 def test_what_is_no_file_has_no_standard_output():

@@ -71,6 +71,7 @@ def test_a_constraint_is_a_bound(text):
         ({"metrics": {"a": "max", "": "min"}}, "a name must be text"),
         ({"metrics": ["a", "b"]}, "metrics must be a dict by name"),
         ({"constraints": {"a": "< 3"}}, "a must be '<= number' or '>= number', got '< 3'"),
+        ({"constraints": {"a": "<= 3 at any step"}}, "with 'at every step' after it, if each report has to keep it"),
         ({"constraints": {"a": "<= inf"}}, "a must be '<= number'"),
         ({"constraints": {"a": "<= many"}}, "a must be '<= number'"),
         ({"constraints": {3: "<= 3"}}, "a name must be text"),
@@ -86,6 +87,20 @@ def test_what_is_no_goal_is_refused_with_the_rule(declared, said):
 def test_one_metric_or_several_but_not_both():
     with pytest.raises(ObjectiveError, match="not both"):
         raybo.objective(space=SPACE, metric="loss", mode="min", metrics=METRICS)
+    for other in ({"metric": "loss"}, {"mode": "min"}):
+        with pytest.raises(MethodError, match="not both"):
+            Searcher(SPACE, metrics=METRICS, **other)
+    assert Searcher(SPACE, metrics=METRICS, metric="accuracy", mode="max").goals.metrics == METRICS
+
+
+def test_what_needs_a_single_metric_is_refused_by_name():
+    @raybo.objective(space=SPACE)
+    def job(config):
+        return {"accuracy": 1.0, "seconds": 1.0}
+
+    for option in ({"target": 0.9}, {"stop_below_gain": 0.1}, {"confirm": "2x2"}):
+        with pytest.raises(MethodError, match=f"^{next(iter(option))} needs a single metric, and there are 2"):
+            raybo.tune(job, trials=2, metrics=METRICS, **option)
 
 
 def test_every_other_method_refuses_them_and_names_those_that_do_not():
@@ -137,8 +152,8 @@ def test_a_result_needs_every_number():
     for value, said in (
         (3.0, "a dict with accuracy, seconds, memory is needed, got 3.0"),
         ({"accuracy": 1.0, "memory": 1.0}, "its result has no seconds"),
-        ({"accuracy": 1.0, "memory": 1.0, "seconds": float("nan")}, "a finite number is needed, got nan"),
-        ({"accuracy": 1.0, "memory": True, "seconds": 1.0}, "a number is needed, got True"),
+        ({"accuracy": 1.0, "memory": 1.0, "seconds": float("nan")}, "a finite number is needed for seconds, got nan"),
+        ({"accuracy": 1.0, "memory": True, "seconds": 1.0}, "a number is needed for memory, got True"),
     ):
         with pytest.raises(TrialError, match=f"trial 0: {said}"):
             searcher.tell(trial, value)

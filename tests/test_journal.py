@@ -619,6 +619,12 @@ def test_what_is_not_there_cannot_be_read(path):
     with pytest.raises(JournalError, match=r"no such file; `raybo tune \.\.\. --storage .*study.db` makes one"):
         read(path)
     assert not path.exists()
+    with pytest.raises(JournalError, match=r"--storage '.*my study.db'` makes one"):
+        read(path.with_name("my study.db"))
+    path.with_name("study.db").touch()
+    with pytest.raises(JournalError, match=r"no such file; did you mean '.*study.db'\?"):
+        read(path.with_name("studdy.db"))
+    path.unlink()
     with pytest.raises(JournalError, match=r"the directory .* does not exist; make it first"):
         Journal(path.parent / "nowhere" / "study.db", DESCRIPTION)
     assert os.listdir(path.parent) == []

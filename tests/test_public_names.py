@@ -20,7 +20,7 @@ def test_every_public_name_is_there():
         assert value.__name__ == name
         assert value.__doc__
         assert value.__module__.startswith("raybo.")
-    assert set(raybo.__all__) <= set(dir(raybo))
+    assert [name for name in dir(raybo) if not name.startswith("_")] == sorted(raybo.__all__)
     assert len(set(raybo.__all__)) == len(raybo.__all__)
     assert raybo.__all__ == sorted(raybo.__all__)
 

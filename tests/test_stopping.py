@@ -36,11 +36,36 @@ def test_a_target_is_reached_by_what_is_at_least_as_good():
 
 def test_patience_counts_finished_trials_since_the_best():
     assert reason(Limits(patience=3), [0.5, 0.4, 0.4]) == ""
-    assert reason(Limits(patience=3), [0.5, 0.4, 0.5, 0.4]) == "no improvement in the last 3 that finished"
+    assert reason(Limits(patience=3), [0.5, 0.4, 0.5, 0.4]) == "no improvement in the last 3 trials that finished"
     assert reason(Limits(patience=3), [0.5, None, None, None, 0.4, 0.3]) == ""
     assert reason(Limits(patience=3), [0.5, 0.4, 0.4, 0.6, 0.4, 0.4]) == ""
+    assert reason(Limits(patience=3), [0.5, 0.4, 0.4, 0.4, 0.4]).startswith("no improvement in the last 4 ")
     assert reason(Limits(patience=2), [0.5, 0.4, 0.4], "min") == ""
     assert reason(Limits(patience=2), [0.5, 0.4, 0.3], origins=["added"] * 3) == ""
+
+
+def test_what_has_improved_since_is_no_reason_to_end():
+    """A trial that ran on when the study ended, or trials of another command: the limit speaks of the last ones."""
+    assert reason(Limits(patience=2), [0.5, 0.4, 0.4, 0.6]) == ""
+    assert reason(Limits(target=0.5), [0.5, 0.4, 0.4, 0.6]).startswith("trial 0 ")
+
+
+def test_with_several_metrics_patience_waits_for_the_front():
+    stopping = Stopping(
+        Limits(patience=2), Goals(("accuracy", "seconds"), ("max", "min"), (Constraint("gb", True, 1.0),))
+    )
+
+    def hear(number, accuracy, seconds, gb=0.5):
+        stopping.hear(asked(number))
+        stopping.hear(told(number, accuracy, metrics={"seconds": seconds, "gb": gb}))
+        return stopping.reason
+
+    assert hear(0, 0.5, 10.0) == ""
+    assert hear(1, 0.4, 11.0) == ""  # dominated
+    assert hear(2, 0.4, 9.0) == ""  # quicker than any
+    assert hear(3, 0.4, 9.0) == ""  # the same again
+    assert hear(4, 0.9, 1.0, gb=2.0) == "none of the last 2 trials that finished has joined the front"
+    assert hear(5, 0.6, 20.0) == ""
 
 
 def test_runs_that_confirm_do_not_count():
@@ -64,7 +89,8 @@ def test_three_proposals_in_a_row_that_promise_too_little():
 
     assert after(0.05, 0.05) == ""
     assert after(0.05, 0.2, 0.05, 0.05) == ""
-    assert after(None, 0.05, None, 0.04, 0.03) == "the last 3 proposals were expected to gain 0.05 value at most"
+    assert after(0.05, 0.05, 0.05, 0.2) == ""
+    assert after(None, 0.05, None, 0.04, 0.03) == "the last 3 proposals were expected to improve value by 0.05 at most"
 
 
 def test_what_breaks_a_constraint_is_no_better():

@@ -254,6 +254,7 @@ def test_without_a_default_the_refusal_says_so():
         ({"dropuot": 0.0}, "default dropuot: not a parameter of the space; did you mean 'dropout'?"),
         ({"dropout": 2.0}, "dropout: 2.0 lies outside"),
         ({"dropout": "much"}, "dropout: a number is needed, got 'much'"),
+        ({"lr": 0.5}, "default lr: all results of job have a value there; leave it out"),
         ({"m.l2.w": 0.5}, "default m.l2.w: it exists in some configurations only"),
     ],
 )

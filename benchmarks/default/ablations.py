@@ -14,16 +14,10 @@ class Plain(Auto):
 class WithoutWarped(Auto):
     """No axis is bent."""
 
-    members = ("plain", "ranked", "summed")
-
-
-class WithoutRanked(Auto):
-    """No model sees the order of the values alone."""
-
-    members = ("plain", "warped", "summed")
+    members = ("plain", "summed")
 
 
 class WithoutSummed(Auto):
     """No sums over axes and no trend."""
 
-    members = ("plain", "warped", "ranked")
+    members = ("plain", "warped")

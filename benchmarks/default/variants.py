@@ -13,7 +13,6 @@ from raybo.space import Config
 ABLATIONS = {  # `auto` with fewer models
     "auto-plain": "benchmarks.default.ablations.Plain",
     "auto-without-warped": "benchmarks.default.ablations.WithoutWarped",
-    "auto-without-ranked": "benchmarks.default.ablations.WithoutRanked",
     "auto-without-summed": "benchmarks.default.ablations.WithoutSummed",
 }
 FIRST = "auto-0.1"  # the rules of generation 1, which every change must beat

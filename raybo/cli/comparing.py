@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -119,6 +120,7 @@ def compare(
         repeats=repeats,
         curve="best_value" if optimum is None else "simple_regret",
         first_seed=seed,
+        command=_command(target, names, trials, settings, scheduler, optimum, seed),
     )
     directory = output or out or Path(f"compare-{problem.name}")
     _compare(experiment, directory, None, workers, address, here, as_json=as_json)
@@ -246,9 +248,37 @@ def _compare(
         return
     console.print(text_table(*table(experiment, rows)))
     for verdict in verdicts:
-        p = f"p = {verdict.corrected:.3f}, " if verdict.word not in ("a look", "not measured") else ""
-        say(f"{verdict.problem}: {verdict.claim.text}: {verdict.word} ({p}{verdict.repeats} pairs)")
+        say(f"{verdict.problem}: {verdict.claim.text}: {_in_words(verdict)}")
     console.print(f"table, curves, figure and journals are in {out}", style="dim", soft_wrap=True)
+
+
+def _in_words(verdict: Verdict) -> str:
+    """What became of a claim, for a terminal."""
+    from raybo.experiments.verdicts import FEWEST
+
+    pairs = f"{verdict.repeats} pair{'' if verdict.repeats == 1 else 's'} of runs"
+    if verdict.word == "not measured":
+        return verdict.word
+    if verdict.repeats < FEWEST:
+        return f"not judged ({pairs}, {FEWEST} are needed)"
+    return f"{verdict.word} (p = {verdict.corrected:.3f}, {pairs})"
+
+
+def _command(
+    target: str,
+    methods: str,
+    trials: int,
+    settings: tuple[str, ...],
+    scheduler: str | None,
+    optimum: float | None,
+    seed: int,
+) -> str:
+    """What was typed, but for the repeats and what changes no result."""
+    words = ["raybo", "compare", target, "--methods", methods, "--trials", str(trials)]
+    words += [word for setting in settings for word in ("--set", setting)]
+    for option, given in (("--scheduler", scheduler), ("--optimum", optimum), ("--seed", seed or None)):
+        words += [] if given is None else [option, str(given)]
+    return shlex.join(words)
 
 
 def _as_json(out: Path, rows: Sequence[Row], verdicts: Sequence[Verdict]) -> dict[str, Any]:

@@ -129,7 +129,10 @@ def plot(journal: Path, output: Path | None) -> None:
 
     path = output or Path(f"{journal.stem}.html")
     draw(load(journal), path)
-    say(f"Wrote {path}", err=str(path) == STANDARD_OUTPUT)
+    if str(path) == STANDARD_OUTPUT:
+        say("Wrote the page to standard output", err=True)
+    else:
+        say(f"Wrote {path}")
 
 
 @click.command()
@@ -175,7 +178,8 @@ def export(journal: Path, to: str, output: str, raw: bool, follow: bool) -> None
             raise
         except Exception as error:  # whatever another program's package raises
             raise RayboError(f"{output}: cannot be written as {to}: {in_words(error)}") from error
-    say(f"Wrote {len(study.trials)} trials to {output}", err=is_stream(output))
+    where = "standard output" if output == STANDARD_OUTPUT else output
+    say(f"Wrote {len(study.trials)} trials to {where}", err=is_stream(output))
 
 
 @click.command()

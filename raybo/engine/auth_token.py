@@ -15,17 +15,29 @@ from raybo.errors import RayError
 log = logging.getLogger("raybo")
 
 
+def loader_of(ray: Any) -> Any:
+    """What finds the token; None where this Ray is of a release before tokens, as 2.50 is."""
+    loader = getattr(ray._raylet, "AuthenticationTokenLoader", None)
+    return None if loader is None else loader.instance()
+
+
 def make_token(ray: Any) -> None:
     """Make this user's token where there is none and Ray, about to start here, would make one.
 
     Raises:
         RayError: it cannot be written.
     """
-    from ray._private.authentication.authentication_token_generator import generate_new_authentication_token
-
-    loader = ray._raylet.AuthenticationTokenLoader.instance()
+    loader = loader_of(ray)
+    if loader is None:
+        log.warning(
+            "Ray %s has no tokens: other users of this machine could use your Ray; a newer one asks for a token",
+            ray.__version__,
+        )
+        return
     if os.environ.get("RAY_AUTH_MODE", "token").lower() != "token" or loader.has_token(ignore_auth_mode=True):
         return
+    from ray._private.authentication.authentication_token_generator import generate_new_authentication_token
+
     _write(_default(), generate_new_authentication_token())
     loader.reset_cache()
 

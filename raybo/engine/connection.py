@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from raybo.engine import niceness
-from raybo.engine.auth_token import make_token, warn_of_open_token
+from raybo.engine.auth_token import loader_of, make_token, warn_of_open_token
 from raybo.engine.pulse import dying_in_words
 from raybo.engine.scratch import private_directory
 from raybo.error_text import first_line
@@ -266,7 +266,8 @@ def _check_token(ray: Any, address: str) -> None:
     """Ask for the reason at once where the cluster would refuse us: `ray.init` says something else after 20 seconds."""
     if os.environ.get("RAY_AUTH_MODE") != "token":
         return
-    if not ray._raylet.AuthenticationTokenLoader.instance().has_token(ignore_auth_mode=True):
+    loader = loader_of(ray)
+    if loader is None or not loader.has_token(ignore_auth_mode=True):
         return  # a cluster without authentication needs none, and one with it says so itself
     try:
         ray._raylet.GcsClient(address=address)

@@ -41,7 +41,7 @@ from raybo.objectives import Objective
 from raybo.searcher import Searcher
 from raybo.shared_data import Shared, fingerprint, is_data, sending, shared_by, size_of, token_of
 from raybo.space import object_to_json
-from raybo.stopping import NO_LIMITS, Limits
+from raybo.stopping import Limits
 from raybo.study import Study
 
 if TYPE_CHECKING:
@@ -162,12 +162,10 @@ def tune(
         raise RayError("a detached study needs a permanent journal; give storage")
     bound = objective.with_settings(**(settings or {}))
     bound.require_settings()
-    if bound.goals.k > 1 and (limits != NO_LIMITS or confirmation):
-        raise MethodError(
-            "target, patience, stop_below_gain and confirm need a single metric, and there are "
-            f"{bound.goals.k}; leave them out"
-        )
     bound = bound.wanting(metrics, constraints)
+    for what, given in (("target", target), ("stop_below_gain", stop_below_gain), ("confirm", confirm)):
+        if given is not None and bound.goals.k > 1:
+            raise MethodError(f"{what} needs a single metric, and there are {bound.goals.k}; leave it out")
     bound = replace(bound, declared_space=bound.space, declared_context=bound.context, declared_steps=bound.steps)
     rule = (scheduler, scheduler_options or {})
     with private_directory() as scratch:

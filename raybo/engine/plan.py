@@ -125,7 +125,7 @@ class Status:
     def apart(self) -> str:
         """What is told of trials that were pruned, are paused or run again, with a comma before it, where any is."""
         pruned = f", {self.pruned} pruned ({self.saved:.0%} of the steps saved)" if self.pruned else ""
-        confirming = f", {self.confirming} to confirm" if self.confirming else ""
+        confirming = f", {self.confirming} of them to confirm" if self.confirming else ""
         return pruned + (f", {self.paused} paused" if self.paused else "") + confirming
 
     @property
@@ -141,9 +141,14 @@ class Status:
     @property
     def so_far(self) -> tuple[str, str]:
         """What has been reached, as a name and its value: the best, or with several metrics the front."""
+        none = "none feasible yet" if self.finished else "none yet"
         if self.front is not None:
-            return "hypervolume", f"{self.front[1]:.6g} ({self.front[0]} on the front)"
-        return self.best_is, "none yet" if self.best is None else f"{self.best[1]:.6g} (trial {self.best[0]})"
+            return (
+                ("hypervolume", f"{self.front[1]:.6g} ({self.front[0]} on the front)")
+                if self.front[0]
+                else ("front", none)
+            )
+        return self.best_is, none if self.best is None else f"{self.best[1]:.6g} (trial {self.best[0]})"
 
     def __str__(self) -> str:
         name, reached = self.so_far

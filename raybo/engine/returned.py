@@ -32,7 +32,7 @@ def read_results(result: Any, needed: Sequence[str]) -> tuple[float | None, str,
     for name in needed[1:]:
         number, reason, _ = read_result(result, name)
         if number is None:
-            return None, reason, others
+            return None, reason, {needed[0]: value, **others}
         numbers[name] = number
     return value, "", {**numbers, **{name: other for name, other in others.items() if name not in numbers}}
 
@@ -41,13 +41,13 @@ def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, 
     """The value in what an objective returned, or the reason why there is none; and its other metrics."""
     others: dict[str, Any] = {}
     if isinstance(result, Mapping):
-        if metric not in result:
-            keys = ", ".join(repr(key) for key in list(result)[:10]) or "nothing"
-            return None, f"it returned no {metric!r} but {keys}", others
         for key, other in result.items():
             if key != metric and len(others) < METRICS_KEPT:
                 with contextlib.suppress(Exception):  # a user's object may raise at anything
                     others[str(key)] = _kept(other)
+        if metric not in result:
+            keys = ", ".join(repr(key) for key in list(result)[:10]) or "nothing"
+            return None, f"it returned no {metric!r} but {keys}", others
         result = result[metric]
     elif result is None:
         return None, f"it returned None; return the number, or a dict with {metric!r}", others

@@ -25,10 +25,11 @@ GREATER_IS_BETTER: frozenset[Measure] = frozenset(  # where the objective is max
 )
 
 
-def values(study: Study, metric: str | None = None) -> Array:  # (n,)
+def values(study: Study, metric: str | None = None, floor: float = math.nan) -> Array:  # (n,)
     """The values of a run's ended trials in order, or another metric's; with a scheduler by steps, see `by_budget`.
 
-    A trial that failed or breaks a constraint counts as the worst value that the run has seen.
+    A trial that failed or breaks a constraint counts as the worst value that the run has seen; where none has finished
+    and keeps them, each as the floor.
     """
     slots = by_budget(study)
 
@@ -37,8 +38,8 @@ def values(study: Study, metric: str | None = None) -> Array:  # (n,)
 
     seen = np.array([best([trial for trial in slot if trial.state is State.FINISHED]) for slot in slots])
     found = np.array([best([trial for trial in slot if trial.feasible]) for slot in slots])
-    if np.isnan(seen).all():
-        return found
+    if np.isnan(found).all():
+        return np.full(len(slots), floor)
     return cast(Array, np.where(np.isnan(found), study.goal.worst_of(seen), found))
 
 
@@ -73,16 +74,28 @@ def value_of(trial: Trial, metric: str | None) -> float:
 
 
 def optimum(problem: Problem, studies: Mapping[Run, Study]) -> float:
-    """The problem's optimum, or the best value of any run where it is not known."""
+    """The problem's optimum, or the best value of any run where it is not known; NaN where no run has one."""
     if problem.optimum is not None:
         return problem.optimum
-    found = [
-        values(study, problem.metric)
-        for run, study in studies.items()
-        if run.problem == problem and study.count(State.FINISHED)
+    found = _with_results(problem, studies)
+    return (
+        found[0].goal.best_of(np.concatenate([values(study, problem.metric) for study in found])) if found else math.nan
+    )
+
+
+def floor(problem: Problem, studies: Mapping[Run, Study]) -> float:
+    """The worst value that any run has seen, which a run without a result counts as; NaN where no run has one."""
+    if not (found := _with_results(problem, studies)):
+        return math.nan
+    seen = [
+        value_of(trial, problem.metric) for study in found for trial in study.trials if trial.state is State.FINISHED
     ]
-    goal = next(study.goal for run, study in studies.items() if run.problem == problem)
-    return goal.best_of(np.concatenate(found))
+    return found[0].goal.worst_of(seen)
+
+
+def _with_results(problem: Problem, studies: Mapping[Run, Study]) -> list[Study]:
+    """The problem's studies in which a trial has finished and keeps all constraints."""
+    return [study for run, study in studies.items() if run.problem == problem and any(t.feasible for t in study.trials)]
 
 
 def worst_seen(problem: Problem, studies: Mapping[Run, Study]) -> Mapping[str, float]:
@@ -121,11 +134,13 @@ def curve(
     problem: Problem,
     best_possible: float,
     reference: Mapping[str, float] | None = None,
+    worst: float = math.nan,
 ) -> Array:  # (n,) or (n - initial,)
     """A run's best value, simple regret, cumulative regret, held-out value or the best of these, after each trial.
 
     Cumulative regret, and the inexactness of the solver, leave the initial design out. The hypervolume of several
-    metrics is above `reference`, which is shared by the runs that are compared.
+    metrics is above `reference`, which is shared by the runs that are compared; a run without a result has the value
+    `worst` throughout.
     """
     if kind == "hypervolume":
         return hypervolumes(study, reference or {})
@@ -137,7 +152,7 @@ def curve(
         return kept_model_errors(study)
     if kind == "inexactness":
         return accumulated_inexactness(study)
-    found = values(study, problem.metric)
+    found = values(study, problem.metric, worst)
     if kind == "best_value":
         return study.goal.best_so_far(found)
     regret = study.goal.gap(found, best_possible)
@@ -147,7 +162,12 @@ def curve(
 
 
 def measure(
-    kind: Measure, study: Study, problem: Problem, best_possible: float, reference: Mapping[str, float] | None = None
+    kind: Measure,
+    study: Study,
+    problem: Problem,
+    best_possible: float,
+    reference: Mapping[str, float] | None = None,
+    worst: float = math.nan,
 ) -> float:
     """One number of a run.
 
@@ -157,22 +177,23 @@ def measure(
     if kind == "final_hypervolume":
         return float(hypervolumes(study, reference or {})[-1])
     if kind == "final_value":
-        return float(curve("best_value", study, problem, best_possible)[-1])
+        return float(curve("best_value", study, problem, best_possible, worst=worst)[-1])
     if kind == "final_regret":
-        return float(curve("simple_regret", study, problem, best_possible)[-1])
+        return float(curve("simple_regret", study, problem, best_possible, worst=worst)[-1])
     if kind == "missed":
         if problem.found_within is None:
             raise MethodError(
                 f"{problem.name}: it does not say how small the regret must be for its optimum to count as found"
             )
-        return float(curve("simple_regret", study, problem, best_possible)[-1] > problem.found_within)
+        regret = curve("simple_regret", study, problem, best_possible, worst=worst)[-1]
+        return float(not regret <= problem.found_within)  # a run without a result has missed it
     if kind == "final_inexactness":
         found = accumulated_inexactness(study)
         return float(found[-1]) if len(found) else math.nan
     if kind == "final_model_error":
         return float(kept_model_errors(study)[-1])
     if kind == "cumulative_regret":
-        return float(curve("cumulative_regret", study, problem, best_possible)[-1])
+        return float(curve("cumulative_regret", study, problem, best_possible, worst=worst)[-1])
     if kind == "recommended_regret":
         return study.goal.gap(value_of(study.best, problem.metric), best_possible)
     if kind == "final_held_out":

@@ -74,8 +74,8 @@ def _curves(
     runs = [run for run in studies if run.problem == problem and run.entry == entry]
     if not runs:
         return np.empty((0, 0))
-    best, reference = against(experiment, problem, studies)
-    curves = [curve(kind, studies[run], problem, best, reference) for run in runs]
+    shared = against(experiment, problem, studies)
+    curves = [curve(kind, studies[run], problem, *shared) for run in runs]
     shortest = min(len(one) for one in curves)
     return np.array([one[:shortest] for one in curves])
 

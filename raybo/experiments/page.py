@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from raybo.experiments.plan import Experiment, Measure
-from raybo.experiments.results import Row, columns, of
+from raybo.experiments.results import HYPERVOLUME_MEASURES, Row, columns, of
 from raybo.experiments.verdicts import FEWEST, LEVEL, Verdict, judge
 from raybo.space import Array
 
@@ -42,7 +42,8 @@ def page(experiment: Experiment, rows: Sequence[Row], note: str = "") -> str:
     """The table and the verdicts as Markdown, after a note on the runs."""
     verdicts = judge(experiment, rows)
     repeats = len({row.seed for row in rows})
-    lines = [f"# {experiment.title}", "", f"`raybo reproduce {experiment.name} --repeats {repeats}`", ""]
+    command = experiment.command or f"raybo reproduce {experiment.name}"
+    lines = [f"# {experiment.title}", "", f"`{command} --repeats {repeats}`", ""]
     lines += [note.strip(), ""] if note else []
     lines += ["![curves](figure.png)", "", *as_table(*table(experiment, rows))]
     lines += ["", " ".join(_notes(experiment, rows))]
@@ -56,7 +57,9 @@ def page(experiment: Experiment, rows: Sequence[Row], note: str = "") -> str:
 
 
 def _known(experiment: Experiment, rows: Sequence[Row]) -> dict[Measure, str]:
-    return {kind: heading for kind, heading in columns(experiment).items() if any(kind in row.numbers for row in rows)}
+    several = any("final_hypervolume" in row.numbers for row in rows)  # which their jobs say, and no experiment
+    kinds = HYPERVOLUME_MEASURES if several else columns(experiment)
+    return {kind: heading for kind, heading in kinds.items() if any(kind in row.numbers for row in rows)}
 
 
 def _notes(experiment: Experiment, rows: Sequence[Row]) -> list[str]:

@@ -150,6 +150,7 @@ class Experiment:
         curve: what the figure shows against the evaluations; "hypervolume" where the problems have several metrics.
         first_seed: see `repeats`.
         hours: about what all its runs take of one processor; the cheapest are reproduced first.
+        command: what makes its page, but for the repeats; `raybo reproduce` and its name unless given.
     """
 
     name: str
@@ -161,6 +162,7 @@ class Experiment:
     curve: Curve = "best_value"
     first_seed: int = 0
     hours: float = 1.0
+    command: str = ""
 
     def __post_init__(self) -> None:
         for what, names in (

@@ -15,7 +15,7 @@ from typing import cast, get_args
 
 from raybo.columns import as_cell, from_cell
 from raybo.errors import JournalError
-from raybo.experiments.measures import measure, optimum, worst_seen
+from raybo.experiments.measures import floor, measure, optimum, worst_seen
 from raybo.experiments.plan import Experiment, Measure, Problem
 from raybo.experiments.run import Run
 from raybo.files import write_file
@@ -90,10 +90,10 @@ def measured(experiment: Experiment, studies: Mapping[Run, Study]) -> list[Row]:
         runs = [run for run in studies if run.problem == problem]
         if not runs:
             continue
-        best, reference = against(experiment, problem, studies)
+        shared = against(experiment, problem, studies)
         order = [entry.name for entry in experiment.entries]
         for run in sorted(runs, key=lambda run: (order.index(run.entry.name), run.seed)):
-            found = {kind: measure(kind, studies[run], problem, best, reference) for kind in kinds}
+            found = {kind: measure(kind, studies[run], problem, *shared) for kind in kinds}
             numbers = {kind: number for kind, number in found.items() if not math.isnan(number)}
             mode = "max" if experiment.curve == "hypervolume" else studies[run].mode
             rows.append(Row(problem.name, run.entry.name, run.seed, mode, numbers))
@@ -102,11 +102,11 @@ def measured(experiment: Experiment, studies: Mapping[Run, Study]) -> list[Row]:
 
 def against(
     experiment: Experiment, problem: Problem, studies: Mapping[Run, Study]
-) -> tuple[float, Mapping[str, float]]:
-    """What a problem's runs are measured against: the optimum, and of several metrics the reference of volumes."""
+) -> tuple[float, Mapping[str, float], float]:
+    """What a problem's runs are measured against: the optimum, or the reference of volumes; and the worst value."""
     if experiment.curve == "hypervolume":
-        return math.nan, worst_seen(problem, studies)
-    return optimum(problem, studies), {}
+        return math.nan, worst_seen(problem, studies), math.nan
+    return optimum(problem, studies), {}, floor(problem, studies)
 
 
 def write_rows(rows: Sequence[Row], directory: Path) -> Path:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from raybo.engine.auth_token import loader_of
 from raybo.errors import MissingExtra, RayError, install_command
 
 ANSWER_SECONDS = (3.0, 10.0)  # to connect, and to be answered
@@ -35,13 +36,13 @@ def job_client(address: str) -> Any:
 def translated(address: str, remedy: str = "") -> Iterator[None]:
     """What Ray's client raises, as one line."""
     import aiohttp
-    from ray.exceptions import AuthenticationError
+    import ray
 
     try:
         yield
     except BrokenPipeError:  # of our own output: nobody reads it any more
         raise
-    except (RuntimeError, OSError, aiohttp.ClientError, AuthenticationError) as error:  # OSError: those of requests too
+    except (RuntimeError, OSError, aiohttp.ClientError, ray.exceptions.RayError) as error:  # OSError: of requests too
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         told = lines[-1] if lines else type(error).__name__  # the last line of a remote traceback says what
         raise RayError(f"the cluster at {address} refused or failed the request: {told}{remedy}") from error
@@ -104,10 +105,12 @@ def _token_header() -> dict[str, str]:
     """
     import ray
 
-    loader: Any = vars(ray._raylet)["AuthenticationTokenLoader"].instance()
+    loader = loader_of(ray)
+    if loader is None:
+        return {}
     try:
         return dict(loader.get_token_for_http_header(ignore_auth_mode=True))
-    except ray.exceptions.AuthenticationError as error:
+    except ray.exceptions.RayError as error:
         raise RayError(str(error).partition(". ")[0]) from error
 
 

@@ -260,6 +260,8 @@ class RayboSearch(Searcher):
                 if not error:
                     self._report(number, result or {}, end)
                     end = self._pruned_early(number, result or {}, end)
+                if end.kind is Kind.FAILED and not error:  # Tune itself looks at one metric only, if at any
+                    self._note("lacking", f"trial {trial_id} counts as failed: {end.data['reason']}")
                 self._apply(replace(end, trial=number))
                 self._release_unheard()
         except Exception as reason:  # an exception here would end the user's whole experiment

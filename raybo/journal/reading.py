@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
+from raybo.error_text import near
 from raybo.errors import JournalError
 from raybo.events import Event
 from raybo.journal.acknowledged import Mark, from_text, mark_path, read_mark
@@ -167,7 +169,10 @@ def exists(path: Path | str) -> bool:
 def require_exists(path: Path | str) -> None:
     """JournalError where there is no such file."""
     if not exists(path) and not os.path.exists(path):
-        raise JournalError(f"{path}: no such file; `raybo tune ... --storage {path}` makes one")
+        beside = [str(found) for found in sorted(Path(path).parent.glob("*.db"))]
+        likely = near(str(Path(path)), beside)
+        remedy = f"did you mean {likely!r}?" if likely else f"`raybo tune ... --storage {quote(str(path))}` makes one"
+        raise JournalError(f"{path}: no such file; {remedy}")
 
 
 def is_marked(path: Path) -> bool:

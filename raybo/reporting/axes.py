@@ -118,6 +118,13 @@ def leader(study: Study) -> Trial | None:
     return done[study.goal.best_first([cast(float, trial.value) for trial in done])[0]] if done else None
 
 
+def leader_in_words(study: Study) -> str:
+    """What the leader is, which with several metrics or constraints need not be the best."""
+    if study.incumbent is not None:
+        return "the best trial"
+    return f"the trial with the best {study.description.metric}{' on the front' if study.front else ''}"
+
+
 def centre(study: Study, *axes: Axis) -> Trial | None:
     """The leader, or else the best finished trial, in whose configuration these parameters are open; None for none."""
     done = [trial for trial in study.trials if trial.state is State.FINISHED]

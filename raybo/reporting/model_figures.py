@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from raybo.events import FAILURES, State, Trial
-from raybo.reporting.axes import Axis, axes_of, centre, leader, places_of
+from raybo.reporting.axes import Axis, axes_of, centre, leader, leader_in_words, places_of
 from raybo.reporting.drawn import drawn, which
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.panel import Panel
@@ -87,10 +87,10 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> Panel:
     more = "" if len(axes) == study.space.d else f" The {len(axes)} that matter most of {study.space.d} are shown."
     more += _elsewhere(study) + which(finished)
     caption = (
-        "The surrogate along one parameter with all others as in the best trial: its median, and a band that holds "
-        f"the objective four times in five; blue marks are all trials, wherever else they lie.{more}"
+        f"The surrogate along one parameter with all others as in {leader_in_words(study)}: its median, and a "
+        f"band that holds the objective four times in five; blue marks are all trials, wherever else they lie.{more}"
     )
-    return Panel("slices", "Slices through the best trial", caption, fig)
+    return Panel("slices", f"Slices through {leader_in_words(study)}", caption, fig)
 
 
 def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None:
@@ -163,8 +163,8 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
     more = "" if len(chosen) == study.space.d else f" Pairs of the {len(chosen)} parameters that matter most."
     more += _elsewhere(study) + which(finished)
     caption = (
-        "The surrogate's median over two parameters with all others as in the best trial (the star), darker is "
-        f"better; dots are all trials, wherever else they lie.{more}"
+        f"The surrogate's median over two parameters with all others as in {leader_in_words(study)} (the "
+        f"star), darker is better; dots are all trials, wherever else they lie.{more}"
     )
     return Panel("contours", "Two parameters at a time", caption, fig)
 
@@ -224,7 +224,7 @@ def _elsewhere(study: Study) -> str:
     """What is said where the best trial has not every parameter."""
     if len(study.space.open_values(cast(Trial, leader(study)).config)) == study.space.d:
         return ""
-    return " A parameter that the best trial does not have is shown through the best of those that have it."
+    return " A parameter that this trial does not have is shown through the best of those that have it."
 
 
 def _spread(axis: Axis, at: Array) -> Array:

@@ -52,10 +52,11 @@ def importance_bars(study: Study, emulator: Emulator, found: Importance) -> Pane
             )
         )
     fig.update_layout(legend_traceorder="reversed")
-    fig.update_xaxes(title="share of the objective's variance", range=[0, 1.05], tickformat=".0%")
+    objective = "the objective" if study.goals.k == 1 else study.description.metric
+    fig.update_xaxes(title=f"share of {escaped(objective)}'s variance", range=[0, 1.05], tickformat=".0%")
     fig.update_yaxes(automargin=True, showgrid=False)
     caption = (
-        "How much of the objective's variance over the whole space a parameter explains alone, and with its "
+        f"How much of {objective}'s variance over the whole space a parameter explains alone, and with its "
         "interactions (Sobol's main and total indices of the surrogate); whiskers hold nine in ten functions that "
         f"the trials allow. {_trust(emulator)}"
     )

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import cast
 
 from raybo.events import FAILURES, State, saved_share
-from raybo.reporting.tables import furthest_in_words
+from raybo.reporting.tables import furthest_in_words, of_planned
 from raybo.reporting.timeline import pauses_of
 from raybo.reporting.words import shown
 from raybo.space import Categorical, Float, Integer, Ordinal, Parameter, has_guess
@@ -32,7 +32,7 @@ def facts(study: Study) -> str:
     done, failed = study.count(State.FINISHED), study.count(*FAILURES)
     told = [
         _reached(study),
-        ("", f"finished{f' of {study.planned} planned' if study.planned else ''}", str(done)),
+        ("", f"finished{of_planned(study)}", str(done)),
         ("failed" if failed else "", "failed", str(failed)),
     ]
     if study.incumbent is not None and "expected" in study.best.details:

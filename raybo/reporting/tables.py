@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from raybo.events import FAILURES, State, Trial
+from raybo.events import FAILURES, Origin, State, Trial
 from raybo.reporting.curves_in_text import reports_anything, steps_of
 from raybo.reporting.fitted import Named, add_column, named_grid
 from raybo.reporting.front_view import constraints_line, front_view
@@ -55,7 +55,7 @@ def heading(study: Study) -> Text:
         f"{study.count(State.FINISHED)} finished, {failed} failed, {study.count(State.STOPPED)} stopped, "
         f"{study.count(State.PENDING)} pending"
         + "".join(f", {study.count(state)} {state}" for state in (State.PRUNED, State.PAUSED) if study.count(state))
-        + (f" of {study.planned} planned" if study.planned else "")
+        + of_planned(study)
         + _without_context(study),
     )
 
@@ -108,8 +108,7 @@ class Trials:
             table.add_column("why", overflow="fold", ratio=2, no_wrap=self.one_line)
         for i, (trial, value, took, step) in enumerate(zip(self.trials, values, seconds, steps, strict=True)):
             why, style = self._why(trial)
-            state = f"{trial.state}" + (f" ({trial.attempt} attempts)" if trial.attempt > 1 else "")
-            state = "infeasible" if trial.violations else state
+            state = _state(trial) + (f" ({trial.attempt} attempts)" if trial.attempt > 1 else "")
             below = "" if has_why or self.one_line else why
             most = 1 if self.one_line else None
             table.add_row(
@@ -131,7 +130,7 @@ class Trials:
             value = "" if trial.value is None else f" {trial.value:.6g}"
             if trial.values:
                 value = "".join(f" {name} {trial.values[name]:.6g}" for name in self.study.goals.needed)
-            yield Text.assemble(f"{trial.number} ", (str(trial.state), STYLES[trial.state]), value)
+            yield Text.assemble(f"{trial.number} ", (_state(trial), STYLES[trial.state]), value)
             if not self.one_line:
                 yield Padding(Named(config_values(self.study, trial), None, *self._why(trial)), (0, 0, 0, 2))
 
@@ -142,6 +141,17 @@ class Trials:
         if trial.violations:
             return self.study.broken(trial), "yellow"
         return self.study.explain(trial), ""
+
+
+def of_planned(study: Study) -> str:
+    """How many trials are planned, and how many run a configuration again; empty where nobody planned."""
+    again = sum(trial.origin is Origin.CONFIRMED for trial in study.trials)
+    planned = f" of {study.planned} planned" if study.planned else ""
+    return planned + (f" and {again} to confirm" if planned and again else "")
+
+
+def _state(trial: Trial) -> str:
+    return "infeasible" if trial.violations else str(trial.state)
 
 
 def best_view(study: Study, context: Mapping[str, Any] | None = None, *, one_line: bool = False) -> Group:
@@ -187,7 +197,7 @@ def _expected_beside(study: Study, best: Trial) -> Text:
     told = f"; the model expects {_expected(best)} there"
     most = study.best_expected
     if most.number != best.number:
-        told += f", and most of trial {most.number}: {_expected(most)}"
+        told += f", and the best from trial {most.number}: {_expected(most)}"
     return Text(told)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -22,7 +23,8 @@ class Span:
         trial: its number.
         begin, end: seconds since the study began.
         lane: which worker of its host, from 0.
-        host: where it ran; empty where it did not say.
+        host: where it ran; of one that did not say (it is running, was pruned or was lost) the only host there is,
+            or one that had room at the time; empty where there was none.
         state: how the trial ended; lost also for an attempt that another one followed, pending while it runs.
     """
 
@@ -118,20 +120,37 @@ def _ran(event: Event, asked: float, ended: float) -> tuple[float, float]:
 
 
 def _in_lanes(rows: Iterable[tuple[float, float, int, str, State]]) -> list[Span]:
-    """Each in the first lane that is free, a new one where all are taken."""
-    free: dict[str, list[float]] = {}
+    """Each in the first lane of its host that is free, a new one where all are taken.
+
+    Where the host is unknown, it is one of those that are known: a lane of its own would be a worker too many.
+    """
+    rows = sorted(rows, key=lambda row: (row[0], row[2]))
+    hosts = {host for _, _, _, host, _ in rows if host}
+    only = next(iter(hosts)) if len(hosts) == 1 else ""
+    lanes: dict[str, list[list[tuple[float, float]]]] = {}  # of each host: for each lane what is in it, in order
     placed = []
-    for begin, end, number, host, state in sorted(rows, key=lambda row: (row[0], row[2])):
-        ends = free.setdefault(host, [])
-        open_lanes = [lane for lane, until in enumerate(ends) if until <= begin + CLOCK_SECONDS]
-        if open_lanes:
-            lane = open_lanes[0]
-            ends[lane] = end
-        else:
-            lane = len(ends)
-            ends.append(end)
-        placed.append(Span(number, begin, end, lane, host, state))
-    return placed
+    for known in (True, False):
+        for begin, end, number, host, state in rows:
+            host = host or only
+            if bool(host) is known:
+                host, lane = _lane(lanes, [host] if host else [*sorted(hosts), ""], begin, end)
+                placed.append(Span(number, begin, end, lane, host, state))
+    return sorted(placed, key=lambda span: (span.begin, span.trial))
+
+
+def _lane(
+    lanes: dict[str, list[list[tuple[float, float]]]], hosts: Sequence[str], begin: float, end: float
+) -> tuple[str, int]:
+    """The first lane of these hosts that has room for a span, or else a new one of the last host; it holds it now."""
+    for host in hosts:
+        for lane, held in enumerate(lanes.get(host, [])):
+            at = bisect_right(held, (begin, end))
+            after_last = at == 0 or held[at - 1][1] <= begin + CLOCK_SECONDS
+            if after_last and (at == len(held) or end <= held[at][0] + CLOCK_SECONDS):
+                held.insert(at, (begin, end))
+                return host, lane
+    lanes.setdefault(hosts[-1], []).append([(begin, end)])
+    return hosts[-1], len(lanes[hosts[-1]]) - 1
 
 
 def _seconds(at: str) -> float:

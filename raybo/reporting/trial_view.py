@@ -38,7 +38,8 @@ def trial_view(study: Study, number: int) -> Group:
     tags = [(key, _brief(value)) for key, value in trial.tags.items()]
     parts += [Text("\nwhy it was tried", style="bold"), Text(f"  {study.explain(trial)}")]
     parts += _section("what the method noted", tags)
-    metrics = {**(trial.context or {}), **(trial.details.get("metrics") or {})}
+    returned = trial.details.get("metrics") or {}
+    metrics = {**(trial.context or {}), **{name: v for name, v in returned.items() if name not in trial.values}}
     parts += _section("what else it returned", [(name, shown(value)) for name, value in metrics.items()])
     parts += _curve(study, trial)
     happened = [event for event in study.events if event.trial == number and event.kind is not Kind.REPORTED]
@@ -57,7 +58,7 @@ def _heading(study: Study, trial: Trial) -> Text:
     text = Text.assemble(
         (f"trial {trial.number}", "bold"),
         f" of {study.description.objective}: ",
-        (str(trial.state), STYLES[trial.state]),
+        ("infeasible" if trial.violations else str(trial.state), STYLES[trial.state]),
     )
     if trial.value is not None:
         told = trial.values or {study.description.metric: trial.value}

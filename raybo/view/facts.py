@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from raybo.details import EXPECTED
 from raybo.error_text import first_line
 from raybo.errors import RayboError
-from raybo.events import FAILURES, State, Trial
+from raybo.events import COUNTED, FAILURES, State, Trial
 from raybo.journal import clean_text
 from raybo.reporting.summary import range_in_words
 from raybo.reporting.words import shown
@@ -109,7 +109,7 @@ def curve(name: str, followed: Followed) -> Json:
         for event in study.events:
             if event.at and start is not None and event.is_end:
                 last_at = _seconds(event.at)
-            if event.is_end and event.state in (State.FINISHED, *FAILURES):
+            if event.is_end and event.state in COUNTED:
                 ended += 1
             value = event.value
             if value is None or event.trial is None or not study.trials[event.trial].feasible:
@@ -213,6 +213,7 @@ def _progress(study: Study, followed: Followed) -> Json:
         "planned": study.planned,
         "trials": len(study.trials),
         "counts": {state: count for state, count in counts.items() if count},
+        "done": study.count(*COUNTED),
         "failed": study.count(*FAILURES),
         "best": None if best is None else best_trial(study, best),
         "began": next((event.at for event in events if event.at), None),

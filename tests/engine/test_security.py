@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from raybo.engine import auth_token, scratch
+from raybo.engine import auth_token, connection, scratch
 from raybo.engine.scratch import LOCK, private_directory, remove_leftovers
 
 NOBODY = 65534  # a user who owns nothing
@@ -284,6 +284,14 @@ def test_without_authentication_no_token_is_made(home, monkeypatch):
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     auth_token.make_token(RayWith(Loader()))
     assert list(home.iterdir()) == []
+
+
+def test_a_ray_from_before_tokens_is_started_without_one(home, caplog):
+    old = type("ray", (), {"_raylet": object(), "__version__": "2.50.0"})
+    auth_token.make_token(old)
+    assert "Ray 2.50.0 has no tokens" in caplog.text
+    assert list(home.iterdir()) == []
+    connection._check_token(old, "127.0.0.1:6379")  # and nothing is asked of a cluster
 
 
 def test_where_the_token_cannot_be_written_it_is_said(home):

@@ -23,7 +23,7 @@ import raybo
 from raybo.engine import pickling
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.pickling import pickled
-from raybo.engine.returned import METRICS_KEPT, read_result
+from raybo.engine.returned import METRICS_KEPT, read_result, read_results
 from raybo.engine.task import TRACEBACK_CHARACTERS, run_trial
 from raybo.loading import load_objective
 
@@ -187,6 +187,18 @@ def test_other_metrics_are_kept_as_far_as_json_can_hold_them():
     assert "loss" not in metrics
     many = {f"m{i}": i for i in range(1_000)}
     assert len(run(lambda config: {"loss": 1, **many})[1]["metrics"]) <= METRICS_KEPT
+
+
+def test_what_a_failed_trial_returned_is_kept_too():
+    returned = {"loss": 0.5, "seconds": math.nan, "note": "hi"}
+    value, reason, kept = read_results(returned, ("loss", "seconds"))
+    assert (value, reason) == (None, "its seconds is nan, not a finite number")
+    assert kept == {"loss": 0.5, "seconds": "nan", "note": "hi"}
+    for needed in (("Loss",), ("Loss", "seconds")):
+        value, reason, kept = read_results(returned, needed)
+        assert (value, reason) == (None, f"it returned no {needed[0]!r} but 'loss', 'seconds', 'note'")
+        assert kept == {"loss": 0.5, "seconds": "nan", "note": "hi"}
+    assert "metrics_left" not in run(lambda config: {"Loss": 0.5})[1]
 
 
 @given(st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text()), st.lists, max_leaves=3))

@@ -47,7 +47,7 @@ def test_compare_ends_with_a_table_a_picture_and_verdicts_and_continues(tmp_path
     ]
     first = raybo_command(tmp_path, *options, "--repeats", "1")
     assert first.returncode == 0, first.stderr
-    assert "ei:initial=3 ends better than random: a look (1 pairs)" in first.stdout
+    assert "ei:initial=3 ends better than random: not judged (1 pair of runs, 6 are needed)" in first.stdout
     assert Path(tmp_path, "calls").stat().st_size == 16
     more = raybo_command(tmp_path, *options, "--repeats", "2")
     assert more.returncode == 0, more.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,8 @@ import pytest
 
 import raybo
 from raybo.errors import MethodError, ObjectiveError
-from raybo.experiments import Entry, Experiment, Problem, compare
-from raybo.experiments.measures import hypervolumes, values, worst_seen
+from raybo.experiments import Entry, Experiment, Problem, compare, table
+from raybo.experiments.measures import floor, hypervolumes, optimum, values, worst_seen
 from raybo.experiments.results import read_rows
 from raybo.experiments.run import runs
 
@@ -29,10 +30,16 @@ def two(config):
 @raybo.objective(space=SPACE, metric="v", mode="min", constraints={"size": "<= 1.2"})
 def one(config):
     return {"v": -config["x"], "size": config["x"] + config["y"]}
+
+
+@raybo.objective(space=SPACE, metric="v", mode="min", constraints={"size": "<= 0"})
+def never(config):
+    return {"v": -10.0 - config["x"], "size": 1.0}
 """
 
 
 def compared(tmp_path, name, methods=("random", "sobol"), **more):
+    tmp_path.mkdir(exist_ok=True)
     Path(tmp_path, "jobs.py").write_text(JOBS)
     problem = Problem(name, f"jobs.py:{name}", 6, **more)
     plan = Experiment("e", "title", [problem], [Entry(method, method) for method in methods], 2)
@@ -57,6 +64,7 @@ def test_several_metrics_are_compared_by_hypervolume(tmp_path):
     assert read_rows(tmp_path / "out") == rows
     text = Path(tmp_path, "out", "README.md").read_text()
     assert "| problem | method | runs | hypervolume |" in text
+    assert table(plan, rows)[0][:4] == ["problem", "method", "runs", "hypervolume"]  # of the plan as it was given
     assert "above the worst of each metric" in text
 
 
@@ -70,6 +78,24 @@ def test_with_constraints_what_breaks_one_counts_as_the_worst_value_seen(tmp_pat
         np.testing.assert_array_equal(values(study), expected)
         (row,) = (row for row in rows if (row.method, row.seed) == (run.entry.name, run.seed))
         assert row.numbers["final_value"] == study.best.value
+
+
+def test_a_run_without_a_feasible_trial_counts_as_the_worst_value_of_all_runs(tmp_path):
+    """Not as the worst that it has itself seen: what breaks a constraint is often the better for it."""
+    plan, _ = compared(tmp_path, "one")
+    problem, studies = plan.problems[0], {run: raybo.load(run.path) for run in runs(plan, tmp_path / "out")}
+    assert floor(problem, studies) == max(trial.value for study in studies.values() for trial in study.trials)
+    best = min(trial.value for study in studies.values() for trial in study.trials if trial.feasible)
+    assert optimum(problem, studies) == best
+    hopeless, (none, verdicts) = compared(tmp_path / "none", "never")
+    kept = {run: raybo.load(run.path) for run in runs(hopeless, tmp_path / "none" / "out")}
+    run, study = next(iter(kept.items()))
+    np.testing.assert_array_equal(values(study, floor=3.0), [3.0] * 6)
+    shared = {**studies, replace(run, problem=problem): study}
+    assert optimum(problem, shared) == best
+    assert floor(problem, shared) == floor(problem, studies)
+    assert not any("final_value" in row.numbers for row in none)
+    assert {verdict.word for verdict in verdicts} == {"not measured"}
 
 
 def test_what_does_not_go_with_several_metrics_is_said_before_the_first_run(tmp_path):

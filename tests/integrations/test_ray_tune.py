@@ -702,7 +702,7 @@ def test_a_number_that_is_none_is_a_failure_however_early():
         several(scheduler="asha")
 
 
-def test_a_trial_that_lacks_one_of_several_numbers_has_failed():
+def test_a_trial_that_lacks_one_of_several_numbers_has_failed(caplog):
     searcher = several()
     for trial_id, result, why in (
         ("a", {"loss": 1.0, "seconds": 2.0}, "it reported no size"),
@@ -713,6 +713,8 @@ def test_a_trial_that_lacks_one_of_several_numbers_has_failed():
         trial = searcher._asker.trials[-1]
         assert trial.state is State.FAILED
         assert why in trial.reason
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["raybo: trial a counts as failed: it reported no size"]  # once
 
 
 def test_what_tune_wants_is_one_of_the_metrics():

@@ -20,8 +20,8 @@ PLAIN = {"a": Float(0, 1), "b": Float(0, 1), "c": Categorical(["x", "y"])}
 NOBODY = np.empty((0, 2))
 
 
-def studied(space, trials=24, add=False):
-    searcher = Searcher(space, "auto", "max", 0)
+def studied(space, trials=24, add=False, planned=None):
+    searcher = Searcher(space, "auto", "max", 0, planned)
     if add:
         searcher.add({"model": {"a": 0.5}}, 0.2)
     for _ in range(trials):
@@ -46,14 +46,44 @@ def weights(found):
 # ---- the design
 
 
-def test_it_begins_in_the_middle_and_goes_on_with_nine_sobol_points():
-    trials = studied(PLAIN, 12).trials
-    assert trials[0].tags["middle"]
-    assert all(0.4 <= trials[0].config[name] <= 0.6 for name in "ab")
-    assert ["sobol" in trial.tags for trial in trials[1:10]] == [True] * 9
-    assert "acquisition" in trials[10].tags
+def test_it_begins_in_the_middle_and_goes_on_with_two_sobol_points():
+    for given in (None, 4, 40):
+        trials = studied(PLAIN, 4, planned=given).trials
+        assert trials[0].tags["middle"]
+        assert all(0.4 <= trials[0].config[name] <= 0.6 for name in "ab")
+        assert ["sobol" in trial.tags for trial in trials] == [False, True, True, False]
+        assert "acquisition" in trials[3].tags
     searcher = studied(PLAIN, 1)
     assert searcher.explain(searcher.trials[0]) == "initial design (the middle of the space)"
+
+
+def test_no_model_has_a_say_before_three_trials_have_a_value():
+    """However many are in flight, and those that failed do not count; unless a number of points is given."""
+    searcher = Searcher(PLAIN, "auto", "max", 0)
+    trials = searcher.ask(6)
+    for trial in trials[:3]:
+        searcher.fail(trial, "it failed")
+    for trial in trials[3:5]:
+        searcher.tell(trial, float(trial.number))
+    assert "sobol" in searcher.ask().tags
+    searcher.tell(trials[5], 1.0)
+    assert "acquisition" in searcher.ask().tags
+    given = Searcher(PLAIN, "auto", "max", 0, initial=5)
+    for _ in range(5):
+        given.tell(given.ask(), 1.0)
+    assert ["models" in trial.tags for trial in [*given.trials, given.ask()]] == [False] * 5 + [True]
+
+
+def test_with_guesses_or_several_metrics_ten_points_come_first():
+    plain = {"a": Float(0, 1), "b": Float(0, 1)}
+    guessed = Searcher({**plain, "a": Float(0, 1, guess=0.3)}, "auto", "max", 0)
+    several = Searcher(plain, "auto", seed=0, metrics={"f": "max", "g": "min"})
+    for number in range(11):
+        value = float(number % 4)
+        guessed.tell(guessed.ask(), value)
+        several.tell(several.ask(), {"f": value, "g": value})
+    for searcher in (guessed, several):
+        assert ["acquisition" in trial.tags for trial in searcher.trials] == [False] * 10 + [True]
 
 
 # ---- the models and their weights
@@ -63,7 +93,7 @@ def test_it_begins_in_the_middle_and_goes_on_with_nine_sobol_points():
     "function", [lambda X: -np.sin(14 * X).sum(axis=1), lambda X: X[:, 0] * X[:, 1], lambda X: np.log(X[:, 0])]
 )
 def test_weights_are_those_of_the_rule(function):
-    """min(1, exp((L - L_plain) / 4)), computed from the hyperparameters in the tags; 1 for the ranked one here."""
+    """min(1, exp((L - L_plain) / 4)), computed from the hyperparameters in the tags."""
     found, X, y = committee(function, n=20, noise=0.2)
     values = Tamed.of(y).apply(y)
 
@@ -73,37 +103,8 @@ def test_weights_are_those_of_the_rule(function):
         return likelihood.log_posterior(np.array(found.tags["models"][name]))[0]
 
     plain = log_posterior("plain")
-    expected = {name: min(1.0, np.exp((log_posterior(name) - plain) / 4)) for name in STRUCTURES} | {"ranked": 1.0}
+    expected = {name: min(1.0, np.exp((log_posterior(name) - plain) / 4)) for name in STRUCTURES}
     assert weights(found) == pytest.approx(expected, abs=0.01)
-
-
-def test_the_ranked_model_has_no_say_where_it_takes_order_for_noise():
-    """On a hill on which most trials stand, but not where all models see noise."""
-
-    def hills(X):
-        return np.exp(-4 * np.square(X - 0.4).sum(axis=1)) + 0.7 * np.exp(-20 * np.square(X - 0.8).sum(axis=1))
-
-    for noise, says in ((0.0, 0.0), (0.1, 1.0)):
-        rng = np.random.default_rng(0)
-        X = np.vstack([rng.random((15, 2)), 0.4 + 0.01 * rng.standard_normal((45, 2))])
-        y = hills(X) + noise * rng.standard_normal(60)
-        found = convene(X, y, Tamed.of(y), (False, False), NOBODY, {}, 0)
-        level = {name: np.exp(theta[-1]) for name, theta in found.tags["models"].items()}
-        assert level["ranked"] > 0.01
-        assert (level["plain"] < np.exp(-10)) == (noise == 0.0)
-        assert weights(found)["ranked"] == says
-        assert len(found.models) == len(found.weights) == 3 + says
-
-
-@pytest.mark.parametrize(
-    ("plain", "ranked", "says"), [(-10.5, 0.012, 0.0), (-9.5, 0.012, 1.0), (-10.5, 0.008, 1.0), (-9.5, 0.008, 1.0)]
-)
-def test_what_noise_silences_the_ranked_model(plain, ranked, says):
-    """A hundredth of its variance, where the plain one has less than e^-10."""
-    models = committee(lambda X: -np.sin(9 * X).sum(axis=1))[0].tags["models"]
-    models["plain"][-1], models["ranked"][-1] = plain, float(np.log(ranked))
-    found, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1), last=models, is_kept=True)
-    assert weights(found)["ranked"] == says
 
 
 def test_models_without_a_say_are_not_asked_and_the_plain_one_always_is():
@@ -123,23 +124,11 @@ def test_the_acquisitions_are_weighted_means_over_the_models():
     bounds = [mean + 1.5 * np.sqrt(var) for mean, var in moments]
     np.testing.assert_allclose(found.bound(1.5).value(X), np.average(bounds, axis=0, weights=found.weights))
     draws = np.random.default_rng(2).standard_normal((20_000, 1))
-    gains = [
-        np.maximum(mean + np.sqrt(var) * draws - best, 0.0).mean(axis=0)
-        for (mean, var), best in zip(moments, found.incumbents, strict=True)
-    ]
+    gains = [np.maximum(mean + np.sqrt(var) * draws - found.incumbent, 0.0).mean(axis=0) for mean, var in moments]
     expected = np.average(gains, axis=0, weights=found.weights)
     likely = expected > 0.05
     assert likely.sum() > 3
     np.testing.assert_allclose(np.exp(found.improvement().value(X))[likely], expected[likely], rtol=0.1)
-
-
-def test_the_ranked_model_does_not_care_for_the_scale():
-    def incumbents(function):
-        found, _, _ = committee(function)
-        return found.incumbents[list(weights(found)).index("ranked")]
-
-    bowl = lambda X: -np.square(X - 0.3).sum(axis=1)  # noqa: E731 - two of them beside each other
-    assert incumbents(bowl) == incumbents(lambda X: -np.exp(-30 * bowl(X)))
 
 
 def test_hyperparameters_are_kept_as_the_tags_have_them_while_nothing_ends_and_fitted_in_turn_where_there_are_many():
@@ -149,7 +138,7 @@ def test_hyperparameters_are_kept_as_the_tags_have_them_while_nothing_ends_and_f
     for turn in (0, 1):
         found, _, _ = committee(lambda X: -np.sin(8 * X).sum(axis=1), n=32, last=first.tags["models"], turn=turn)
         same = [found.tags["models"][name] == first.tags["models"][name] for name in STRUCTURES]
-        assert same == [bool((turn + place) % 2) for place in range(4)]
+        assert same == [bool((turn + place) % 2) for place in range(3)]
 
 
 def test_what_is_pending_leaves_the_mean_and_shrinks_the_variance():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -63,7 +65,9 @@ def test_the_table_tells_the_front_and_what_breaks_a_constraint(study):
     assert study.broken(broken) in " ".join(text.split()) or "infeasible" in text
     assert f"constraints: memory <b> <= 1.5: broken by {sum(bool(t.violations) for t in study.trials)} of" in text
     for width in (40, 70, 200):
-        Console(width=width, quiet=True).print(study_view(study, 30))
+        shown = Console(width=width, file=io.StringIO())
+        shown.print(study_view(study, 30))
+        assert shown.file.getvalue().count("infeasible") == sum(bool(trial.violations) for trial in study.trials)
 
 
 def test_one_trial_is_told_with_all_its_numbers(study):
@@ -71,14 +75,26 @@ def test_one_trial_is_told_with_all_its_numbers(study):
     text = " ".join(text_of(trial_view(study, first.number)).split())
     assert f"accuracy {first.values['accuracy']!r}, seconds {first.values['seconds']!r}" in text
     assert "on the front" in text
+    assert "what else it returned" not in text
     broken = next(trial for trial in study.trials if trial.violations)
     assert study.broken(broken) in " ".join(text_of(trial_view(study, broken.number)).split())
+    assert "job: infeasible, accuracy" in text_of(trial_view(study, broken.number))
 
 
 def test_where_nothing_is_feasible_the_nearest_is_told(hopeless):
     assert "comes closest: memory <b>" in " ".join(text_of(study_view(hopeless, 3)).split())
     assert "feasible" not in repr(hopeless)
-    assert {panel.key for panel in panels(hopeless)} >= {"margins", "best-so-far"}
+    made = {panel.key: panel for panel in panels(hopeless)}
+    assert set(made) >= {"margins", "best-so-far"}
+    assert made["slices"].title == "Slices through the trial with the best accuracy"
+
+
+def test_the_model_is_drawn_through_a_trial_that_is_named_for_what_it_is(study):
+    made = {panel.key: panel for panel in panels(study)}
+    named = "the trial with the best accuracy on the front"
+    assert made["slices"].title == f"Slices through {named}"
+    assert f"as in {named} (the star)" in made["contours"].caption
+    assert made["importance"].caption.startswith("How much of accuracy's variance")
 
 
 def test_the_page_has_the_front_the_constraints_and_where_trials_succeed(study, tmp_path):
@@ -122,7 +138,9 @@ def test_exports_hold_every_number(study, hopeless, tmp_path):
     broken = next(trial for trial in study.trials if trial.violations)
     assert json.loads(rows[broken.number]["violations"]) == dict(broken.violations)
     assert float(rows[broken.number]["metric.seconds"]) == broken.values["seconds"]
+    assert float(rows[broken.number]["accuracy"]) == float(rows[broken.number]["value"]) == broken.value
     frame = study.to_dataframe()
+    assert frame["accuracy"].equals(frame["value"].rename("accuracy"))
     assert frame["metric.seconds"][broken.number] == broken.values["seconds"]
     exporter("json", str(tmp_path / "o.json"))(study)
     said = json.loads((tmp_path / "o.json").read_text())
@@ -156,3 +174,6 @@ def test_optuna_reads_directions_values_and_constraints(study, tmp_path):
 def test_the_live_line_tells_hypervolume_and_front():
     status = Status("accuracy", 60, 12, 1, 2, None, 0.01, 3.0, 9.0, [], 30, front=(5, 0.75))
     assert "13/60 trials, hypervolume 0.75 (5 on the front), 2 running" in str(status)
+    assert "13/60 trials, front none feasible yet, 2 running" in str(replace(status, front=(0, 0.0)))
+    assert "1/60 trials, front none yet, 2 running" in str(replace(status, finished=0, front=(0, 0.0)))
+    assert "13/60 trials, best none feasible yet, 2 running" in str(replace(status, front=None))

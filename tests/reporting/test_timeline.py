@@ -9,7 +9,7 @@ import raybo
 from raybo.events import Event, Kind, State
 from raybo.integrations.optuna_journal import END_TRIAL, optuna_exporter
 from raybo.journal import Description
-from raybo.reporting.timeline import spans
+from raybo.reporting.timeline import busy_share, spans
 from raybo.study import Study
 
 
@@ -48,3 +48,40 @@ def test_a_failed_trial_that_runs_again_has_forgotten_its_end():
     pending = Study(study.description, study.events[:3]).trials[0]
     assert (pending.state, pending.attempt, pending.seconds, pending.details) == (State.PENDING, 2, None, {})
     assert (study.trials[0].state, study.trials[0].value) == (State.FINISHED, 0.5)
+
+
+def on_hosts(*runs: tuple[str, int, int]) -> Study:
+    """Trials by where they ran, and the seconds in which they began and ended; nobody says where a pruned one ran."""
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
+    moments = [(begin, 0, number) for number, (_, begin, _) in enumerate(runs)]
+    moments += [(end, 1, number) for number, (_, _, end) in enumerate(runs)]
+    events = []
+    for second, is_end, number in sorted(moments):
+        host, begin, end = runs[number]
+        data = {"attempt": 1, "seconds": float(end - begin)}
+        if not is_end:
+            event = searcher.propose(searcher.history)
+        elif host:
+            event = Event(Kind.TOLD, number, {**data, "value": 0.5, "host": host})
+        else:
+            event = Event(Kind.PRUNED, number, {**data, "reason": "2nd of 2"})
+        events.append(replace(searcher.apply(event), at=f"2026-01-01T00:00:{second:02d}+00:00"))
+    return Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+
+
+def test_a_trial_that_was_pruned_ran_on_a_worker_that_is_known():
+    study = on_hosts(("a", 0, 10), ("a", 0, 4), ("", 4, 7), ("", 7, 10))
+    found = spans(study)
+    assert [(span.trial, span.host, span.lane) for span in found] == [
+        (0, "a", 0),
+        (1, "a", 1),
+        (2, "a", 1),
+        (3, "a", 1),
+    ]
+    assert busy_share(study, found) == 1.0
+
+
+def test_on_several_hosts_a_pruned_trial_fills_a_gap():
+    study = on_hosts(("a", 0, 4), ("b", 0, 10), ("", 4, 7), ("a", 7, 10), ("", 8, 9))
+    places = {span.trial: (span.host, span.lane) for span in spans(study)}
+    assert places == {0: ("a", 0), 1: ("b", 0), 2: ("a", 0), 3: ("a", 0), 4: ("", 0)}

@@ -10,7 +10,7 @@ import pytest
 
 import raybo
 from raybo.events import Event, Kind
-from raybo.journal import Journal, Tail
+from raybo.journal import Description, Journal, Tail
 from raybo.reporting.figures import panels
 from raybo.study import Study, load
 from raybo.view import facts
@@ -210,6 +210,24 @@ def test_curves_are_where_the_best_became_better(tmp_path):
     assert values == sorted(values, reverse=True)
     assert values[-1] == study.best.value
     assert [step[0] for step in told["steps"]] == sorted(step[0] for step in told["steps"])
+
+
+def test_pruned_trials_count_among_those_that_have_ended(tmp_path):
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=3)
+    events = [searcher.apply(Event(Kind.PLANNED, None, {"trials": 4}))]
+    for number, value in enumerate((0.1, None, None, 0.4)):
+        events.append(searcher.apply(searcher.propose(searcher.history)))
+        ended = (
+            Event(Kind.PRUNED, number, {"reason": "no", "rule": "asha"})
+            if value is None
+            else Event(Kind.TOLD, number, {"value": value})
+        )
+        events.append(searcher.apply(ended))
+    description = Description("job", "value", "max", searcher.space.to_json(), "random", 0)
+    followed = Followed(keep(Study(description, events), tmp_path / "s.db"))
+    told = facts.overview("s", followed)
+    assert (told["done"], told["planned"], told["counts"]) == (4, 4, {"finished": 2, "pruned": 2})
+    assert [step[0] for step in facts.curve("s", followed)["steps"]] == [1, 4, 4]
 
 
 def test_a_directory_shows_its_journals_and_those_that_come(tmp_path):

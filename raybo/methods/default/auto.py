@@ -1,12 +1,13 @@
 """auto: the default method, raybo's own.
 
 What it does, and why:
-- First a point in the middle of the space, where its owner expects something (or guesses the best to lie, see
-  `guesses`), then Sobol points: ten in all (a quarter of a short study), whatever the dimension: a longer design is a
-  study half over, and a shorter one seemed to cost networks what it gained elsewhere.
+- First a point in the middle of the space, where its owner expects something, then Sobol points, until three trials
+  have a value, whatever the dimension: a model of three values finds better ones than chance does. Ten points where the
+  best is guessed to lie somewhere (see `guesses`), as whether that holds is seen from a design, or where there are
+  several metrics or constraints.
 - Values are clipped four robust standard deviations below their median and then made as normal as a power can make
   them, so that a steep wall or a penalty does not set the scale on which the good values are told apart.
-- Four Gaussian processes that assume different things, and a say for each by how well it explains the results: see
+- Three Gaussian processes that assume different things, and a say for each by how well it explains the results: see
   `committee`. Their length-scales are expected at a third of the cube's side in every dimension: priors that grow with
   the dimension take most functions for smoother than they are.
 - The point of the highest expected improvement or upper confidence bound of 1.5 standard deviations, in the mean over
@@ -50,9 +51,10 @@ from raybo.methods.several import Several, Transform, in_words
 from raybo.solvers import Solution
 from raybo.surrogate import Standardised, Tamed, standard_model
 
-FIRST_POINTS = 10
+FIRST_VALUES = 3  # results before there is a model
+FIRST_POINTS = 10  # the same in points, where there are guesses, several metrics or constraints
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
-MANY = 150  # results, from which on four models cost more than they are worth
+MANY = 150  # results, from which on three models cost more than they are worth
 NAMES = {
     "ucb": "upper confidence bound",
     "log-ei": "expected improvement",
@@ -64,7 +66,7 @@ NAMES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Options):
-    """Expected improvement and an upper confidence bound, at random in turn, in the mean over four Gaussian processes.
+    """Expected improvement and an upper confidence bound, at random in turn, in the mean over three Gaussian processes.
 
     raybo's own; docs/default.md shows what each part is worth.
     """
@@ -76,7 +78,7 @@ class Auto(Options):
 
     initial: int | None = option(
         None,
-        "points before there is a model; none: 10, at most a quarter of the trials",
+        "points before there is a model; none: until three trials have a value",
         at_least=1,
     )
 
@@ -86,7 +88,7 @@ class Auto(Options):
             return propose_as_0_1(history, rng, self.initial)
         if history.goals.is_plain and has_cut_curves(history):
             return propose_for_last_step(history, rng, self.initial, transform(history))
-        if is_in_design(history, FIRST_POINTS, self.initial):
+        if is_first(history, self.initial):
             return first_point(history, rng)
         if not history.goals.is_plain:
             return several(history, rng)
@@ -119,6 +121,13 @@ class Auto(Options):
         if curves := explain_curves(tags):
             return curves
         return f"{NAMES[tags['acquisition']]}: {in_words(tags)}"
+
+
+def is_first(history: History, initial: int | None) -> bool:
+    """Whether the next point is one of the first, which no model proposes."""
+    if initial is not None or history.cube.guess is not None or not history.goals.is_plain:
+        return is_in_design(history, FIRST_POINTS, initial)
+    return len(history.y) < FIRST_VALUES
 
 
 def first_point(history: History, rng: np.random.Generator) -> Proposal:

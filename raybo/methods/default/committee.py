@@ -3,17 +3,13 @@
 Models that assume different things of a function fail in different places, and what most of them expect is more often
 true than what the likeliest of them expects alone:
 
-plain     Matern-5/2 on tamed values
+plain     Matern-5/2
 warped    the same where axes may be bent, as for rates that should have been logarithms, around a constant mean
-ranked    the same as plain on the ranks of the values, whatever their scale
 summed    a sum of functions of one axis each, a linear and a quadratic trend, and the rest, around a constant mean
 
 Each has its most likely hyperparameters. A model's weight is min(1, exp((L - L_plain) / 4)), L the log posterior there:
 one that explains the results badly has no say, and none has more than the plain one, as the likeliest of a few is too
-often so by chance. The ranked one's likelihood is of other values: its weight is 1, and 0 where it takes a hundredth of
-the variance and more for noise although the plain one has learnt that there is none. This happens late on smooth
-functions: when most trials stand on one hill, ranks spread its top over half of the scale, where it looks rugged, and
-the improvement that this model then expects almost anywhere outweighs the small ones that the others can find.
+often so by chance.
 """
 
 from __future__ import annotations
@@ -23,8 +19,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from raybo.acquisition import Acquisition, Average, LogAverage, LogExpectedImprovement, UpperConfidence
 from raybo.events import Tags
@@ -32,16 +26,13 @@ from raybo.methods.refits import AFRESH
 from raybo.space import Array
 from raybo.surrogate import Observations, Outputs, Structure, StructuredGP, StructuredLikelihood, fit_structured
 
-PLAIN, RANKED = "plain", "ranked"
 STRUCTURES: Mapping[str, Mapping[str, bool]] = {  # what each member assumes beside Matern-5/2
-    PLAIN: {},
+    "plain": {},
     "warped": {"is_warped": True, "has_mean": True},
-    RANKED: {},
     "summed": {"is_sum": True, "has_trend": True, "has_mean": True},
 }
 NATS = 4.0  # by which a model must explain the results worse than the plain one to have its weight divided by e
 NO_SAY = 0.03  # a weight below it is none
-NOISY, EXACT = math.log(0.01), -10.0  # logs of noise variances; NOISE of `structured` assumes e^-9 beforehand
 IN_TURN = ((60, 4), (30, 2))  # from so many results on, each member's fit is kept for so many trials
 DIGITS = 4  # of a logged hyperparameter: a hundredth of a per cent
 
@@ -51,19 +42,18 @@ class Committee:
     """Fitted models with their weights; the first is the plain one.
 
     Attributes:
-        models: k of them, those with a say. weights: (k,). incumbents: (k,), the best value in each one's units.
+        models: k of them, those with a say. weights: (k,). incumbent: the best value in their units.
         tags: what the next one starts from.
     """
 
     models: tuple[StructuredGP, ...]
     weights: tuple[float, ...]
-    incumbents: tuple[float, ...]
+    incumbent: float
     tags: Tags
 
     def improvement(self) -> Acquisition:
         """Log of the expected improvement, in the mean over the models."""
-        pairs = zip(self.models, self.incumbents, strict=True)
-        return LogAverage([LogExpectedImprovement(gp, incumbent) for gp, incumbent in pairs], self.weights)
+        return LogAverage([LogExpectedImprovement(gp, self.incumbent) for gp in self.models], self.weights)
 
     def bound(self, kappa: float) -> Acquisition:
         """The upper confidence bound of kappa standard deviations, in the mean over the models."""
@@ -91,7 +81,7 @@ def convene(
 
     Args:
         X, y: (n, d) and (n,), points and their values, maximised.
-        outputs: into the units of all models but the ranked one.
+        outputs: into the models' units.
         categorical: per axis, whether only equality counts.
         believed: (m, d), pending points, which are believed at each model's mean.
         last: the hyperparameters found last, by model, as `tags["models"]` has them; empty for none.
@@ -102,24 +92,21 @@ def convene(
     Raises:
         NumericalError: no factorisation succeeds.
     """
-    thetas, models, logs, best = {}, [], [], []
+    values = outputs.apply(y)
+    observations = Observations.of(X, values, categorical)
+    thetas, models, logs = {}, [], []
     for place, name in enumerate(members):
-        values = _scores(y) if name == RANKED else outputs.apply(y)
         structure = Structure.of(categorical, **STRUCTURES[name])
-        observations = Observations.of(X, values, categorical)
         theta, log = _estimated(observations, structure, last.get(name), turn + place, is_kept)
         thetas[name] = theta.tolist()
         models.append(StructuredGP.of(observations, structure, theta, believed))
-        logs.append(math.nan if name == RANKED else log)
-        best.append(float(values.max()))
-    weights = [1.0 if math.isnan(log) else math.exp(min(0.0, (log - logs[0]) / NATS)) for log in logs]
-    if RANKED in thetas and _takes_order_for_noise(thetas[RANKED], thetas[PLAIN]):
-        weights[members.index(RANKED)] = 0.0
+        logs.append(log)
+    weights = [math.exp(min(0.0, (log - logs[0]) / NATS)) for log in logs]
     say = [i for i, weight in enumerate(weights) if weight >= NO_SAY]
     return Committee(
         tuple(models[i] for i in say),
         tuple(weights[i] for i in say),
-        tuple(best[i] for i in say),
+        float(values.max()),
         {"models": thetas, "weights": [round(weight, 2) for weight in weights]},
     )
 
@@ -139,13 +126,3 @@ def _estimated(
         starts = [start]
     theta, log = fit_structured(observations, structure, starts)
     return np.round(theta, DIGITS), log
-
-
-def _takes_order_for_noise(ranked: Sequence[float], plain: Sequence[float]) -> bool:  # (p,), (p,)
-    """Whether the ranked model sees noise where the plain one has learnt of none; theta ends with its log variance."""
-    return ranked[-1] > NOISY and plain[-1] < EXACT
-
-
-def _scores(y: Array) -> Array:  # (n,)
-    """Normal scores of the ranks: standard normal whatever the values are, equal where these are."""
-    return np.asarray(ndtri((rankdata(y) - 0.5) / len(y)))

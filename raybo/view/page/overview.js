@@ -83,13 +83,13 @@ function list(studies, chosen, changed) {
       el("td", {}, el("span", { class: study.running ? "badge on" : "badge" }, study.running ? "running" : "not running")),
       el("td", {}, study.objective), el("td", {}, study.method),
       el("td", { class: "number" }, study.best ? shown(study.best.value) : ""), el("td", {}, `${study.mode} ${study.metric}`),
-      el("td", { class: "number" }, `${study.counts.finished || 0}${study.planned ? ` of ${study.planned}` : ""}`),
+      el("td", { class: "number" }, `${study.done}${study.planned ? ` of ${study.planned}` : ""}`),
       el("td", { class: "number" }, study.failed ? String(study.failed) : ""),
       el("td", { class: "number" }, study.began ? duration((ended - Date.parse(study.began)) / 1000) : ""),
       el("td", {}, moment(study.latest)));
   });
-  const names = ["", "journal", "", "objective", "method", "best", "metric", "finished", "failed", "took", "latest event"];
-  const numbers = new Set(["best", "finished", "failed", "took"]);
+  const names = ["", "journal", "", "objective", "method", "best", "metric", "trials", "failed", "took", "latest event"];
+  const numbers = new Set(["best", "trials", "failed", "took"]);
   return el("table", {}, el("thead", {}, el("tr", {}, names.map((name) => el("th", { scope: "col", class: numbers.has(name) ? "number" : null }, name)))), el("tbody", {}, rows));
 }
 

@@ -90,7 +90,6 @@ function card(value, name, kind = "") {
 
 function cards(study, best, { front, best: modelled }) {
   const counts = study.counts;
-  const ended = study.trials - (counts.pending || 0) - (counts.paused || 0);
   const made = study.metrics.length > 1 ? [card(String(front.length), "on the front", "best")] : [card(best ? shown(best.expected ?? best.value) : "none yet",
     best && best.expected !== null && best.expected !== undefined ? `best expected ${study.metric}` : `best ${study.metric}`, "best")];
   const beside = study.best && modelled && modelled.number === study.best.number ? modelled.expected : null;
@@ -105,9 +104,9 @@ function cards(study, best, { front, best: modelled }) {
     const until = study.running ? Date.now() : Date.parse(study.latest);
     made.push(card(duration((until - Date.parse(study.began)) / 1000), study.running ? "since it began" : "from first to last event"));
   }
-  if (study.running && study.planned && ended && ended < study.planned) {
-    const share = ended / study.planned;
-    const progress = el("progress", { max: study.planned, value: ended, "aria-label": "trials that have ended" });
+  if (study.running && study.planned && study.done && study.done < study.planned) {
+    const share = study.done / study.planned;
+    const progress = el("progress", { max: study.planned, value: study.done, "aria-label": "trials that have ended" });
     made.push(el("div", { class: "fact" }, progress, el("span", {}, `${Math.round(100 * share)} % of the trials`)));
   }
   return made;
