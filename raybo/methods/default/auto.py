@@ -42,13 +42,13 @@ from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
 from raybo.methods.default.committee import STRUCTURES, Committee, convene
-from raybo.methods.default.curves import explain_curves, has_cut_curves, propose_for_last_step
+from raybo.methods.default.curves import explain_curves, fitted_curves, has_cut_curves, propose_for_last_step
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.fitting import Fitted, observed
 from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.options import Options, option
 from raybo.methods.regional import Regional, at_home, is_large, maximise, ranked
-from raybo.methods.several import Several, in_words
+from raybo.methods.several import Several, Transform, in_words
 from raybo.solvers import Solution
 from raybo.solvers.domain import continuous
 from raybo.surrogate import Standardised, Tamed, standard_model
@@ -90,7 +90,7 @@ class Auto(Options):
         if history.generation == 1:
             return propose_as_0_1(history, rng, self.initial)
         if history.goals.is_plain and has_cut_curves(history):
-            return propose_for_last_step(history, rng, self.initial, plain=is_conditional(history))
+            return propose_for_last_step(history, rng, self.initial, transform(history))
         if is_first(history, self.initial):
             return first_point(history, rng)
         if not history.goals.is_plain:
@@ -164,9 +164,7 @@ def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -
 
 def several(history: History, rng: np.random.Generator) -> Proposal:
     """The maximiser of the expected improvement for several metrics or constraints."""
-    models = Several.of(
-        history, standard_model(), rng, outputs=Standardised.of if is_conditional(history) else Tamed.of
-    )
+    models = Several.of(history, standard_model(), rng, outputs=transform(history), of_curves=fitted_curves)
     worth = believing(models.improvement(LogExpectedImprovement), history)
     found = models.maximise(worth, history, rng, size=1_000, starts=8)
     told = {**models.prediction(found.x), **models.tags}
@@ -192,6 +190,11 @@ def of_many(history: History, rng: np.random.Generator) -> Proposal:
             name = "far"
             fit, found = maximise(regional, worth, rng)
     return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})
+
+
+def transform(history: History) -> Transform:
+    """What makes values fit for a model; where choices open parameters, they are only standardised."""
+    return Standardised.of if is_conditional(history) else Tamed.of
 
 
 def is_conditional(history: History) -> bool:
