@@ -13,7 +13,8 @@ Of the two ends the one that is worth more is proposed. Every other trial, at ra
     home    a GP of the observations nearest to the best point, in units and with hyperparameters of their own, which
             tell apart what is all the same beside the worst of thousands. Its acquisition is climbed in the box around
             the best point that holds the nearest few: as results gather there it shrinks, and where a better point
-            lies at its edge it moves and grows.
+            lies at its edge it moves and grows. Half of these trials go to the best point, a quarter to the best one
+            away from it, and so on: a lower hill, climbed, may turn out to be the higher one.
 
 Distances are in length-scales. Pending trials are believed
 where they are near; others change nothing there. Hyperparameters are those of a few hundred chosen observations, and
@@ -48,8 +49,8 @@ from raybo.surrogate import GP, Model, Observations, Outputs, Tamed, fit_map
 LARGE = 400  # observations and pending trials beyond which proposals are made so; below, the GP is exact
 FITTED = 200  # observations that the hyperparameters are fitted to
 WIDE_SPREAD, WIDE_NEAR, WIDE_PENDING = 150, 180, 60  # points of the wide GP: the best and the spread, the near, pending
-HOME, HOME_KEPT = 100, 10  # points of the GP of the best one's neighbourhood; trials for which its fit is kept
-BOXED = 4  # points per axis in the box around the best one
+HILLS, AWAY = 5, 0.5  # that are climbed; length-scales, a root mean square over the axes, between their tops
+HOME, BOXED = 100, 4  # points of the GP of a top's neighbourhood; points per axis in the box around the top
 CLOSE_SPREAD, CLOSE_NEAR, CLOSE_PENDING = 40, 200, 60  # of the close one
 KEPT_SHARE, KEPT_LEAST = 50, 20  # a fit is kept for a fiftieth of the trials, and for so many at least
 RANKED = 500  # values at evenly spaced ranks, which stand for all where the transform of values is estimated
@@ -127,17 +128,27 @@ class Regional:
         nearest = self.pending[self.nearest(self.pending, self.best, WIDE_PENDING)]
         return self._fitted(np.union1d(spread, near), np.concatenate([nearest, apart]))
 
-    def home(self) -> Fitted:
-        """The GP of the best point's neighbourhood, in units and with hyperparameters of its own."""
-        near = np.sort(self.nearest(self.X, self.best, HOME))
+    def hilltop(self, k: int) -> Array:  # (d,)
+        """The best point; for k > 0 the best one away from the k tops before it, as long as there is one."""
+        top, free = self.best, np.ones(len(self.X), dtype=bool)
+        for _ in range(k):
+            free &= self.distances(self.X, top) > AWAY**2 * self.history.d
+            if not free.any():
+                break
+            top = self.X[np.flatnonzero(free)[np.argmax(self.y[free])]]
+        return top
+
+    def home(self, top: Array) -> Fitted:
+        """The GP of a hilltop's neighbourhood, in units and with hyperparameters of its own."""
+        near = np.sort(self.nearest(self.X, top, HOME))
         outputs = Tamed.of(self.y[near])
         observations = Observations.of(self.X[near], outputs.apply(self.y[near]), self.history.cube.categorical)
-        theta = last_estimate(self.history, self.model, self.history.d, "home")
-        if theta is None or len(self.history) % HOME_KEPT == 0:
-            theta = fit_map(observations, self.model, [self.model.start(self.history.d) if theta is None else theta])
-        pending = self.pending[self.nearest(self.pending, self.best, CLOSE_PENDING)]
+        last = last_estimate(self.history, self.model, self.history.d, "home")
+        theta = fit_map(observations, self.model, [self.model.start(self.history.d) if last is None else last])
+        pending = self.pending[self.nearest(self.pending, top, CLOSE_PENDING)]
         fit = self._conditioned(observations, theta, pending, outputs)
-        return replace(fit, tags={**fit.tags, "home": theta.tolist()})
+        incumbent = float(observations.y.max())
+        return replace(fit, incumbent=incumbent, best=top, tags={**fit.tags, "home": theta.tolist()})
 
     def close(self, x: Array) -> Fitted:  # (d,)
         """The GP of a point's neighbourhood."""
@@ -211,17 +222,19 @@ def maximise(
 def at_home(
     regional: Regional, worth: Callable[[Fitted], Acquisition], rng: np.random.Generator
 ) -> tuple[Fitted, Solution]:
-    """The point worth most in the box around the best one that holds its nearest, by a GP of these alone.
+    """The point worth most in the box around a hilltop that holds its nearest, by a GP of these alone.
 
-    Where points in flight leave no room there, the one worth most by two looks.
+    The tops are the best point, the best one away from it, and so on, each drawn half as often as the one before. Where
+    points in flight leave no room there, the one worth most by two looks.
     """
-    history, best = regional.history, regional.best
-    fit = regional.home()
-    within = regional.X[regional.nearest(regional.X, best, BOXED * history.d)]
-    reach = np.maximum(np.abs(within - best).max(axis=0), least_distance(history.d))
-    box = Box.around(history.cube, best, reach)
+    history = regional.history
+    top = regional.hilltop(min(int(rng.geometric(0.5)), HILLS) - 1)
+    fit = regional.home(top)
+    within = regional.X[regional.nearest(regional.X, top, BOXED * history.d)]
+    reach = np.maximum(np.abs(within - top).max(axis=0), least_distance(history.d))
+    box = Box.around(history.cube, top, reach)
     points, apart = taken(history)
-    near = _smallest(((points - best) ** 2).sum(axis=1), AVOIDED)
+    near = _smallest(((points - top) ** 2).sum(axis=1), AVOIDED)
     settings: dict[str, Any] = {"size": RAW, "starts": STARTS, "rounds": ROUNDS}
     settings |= {"avoid": box.inwards(points[near]), "apart": apart[near] / reach.min()}
     found = solve("lbfgsb", Within(worth(fit), box), box, rng, **settings)

@@ -215,7 +215,7 @@ def test_at_home_the_model_tells_apart_what_is_all_the_same_beside_the_worst():
     among = Regional.of(history, standard_model(), Tamed.of(history.y))
     near = history.X[np.argmax(history.y)] + 0.01 * np.random.default_rng(2).uniform(-1, 1, (40, 4))
     true = np.array([valley(x) for x in near])
-    home, wide = among.home(), among.wide()
+    home, wide = among.home(among.best), among.wide()
     assert np.corrcoef(home.gp.posterior(near)[0], true)[0, 1] > 0.9
     assert np.ptp(home.outputs.apply(true)) > 5 * np.ptp(wide.outputs.apply(true))
 
@@ -226,20 +226,25 @@ def test_at_home_a_point_is_in_the_box_that_holds_the_nearest(monkeypatch):
     nearest = history.X[among.nearest(history.X, among.best, 4 * regional.BOXED)]
     reach = np.abs(nearest - among.best).max(axis=0)
     monkeypatch.setattr("raybo.methods.default.auto.AT_HOME", 1.0)
+    monkeypatch.setattr(regional, "HILLS", 1)
     made = [methods.make("auto").propose(history, stream(seed)) for seed in range(5)]
     for proposal in made:
         assert (np.abs(proposal.x - among.best) <= reach + 1e-12).all()
-        assert "near the best point" in methods.make("auto").explain(proposal.tags)
+        assert "near one of the best points" in methods.make("auto").explain(proposal.tags)
     assert min(valley(proposal.x) for proposal in made) > history.y.max() - 1e4  # the worst is 5e7 below
 
 
-def test_at_home_the_fit_is_kept_for_ten_trials(monkeypatch):
-    monkeypatch.setattr("raybo.methods.default.auto.AT_HOME", 1.0)
-    history = study_around(np.full(4, 0.5))
-    fits = []
-    for _ in range(12):
-        proposal = methods.make("auto").propose(history, stream(len(history)))
-        fits.append(tuple(proposal.tags["home"]))
-        history.apply(Event(Kind.ASKED, len(history), {"x": proposal.x.tolist(), "tags": proposal.tags}))
-        history.apply(Event(Kind.TOLD, len(history) - 1, {"value": valley(proposal.x)}))
-    assert len(set(fits)) == 2
+def test_hilltops_are_the_best_points_away_from_each_other():
+    history = study_around(np.full(4, 0.5), f=lambda x: max(hill(x), hill(1.0 - x) - 0.01))
+    among = Regional.of(history, standard_model(), Tamed.of(history.y))
+    tops = [among.hilltop(k) for k in range(3)]
+    assert tops[0].tolist() == history.X[np.argmax(history.y)].tolist()
+    for k in (1, 2):
+        away = np.all([among.distances(among.X, top) > regional.AWAY**2 * 4 for top in tops[:k]], axis=0)
+        assert among.y[(among.X == tops[k]).all(axis=1)].tolist() == [among.y[away].max()]
+
+
+def test_where_no_point_is_away_the_last_hilltop_is_the_only_one():
+    history = study_around(np.full(4, 0.5), n=0, gathered=450)
+    among = Regional.of(history, standard_model(), Tamed.of(history.y))
+    assert among.hilltop(regional.HILLS).tolist() == among.best.tolist()

@@ -55,7 +55,7 @@ from raybo.surrogate import Standardised, Tamed, standard_model
 
 FIRST_VALUES = 3  # results before there is a model
 FIRST_POINTS = 10  # the same in points, where there are branches, guesses, several metrics or constraints
-AT_HOME = 0.5  # of proposals beyond a few hundred trials are made near the best point
+AT_HOME = 0.5  # of proposals beyond a few hundred trials are made near the best points
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
 MANY = 150  # results, from which on three models cost more than they are worth
 NAMES = {
@@ -123,7 +123,7 @@ class Auto(Options):
             return design
         if curves := explain_curves(tags):
             return curves
-        where = " near the best point" if "home" in tags else ""
+        where = " near one of the best points" if "home" in tags else ""
         return f"{NAMES[tags['acquisition']]}{where}: {in_words(tags)}"
 
 
