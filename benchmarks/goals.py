@@ -38,7 +38,7 @@ RESULTS = Path(__file__).with_name("goals.csv")
 CHECKED = (40, 80)  # evaluations of a constrained problem
 JOB = "fast_boosting"
 WORST = {"accuracy": 0.9, "milliseconds": 1.0}  # of the job: what volume is counted above
-BEST = 0.05048144  # volume of its best known front: that of all runs made for the docs, on their machine
+BEST = 0.06185267  # volume of its best known front: that of all runs made for the docs, on their machine
 HEAD = ("problem", "method", "seed", "trials", "score", "seconds")
 
 
