@@ -12,6 +12,7 @@ from raybo.events import Event, Kind, State
 from raybo.experiments.here import tune_here
 from raybo.goal import Constraint, Goals
 from raybo.history import History
+from raybo.methods.default.curves import fitted_curves
 from raybo.methods.several import Several
 from raybo.methods.unfinished import predicted
 from raybo.replay import replay, replay_verdicts
@@ -205,6 +206,29 @@ def test_the_models_know_what_is_expected_of_those_that_were_ended(tmp_path, dec
     assert not np.delete(with_margins, pruned).any()
 
 
+def test_auto_models_the_curves_of_every_number(tmp_path):
+    """Few trials finish; what all were at their first step tells of their ends."""
+    study = run(steps, tmp_path / "a.db", 16, "sobol", "asha", metrics=METRICS, constraints={"megabytes": "<= 90"})
+    history = study.history
+    assert study.count(State.FINISHED) < 6
+    several = Several.of(history, standard_model(), np.random.default_rng(0), of_curves=fitted_curves)
+    assert set(several.tags) == {"theta_curves", "theta_1_curves", "theta_limit_0_curves"}
+    pruned = history.records.numbers(State.PRUNED)
+    ends = np.array([history.goals.known(at_step(study.trials[number].config, STEPS)) for number in pruned])
+    for j, gp in enumerate([*(fit.gp for fit in several.metrics), several.limits[0].gp]):
+        expected = gp.posterior(history.points(State.PRUNED))[0]
+        assert np.corrcoef(expected, ends[:, j])[0, 1] > 0.9
+
+
+def test_of_a_number_that_is_told_at_the_end_auto_knows_the_finished_trials_alone(told_early):
+    one = ended(told_early, [{"accuracy": 9.0}], x=0.9)
+    several = Several.of(told_early, standard_model(), np.random.default_rng(0), of_curves=fitted_curves)
+    with_curves, at_the_end = several.metrics[0].gp.curves, several.limits[1].gp
+    assert (with_curves.observations.X[:, :2] == told_early.records[one].x).all(axis=1).any()
+    assert at_the_end.n == 4  # three ends, and the pruned trial believed at the mean
+    assert at_the_end.posterior(told_early.records[one].x[None])[1][0] < 1e-3
+
+
 @pytest.mark.parametrize("method", ["auto", "ei", "gp-ucb"])
 @pytest.mark.parametrize("scheduler", ["asha", "hyperband"])
 def test_proposals_with_predictions_are_made_again_from_the_journal(tmp_path, method, scheduler):
@@ -346,21 +370,26 @@ def test_a_constraint_at_every_step_is_kept_as_it_was_said():
     assert goals.broken_by({"megabytes": "many", "disk": 9.0}) == ""
 
 
-@pytest.mark.parametrize("method", ["auto", "ei"])
-def test_with_several_metrics_what_was_ended_early_is_not_proposed_again(method):
+@pytest.mark.parametrize(("method", "slope"), [("auto", 2.0), ("ei", 0.0)])
+def test_with_several_metrics_what_was_ended_early_is_not_proposed_again(method, slope):
     searcher = raybo.Searcher(SPACE, method, seed=0, trials=16, steps=STEPS, scheduler="asha", metrics=METRICS)
+
+    def told(config, step):  # with a slope no point is the best in both: who knows the best point comes back to it
+        return {**at_step(config, step), "seconds": 0.5 + config["y"] + slope * config["x"] ** 2}
+
     for _ in range(14):
         trial = searcher.ask()
         for step in range(1, STEPS + 1):
-            if searcher.report(trial, at_step(trial.config, step), step).prune:
+            if searcher.report(trial, told(trial.config, step), step).prune:
                 searcher.prune(trial)
                 break
         else:
-            searcher.tell(trial, at_step(trial.config, STEPS))
+            searcher.tell(trial, told(trial.config, STEPS))
     assert searcher.history.count(State.PRUNED) > 5
-    points = searcher.history.points(State.FINISHED, State.PRUNED)
-    apart = np.abs(points[:, None] - points[None]).max(axis=2)[np.triu_indices(len(points), 1)]
-    assert apart.min() > 0.01
+    records = searcher.history.records
+    for number in records.numbers(State.PRUNED):
+        later = np.array([record.x for record in records[number + 1 :]]).reshape(-1, 2)
+        assert (np.abs(later - records[number].x).max(axis=1) > 0.01).all()
 
 
 def test_a_trial_in_flight_may_be_expected_to_beat_the_whole_front():

@@ -53,17 +53,17 @@ class RayboSearch(Searcher):
         metric: what trials report; None to take it from `TuneConfig`.
         mode: "max" or "min"; None to take it from `TuneConfig`.
         method: a method's name, see `raybo methods`.
-        points_to_evaluate: configurations to run first, in order: nested, with flat keys ("model/lr"), or in part, the
-            rest then being proposed.
-        evaluated_rewards: known values of these points, which are then not run; None for one that is to be run.
+        points_to_evaluate: configurations to run first, in order: nested, with flat keys ("model/lr"), or partial; the
+            rest of a partial one is proposed.
+        evaluated_rewards: known values of these points, which are then not run; None for a point that should be run.
         context: what each trial observes and nobody controls, declared like a space; trials report it too.
-        seed: of every random stream; drawn where it is None.
+        seed: seed of every random stream; None draws one.
         where: rules that every configuration must satisfy, as in `raybo.Space`, for a space that is Ray Tune's.
-        steps: how many iterations a whole run has, where Tune's scheduler ends trials early: such a trial is then
-            learned from by its curve, as raybo's own pruned ones are, and not as if the value at which it was stopped
-            were its last. None to take every trial by its last value.
-        metrics: in place of `metric` and `mode`, two to four metrics by name, each "max" or "min"; trials report all of
-            them, and what TuneConfig has as metric and mode must be one of them.
+        steps: how many iterations a whole run has, if Tune's scheduler ends trials early: raybo then learns from such a
+            trial's curve, as it does from trials that it prunes itself, and not as if the value at which it was stopped
+            were its result. None to take every trial by its last value.
+        metrics: instead of `metric` and `mode`, two to four metrics by name, each "max" or "min"; trials report all of
+            them, and the metric and mode of TuneConfig must be one of them.
         constraints: bounds on reported numbers, by name: `{"memory": "<= 2e9"}`.
         options: the method's options.
     Raises:
@@ -71,6 +71,14 @@ class RayboSearch(Searcher):
         MethodError: the method, an option, the mode or the number of rewards is wrong.
 
     `save` writes JSON: the events of the study and the ids of Tune's trials. `restore` replays them.
+
+    Example:
+        >>> from ray import tune
+        >>> from raybo.integrations.ray_tune import RayboSearch
+        >>> search = RayboSearch({"lr": tune.loguniform(1e-4, 1)}, metric="loss", mode="min", seed=0)
+        >>> config = tune.TuneConfig(search_alg=search, num_samples=20, max_concurrent_trials=4)
+        >>> 1e-4 <= search.suggest("a trial's id")["lr"] < 1
+        True
     """
 
     CKPT_FILE_TMPL = "searcher-state-{}.json"
@@ -91,6 +99,10 @@ class RayboSearch(Searcher):
         constraints: Mapping[str, str] | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
+        if {"scheduler", "scheduler_options"} & set(options):
+            raise MethodError(
+                "Ray Tune's own schedulers stay in charge; give TuneConfig(scheduler=...), and steps= here"
+            )
         if mode not in ("max", "min", None):
             raise MethodError(f"mode must be 'max' or 'min', got {mode!r}")
         if metrics is not None and (metric, mode) != (None, None):
@@ -235,7 +247,7 @@ class RayboSearch(Searcher):
                 told = self._read(trial_id, result)
                 if told.kind is Kind.TOLD:
                     self._state.latest[trial_id] = told
-                    self._report(cast(int, self._pending(trial_id)), result, told)
+                self._report(cast(int, self._pending(trial_id)), result, told)
         except Exception:  # an exception here would end the user's whole experiment
             logger.exception("raybo: the report of trial %s could not be read", trial_id)
 
@@ -253,10 +265,10 @@ class RayboSearch(Searcher):
                 self._learn_stray(trial_id, result, error)
             else:
                 end = self._read(trial_id, result, error, latest)
-                if end.kind is Kind.TOLD:
+                if not error:
                     self._report(number, result or {}, end)
-                    end = self._pruned_early(number, end)
-                elif end.kind is Kind.FAILED and not error:  # Tune itself looks at one metric only, if at any
+                    end = self._pruned_early(number, result or {}, end)
+                if end.kind is Kind.FAILED and not error:  # Tune itself looks at one metric only, if at any
                     self._note("lacking", f"trial {trial_id} counts as failed: {end.data['reason']}")
                 self._apply(replace(end, trial=number))
                 self._release_unheard()
@@ -429,16 +441,26 @@ class RayboSearch(Searcher):
 
     def _report(self, number: int, result: Mapping[str, Any], told: Event) -> None:
         """Record what an iteration came to, where steps are declared and it is a new one."""
-        step = result.get(TRAINING_ITERATION)
+        step, goals = result.get(TRAINING_ITERATION), self._ready().goals
         if self._state.steps is None or not isinstance(step, int) or not 1 <= step <= self._state.steps:
             return
-        if step > self._ready().history.records[number].step:
-            self._apply(Event(Kind.REPORTED, number, {"step": step, "value": told.data["value"]}))
+        first, *others = goals.needed
+        value = told.data["value"] if told.kind is Kind.TOLD else result.get(first)
+        if step <= self._ready().history.records[number].step or not is_finite(value):
+            return
+        data: Data = {"step": step, "value": float(cast(float, value))}
+        if more := {name: float(result[name]) for name in others if is_finite(result.get(name))}:
+            data["metrics"] = more
+        self._apply(Event(Kind.REPORTED, number, data))
 
-    def _pruned_early(self, number: int, end: Event) -> Event:
-        """The end of a trial: pruned, where steps are declared and it did not come so far."""
-        trial = self._ready().trials[number]
-        if self._state.steps is None or not 0 < trial.step < self._state.steps:
+    def _pruned_early(self, number: int, result: Mapping[str, Any], end: Event) -> Event:
+        """The end of a trial: pruned, where steps are declared and it did not come so far.
+
+        It may lack a number then, such as a metric that is only measured at the end.
+        """
+        trial, needed = self._ready().trials[number], self._ready().goals.needed
+        has_value = end.kind is Kind.TOLD or any(result.get(name) is None for name in needed[1:])
+        if self._state.steps is None or not 0 < trial.step < self._state.steps or not has_value:
             return end
         reason = f"Ray Tune ended it after iteration {trial.step} of {self._state.steps}"
         data = {key: value for key, value in end.data.items() if key != "value"}

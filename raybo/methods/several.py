@@ -7,23 +7,25 @@ maximised, with log P the logarithm of the probability that all constraints hold
     several metrics             log expected hypervolume improvement, or the bound of a random scalarisation, + log P
     nothing is feasible yet     log P alone
 
-Of trials that have reported and not finished each model knows what its number is predicted to be at their end, if they
-have reported it: by the rule of `unfinished`, as for a single metric. Of a constraint that must hold at every step, a
-trial that was ended early has what it reported last. To a model that can predict nothing of them trials that were ended
-early are what pending trials are: else they would be proposed again.
+Of trials that have reported and not finished each model knows what they said of its number, as with a single metric: it
+is a model of the curves (`auto`), or has what they are predicted to come to by the rule of `unfinished`. Of a
+constraint that must hold at every step, a trial that was ended early has what it reported last. To a model that learns
+nothing of them trials that were ended early are what pending trials are: else they would be proposed again.
 
 The front is that of the posterior means at the feasible trials, which noise does not flatter; pending trials count at
 their means too, so that no two workers look for the same gain. Volume counts above a tenth of the front's extent below
 its worst values, and where that is lower, in turn above the worst and the lower quartile of what feasible trials are
 expected to have: the first reaches for the ends of the front, the second fills it, and a reference just below the front
-would count nothing but what improves on a front that is still too short.
+would count nothing but what improves on a front that is still too short. The ends of a front of three metrics or more
+are fronts themselves, and easily missed: every fourth time the reference lies so far below that they are most of the
+volume.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +35,7 @@ from raybo.acquisition import (
     LogExpectedHypervolumeImprovement,
     LogProbabilityOfImprovement,
     ScalarisedConfidence,
+    Surrogate,
     Total,
     random_weights,
 )
@@ -42,19 +45,38 @@ from raybo.front import non_dominated
 from raybo.goal import Goals
 from raybo.history import History
 from raybo.methods.apart import solve_apart
-from raybo.methods.fitting import Fitted, fitted
+from raybo.methods.fitting import fitted
 from raybo.methods.hyperparameters import Hyperparameters
 from raybo.methods.unfinished import predicted
 from raybo.solvers import Solution, SolverName
 from raybo.space import Array
-from raybo.surrogate import GP, Model, Outputs, SignedLog, Tamed
+from raybo.surrogate import Model, Outputs, SignedLog, Tamed
 
 MARGIN = 0.1  # of the front's extent: how far the reference lies below its worst values
 LEVELS = 0.0, 0.25  # of the feasible trials' values, in turn
+FAR, OFTEN = 3.0, 4  # of three metrics or more: how far in extents the reference lies below the front, every how often
 LEAST_EXTENT = 0.1  # standard deviations; of a front that is a point, or flat
 NEAR = 10  # points of the front that the search begins around
 
-Improvement: TypeAlias = Callable[[GP, float], Acquisition]  # over an incumbent
+Improvement: TypeAlias = Callable[[Surrogate, float], Acquisition]  # over an incumbent
+Transform: TypeAlias = Callable[[Array], Outputs]  # made from values
+
+
+class OfNumber(Protocol):
+    """A fit of one number: its posterior, in the units of `outputs`, and what the next fit starts from."""
+
+    @property
+    def gp(self) -> Surrogate: ...
+    @property
+    def outputs(self) -> Outputs: ...
+    @property
+    def tags(self) -> Tags: ...
+    def prediction(self, x: Array) -> Tags: ...
+
+
+OfCurves: TypeAlias = Callable[
+    [History, Transform, str], OfNumber | None
+]  # of one number, with the tag of its estimate
 
 
 @dataclass(frozen=True)
@@ -71,7 +93,7 @@ class Several:
         tags: what the next fits start from.
     """
 
-    metrics: tuple[Fitted, ...]
+    metrics: tuple[OfNumber, ...]
     limits: tuple[Acquisition, ...]
     feasible: Array
     front: Array
@@ -87,7 +109,8 @@ class Several:
         rng: np.random.Generator,
         *,
         estimate: Hyperparameters = "map",
-        outputs: Callable[[Array], Outputs] = Tamed.of,
+        outputs: Transform = Tamed.of,
+        of_curves: OfCurves | None = None,
     ) -> Several:
         """Fit every metric and every constraint.
 
@@ -97,23 +120,27 @@ class Several:
             rng: for the fits that draw.
             estimate: how hyperparameters are found, see `fitted`.
             outputs: makes the transform of a metric from its values.
+            of_curves: fits the curves of a number, if there are any to learn from; where it is not given, ends of
+                unfinished trials are predicted.
         """
 
-        def fit(known: History, transform: Outputs, tag: str) -> Fitted:
-            found = fitted(known, model, rng, outputs=transform, estimate=estimate, tag=tag)
+        def fit(known: History, transform: Transform, tag: str) -> OfNumber:
+            if of_curves is None:
+                known = predicted(known)
+            elif (curves := of_curves(known, transform, tag)) is not None:
+                return curves
+            found = fitted(known, model, rng, outputs=transform(known.y), estimate=estimate, tag=tag)
             ended_early = known.points(State.PRUNED)
             return replace(found, members=tuple(gp.believing(ended_early) for gp in found.members))
 
         Y, margins = history.Y, history.margins
-        metrics = []
-        for j in range(history.goals.k):
-            known = predicted(history.of_number(j))
-            metrics.append(fit(known, outputs(known.y), f"theta_{j}" if j else "theta"))
+        metrics = tuple(
+            fit(history.of_number(j), outputs, f"theta_{j}" if j else "theta") for j in range(history.goals.k)
+        )
         tags: Tags = {}
         limits = []
         for j in range(len(history.goals.constraints)):
-            known = predicted(_with_early_ends(history, j))
-            limit = fit(known, SignedLog.of(known.y), f"theta_limit_{j}")
+            limit = fit(_with_early_ends(history, j), SignedLog.of, f"theta_limit_{j}")
             threshold = float(limit.outputs.apply(np.zeros(1))[0])
             limits.append(LogProbabilityOfImprovement(limit.gp, threshold))
             tags |= limit.tags
@@ -127,7 +154,7 @@ class Several:
         near = feasible[order[:NEAR]] if history.goals.k > 1 else feasible[order[:1]]
         if not len(near):
             near = history.X[[int(np.argmin(np.maximum(-margins / _spread(margins), 0.0).max(axis=1)))]]
-        return cls(tuple(metrics), tuple(limits), feasible, front, near, reference, tags)
+        return cls(metrics, tuple(limits), feasible, front, near, reference, tags)
 
     @property
     def name(self) -> str:
@@ -214,7 +241,7 @@ def _with_early_ends(history: History, j: int) -> History:
     return margins
 
 
-def _front(metrics: Sequence[Fitted], feasible: Array, pending: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+def _front(metrics: Sequence[OfNumber], feasible: Array, pending: Array) -> tuple[Array, Array, NDArray[np.intp]]:
     """The front and its reference, in the units of the fits; and which feasible points are on it, spread over it."""
     k = len(metrics)
     points = np.vstack([feasible, pending]) if len(feasible) else feasible
@@ -226,7 +253,10 @@ def _front(metrics: Sequence[Fitted], feasible: Array, pending: Array) -> tuple[
     low, high = front.min(axis=0), front.max(axis=0)
     level = LEVELS[len(feasible) % len(LEVELS)]
     at_level = np.quantile(Y[: len(feasible)], level, axis=0)
-    reference = np.minimum(low - MARGIN * np.maximum(high - low, LEAST_EXTENT), at_level)
+    extent = np.maximum(high - low, LEAST_EXTENT)
+    reference = np.minimum(low - MARGIN * extent, at_level)
+    if k > 2 and len(feasible) % OFTEN == OFTEN - 1:
+        reference = low - FAR * extent
     observed = kept[kept < len(feasible)]
     if not len(observed):  # whatever is expected of those in flight is better in everything
         observed = np.flatnonzero(non_dominated(Y[: len(feasible)]))

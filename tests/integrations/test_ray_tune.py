@@ -666,6 +666,42 @@ def test_several_metrics_and_constraints_are_learnt_from(method, tmp_path):
     assert again.suggest("next") == searcher.suggest("next")
 
 
+def test_of_a_trial_that_tune_ends_early_each_number_counts_that_it_reported(tmp_path):
+    searcher = several("auto", steps=4)
+    for i in range(5):
+        config = searcher.suggest(str(i))
+        for step in range(1, 5 if i < 3 else 3):
+            result = {**several_results(config), "training_iteration": step, "done": False}
+            if i == 4:
+                del result["size"]  # which is only measured at the end
+            searcher.on_trial_result(str(i), result)
+        searcher.on_trial_complete(str(i), {**result, "done": True})
+    *whole, ended, lacking = searcher._asker.trials
+    assert {trial.state for trial in whole} == {State.FINISHED}
+    for trial, curves in ((ended, 3), (lacking, 2)):
+        assert (trial.state, trial.step) == (State.PRUNED, 2)
+        assert trial.reason == "Ray Tune ended it after iteration 2 of 4"
+        told = several_results(trial.config)
+        expected = [[(1, -told["loss"]), (2, -told["loss"])], [(1, -told["seconds"]), (2, -told["seconds"])]]
+        record = searcher._asker.history.records[trial.number]
+        assert [list(curve) for curve in record.curves[:2]] == expected
+        assert sum(len(curve) > 0 for curve in record.curves) == curves
+    searcher.save(str(tmp_path / "state.json"))
+    again = several("auto", steps=4)
+    again.restore(str(tmp_path / "state.json"))
+    assert again.suggest("next") == searcher.suggest("next")
+
+
+def test_a_number_that_is_none_is_a_failure_however_early():
+    searcher = several(steps=4)
+    searcher.suggest("t")
+    searcher.on_trial_result("t", {"loss": 1.0, "seconds": 1.0, "size": 0.5, "training_iteration": 1})
+    searcher.on_trial_complete("t", {"loss": 1.0, "seconds": math.nan, "size": 0.5, "training_iteration": 2})
+    assert searcher._asker.trials[0].state is State.FAILED
+    with pytest.raises(MethodError, match="Ray Tune's own schedulers stay in charge; give TuneConfig"):
+        several(scheduler="asha")
+
+
 def test_a_trial_that_lacks_one_of_several_numbers_has_failed(caplog):
     searcher = several()
     for trial_id, result, why in (

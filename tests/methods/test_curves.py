@@ -7,7 +7,16 @@ import pytest
 from scipy.stats import norm
 
 from raybo.events import Event, Kind, State
-from raybo.methods.default.curves import AtLastStep, expected_ends, has_cut_curves, worth_running_again
+from raybo.methods.default.curves import (
+    MANY,
+    ROWS_OF_MANY,
+    AtLastStep,
+    _chosen,
+    at_step,
+    expected_ends,
+    has_cut_curves,
+    worth_running_again,
+)
 from raybo.schedulers import make
 from raybo.searcher import Searcher
 from tests.methods.studies import coordinates, floats, hill
@@ -159,7 +168,7 @@ def test_under_a_rule_that_prunes_them_again_none_is_run_again_for_long():
 def test_whoever_runs_is_not_run_again(history):
     ends = expected_ends(history)
     assert has_cut_curves(history)
-    ends = type(ends)(ends.gp, ends.outputs, ends.trials, ends.mean, -np.inf, ends.theta)
+    ends = type(ends)(ends.gp, ends.outputs, ends.trials, ends.mean, ends.cut, -np.inf, ends.theta, ends.tag)
     first = worth_running_again(history, ends)
     assert history.records[first].state is State.PRUNED
     again = len(history)
@@ -178,3 +187,57 @@ def test_without_reports_auto_proposes_as_ever():
         assert a.config == b.config
         for searcher, trial in ((plain, a), (told, b)):
             searcher.tell(trial, hill(coordinates(trial)))
+
+
+def test_the_ends_of_what_was_pruned_are_believed_where_the_next_point_is_looked_for(history):
+    """What is expected stays; what is not known of their ends draws no proposal to their neighbours."""
+    ends = expected_ends(history)
+    sure = ends.believed(history.points(State.PENDING))
+    pruned, others = history.points(State.PRUNED), np.random.default_rng(0).random((50, 2))
+    np.testing.assert_array_equal(np.unique(ends.cut, axis=0), np.unique(pruned, axis=0))
+    (mean, var), (as_before, before) = (AtLastStep(each.gp).posterior(pruned) for each in (sure, ends))
+    np.testing.assert_allclose(mean, as_before, atol=1e-6)
+    assert (var < 0.2 * before).all()
+    np.testing.assert_allclose(AtLastStep(sure.gp).posterior(others)[0], ends.gp.mean(at_step(others, 1.0)), atol=1e-6)
+
+
+def curves_of(reaches):
+    """Records of trials that have come so far, each better than the one before."""
+    made = empty(64)
+    for i, reach in enumerate(reaches):
+        curve(made, [i + step / 100 for step in range(1, reach + 1)], (i / len(reaches), 0.5))
+    return made.records
+
+
+def test_a_model_of_few_curves_has_all_octaves_and_of_more_the_last_ones_first():
+    records = list(curves_of([1, 8, 8, 20, 3]))
+    rows = _chosen(records, 64, 100)
+    steps = [[round(64**place) for record, place, _ in rows if record is each] for each in records]
+    assert steps == [[1], [2, 4, 8], [2, 4, 8], [2, 4, 8, 16, 20], [2, 3]]
+    rows = _chosen(records, 64, 11)  # the others of the trial that came furthest, and of the better one at step 8
+    steps = [[round(64**place) for record, place, _ in rows if record is each] for each in records]
+    assert steps == [[1], [8], [2, 4, 8], [2, 4, 8, 16, 20], [3]]
+    assert [value for record, _, value in rows if record is records[2]] == [2.02, 2.04, 2.08]
+
+
+def test_of_too_many_trials_those_count_that_came_furthest_and_the_newest_and_some_of_all():
+    reaches = [1] * 100
+    reaches[10] = reaches[40] = 9
+    records = list(curves_of(reaches))
+    rows = _chosen(records, 64, 30)
+    numbers = [next(i for i, each in enumerate(records) if each is record) for record, _, _ in rows]
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) == 30
+    assert {10, 40, *range(90, 100)} <= set(numbers)
+    assert {round(64**place) for _, place, _ in rows} == {1, 9}
+    rest = [number for number in numbers if number < 82 and number not in (10, 40)]
+    assert len(rest) >= 10
+    assert max(np.diff(rest)) < 15
+
+
+def test_a_study_of_many_trials_has_a_model_of_few_points():
+    rng, made = np.random.default_rng(0), empty(64)
+    for i in range(MANY + 60):
+        trial = curve(made, [hill(x := rng.random(2))], x)
+        end(made, trial, Kind.FAILED, reason="") if i % 3 == 0 else end(made, trial, Kind.PRUNED, step=1)
+    assert expected_ends(made).gp.n <= ROWS_OF_MANY * 6 // 5

@@ -42,18 +42,20 @@ from raybo.history import History, Proposal
 from raybo.methods.apart import solve_apart
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
 from raybo.methods.default.committee import STRUCTURES, Committee, convene
-from raybo.methods.default.curves import explain_curves, has_cut_curves, propose_for_last_step
+from raybo.methods.default.curves import explain_curves, fitted_curves, has_cut_curves, propose_for_last_step
 from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.fitting import Fitted, observed
 from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.options import Options, option
-from raybo.methods.regional import Regional, is_large, maximise, ranked
-from raybo.methods.several import Several, in_words
+from raybo.methods.regional import Regional, at_home, is_large, maximise, ranked
+from raybo.methods.several import Several, Transform, in_words
 from raybo.solvers import Solution
+from raybo.solvers.domain import continuous
 from raybo.surrogate import Standardised, Tamed, standard_model
 
 FIRST_VALUES = 3  # results before there is a model
 FIRST_POINTS = 10  # the same in points, where there are branches, guesses, several metrics or constraints
+AT_HOME = 0.5  # of proposals beyond a few hundred trials are made near the best point
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
 MANY = 150  # results, from which on three models cost more than they are worth
 NAMES = {
@@ -88,7 +90,7 @@ class Auto(Options):
         if history.generation == 1:
             return propose_as_0_1(history, rng, self.initial)
         if history.goals.is_plain and has_cut_curves(history):
-            return propose_for_last_step(history, rng, self.initial, plain=is_conditional(history))
+            return propose_for_last_step(history, rng, self.initial, transform(history))
         if is_first(history, self.initial):
             return first_point(history, rng)
         if not history.goals.is_plain:
@@ -121,7 +123,8 @@ class Auto(Options):
             return design
         if curves := explain_curves(tags):
             return curves
-        return f"{NAMES[tags['acquisition']]}: {in_words(tags)}"
+        where = " near the best point" if "home" in tags else ""
+        return f"{NAMES[tags['acquisition']]}{where}: {in_words(tags)}"
 
 
 def is_first(history: History, initial: int | None) -> bool:
@@ -161,9 +164,7 @@ def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -
 
 def several(history: History, rng: np.random.Generator) -> Proposal:
     """The maximiser of the expected improvement for several metrics or constraints."""
-    models = Several.of(
-        history, standard_model(), rng, outputs=Standardised.of if is_conditional(history) else Tamed.of
-    )
+    models = Several.of(history, standard_model(), rng, outputs=transform(history), of_curves=fitted_curves)
     worth = believing(models.improvement(LogExpectedImprovement), history)
     found = models.maximise(worth, history, rng, size=1_000, starts=8)
     told = {**models.prediction(found.x), **models.tags}
@@ -181,11 +182,19 @@ def of_many(history: History, rng: np.random.Generator) -> Proposal:
             return LogExpectedImprovement(fit.gp, fit.incumbent)
         return UpperConfidence(fit.gp, OPTIMISM if name == "ucb" else FAR_OPTIMISM)
 
-    fit, found = maximise(regional, worth, rng)
-    if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
-        name = "far"
+    if not conditional and continuous(history.cube).any() and rng.random() < AT_HOME:
+        fit, found = at_home(regional, worth, rng)
+    else:
         fit, found = maximise(regional, worth, rng)
+        if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
+            name = "far"
+            fit, found = maximise(regional, worth, rng)
     return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})
+
+
+def transform(history: History) -> Transform:
+    """What makes values fit for a model; where choices open parameters, they are only standardised."""
+    return Standardised.of if is_conditional(history) else Tamed.of
 
 
 def is_conditional(history: History) -> bool:

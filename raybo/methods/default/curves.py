@@ -8,13 +8,16 @@
 - Of a trial the first report of each octave of steps counts, and the last: neighbours say the same twice. A finished
   trial is at the last step with its value, a failed one with the worst.
 - The next point maximises an upper bound of two standard deviations at the last step: early steps make the model surer
-  than it should be. A pruned configuration that is expected to beat every finished one is run again instead.
+  than it should be. A pruned configuration that is expected to beat every finished one is run again instead. Beside
+  that the ends of what was pruned are believed to be as expected: unsure of them it would propose neighbours of these,
+  which would be pruned too, over and over.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -24,8 +27,9 @@ from raybo.history import History, Proposal, Record
 from raybo.methods.apart import solve_apart
 from raybo.methods.design import design_size, sobol_proposal
 from raybo.methods.refits import is_kept, last_estimate, starts_of_fit
+from raybo.methods.several import Transform
 from raybo.space import Array
-from raybo.surrogate import GP, Observations, Outputs, Standardised, Tamed, fit_map, standard_model
+from raybo.surrogate import GP, Observations, Outputs, Tamed, fit_map, standard_model
 
 DESIGN = 10  # points
 OPTIMISM = 2.0  # standard deviations
@@ -34,6 +38,7 @@ MANY = 150  # trials, from which on a proposal takes less: where most end at the
 KEPT_SHARE = 50  # from MANY on a fit is kept until trials have grown by so much of themselves
 CUT = (State.PRUNED, State.PAUSED, State.STOPPED)  # they reported, and somebody ended or halted them
 LEAST_VARIANCE = 1e-18  # of an end, below which only rounding is left
+Row: TypeAlias = tuple[Record, float, float]  # a trial, the place of a step on its axis, and the value there
 THETA = "curves"  # the tag that keeps the hyperparameters
 
 
@@ -69,21 +74,59 @@ class Ends:
         gp: conditioned on all that is known, in the units of `outputs`.
         outputs: from the maximised values to those units.
         trials: their numbers. mean: (k,), of the last step of each.
+        cut: (c, d), points of those that it is made of and that were ended or halted on their way.
         incumbent: the best finished value in those units; -inf where none has finished.
-        theta: the hyperparameters.
+        theta: the hyperparameters. tag: under which name they are kept.
     """
 
     gp: GP
     outputs: Outputs
     trials: tuple[int, ...]
     mean: Array
+    cut: Array
     incumbent: float
     theta: Array
+    tag: str
+
+    def believed(self, X: Array) -> Ends:  # (m, d)
+        """The same, sure of the ends at these points and of those that were cut, which are taken to be as expected."""
+        return replace(self, gp=self.gp.believing(at_step(np.vstack([X, self.cut]), 1.0)))
 
     def prediction(self, x: Array) -> Tags:  # (d,)
         """Mean and standard deviation at the last step of a configuration, as tags."""
         mean, var = AtLastStep(self.gp).posterior(x[None, :])
         return {"mean": float(mean[0]), "std": math.sqrt(max(float(var[0]), LEAST_VARIANCE))}
+
+    @property
+    def kept(self) -> Tags:
+        """What the next fit starts from, as tags."""
+        return {self.tag: self.theta.tolist()}
+
+
+@dataclass(frozen=True, eq=False)
+class FittedCurves:
+    """The same as a fit of one number among several: its posterior is that at the last step."""
+
+    ends: Ends
+
+    @property
+    def gp(self) -> AtLastStep:
+        """The posterior over configurations."""
+        return AtLastStep(self.ends.gp)
+
+    @property
+    def outputs(self) -> Outputs:
+        """From the maximised values to its units."""
+        return self.ends.outputs
+
+    @property
+    def tags(self) -> Tags:
+        """What the next fit starts from."""
+        return self.ends.kept
+
+    def prediction(self, x: Array) -> Tags:  # (d,)
+        """Mean and standard deviation at the last step of a configuration, as tags."""
+        return self.ends.prediction(x)
 
 
 def has_cut_curves(history: History) -> bool:
@@ -91,52 +134,75 @@ def has_cut_curves(history: History) -> bool:
     return len(history.reports_in_order) > 0 and any(r.state in CUT and r.reports for r in history.records)
 
 
-def propose_for_last_step(history: History, rng: np.random.Generator, initial: int | None, *, plain: bool) -> Proposal:
+def propose_for_last_step(
+    history: History, rng: np.random.Generator, initial: int | None, outputs: Transform
+) -> Proposal:
     """The design; then a pruned configuration that is worth a whole run, or the point of the highest bound at the end.
 
     Args:
         history: with curves.
         rng: for the search.
         initial: points of the design; None for the usual.
-        plain: whether values are only standardised.
+        outputs: makes the transform of the values.
     """
     if len(history) < design_size(history, DESIGN, initial):
         return sobol_proposal(history, rng)
-    ends = expected_ends(history, plain=plain)
-    kept: Tags = {THETA: ends.theta.tolist()}
+    ends = expected_ends(history, outputs)
     if (again := worth_running_again(history, ends)) is not None:
         x = history.records[again].x
-        return Proposal(x, {"again": again, **ends.prediction(x), **kept})
-    gp = ends.gp.believing(at_step(history.points(State.PENDING), 1.0))
+        return Proposal(x, {"again": again, **ends.prediction(x), **ends.kept})
+    sure = ends.believed(history.points(State.PENDING))
     best = history.records[ends.trials[int(np.argmax(ends.mean))]].x
-    worth = UpperConfidence(AtLastStep(gp), OPTIMISM)
+    worth = UpperConfidence(AtLastStep(sure.gp), OPTIMISM)
     size, starts = (1_000, 8) if len(history) < MANY else (300, 4)
     found = solve_apart("lbfgsb", worth, history, rng, size=size, starts=starts, near=best[None, :])
-    return Proposal(found.x, {"acquisition": "ucb", **replace(ends, gp=gp).prediction(found.x), **kept})
+    return Proposal(found.x, {"acquisition": "ucb", **sure.prediction(found.x), **ends.kept})
 
 
-def expected_ends(history: History, *, plain: bool = False, refit: bool = True) -> Ends:
+def fitted_curves(history: History, outputs: Transform, tag: str) -> FittedCurves | None:
+    """The model of one number's curves, as a fit at the last step; None where none was ended on its way.
+
+    Args:
+        history: of that number alone.
+        outputs: makes the transform of its values.
+        tag: whose estimate it is beside those of other models.
+    """
+    if not has_cut_curves(history):
+        return None
+    ends = expected_ends(history, outputs, tag=f"{tag}_{THETA}")
+    silent = [r.x for r in history.records if r.state is State.PENDING or (r.state is State.PRUNED and not r.reports)]
+    believed = np.array(silent, dtype=np.float64).reshape(-1, history.d)
+    return FittedCurves(ends.believed(believed))
+
+
+def expected_ends(history: History, outputs: Transform = Tamed.of, *, refit: bool = True, tag: str = THETA) -> Ends:
     """The model of all curves.
 
     Args:
         history: with at least one report.
-        plain: whether values are only standardised.
+        outputs: makes the transform of the values.
         refit: whether the hyperparameters are estimated anew, unless there are none yet.
+        tag: under which name they are kept.
     """
     numbers = tuple(t for t, r in enumerate(history.records) if not r.has_failed and (r.reports or r.y is not None))
     records = [history.records[t] for t in numbers]
     last = np.array([r.y if r.y is not None else r.reports[-1][1] for r in records], dtype=np.float64)
-    outputs: Outputs = Standardised.of(last) if plain else Tamed.of(last)
-    observations = _observations(history, records, outputs, float(last.min()))
+    units = outputs(last)
+    at_most = ROWS if len(history) < MANY else ROWS_OF_MANY
+    rows = _chosen(records, history.steps, at_most)
+    observations = _observations(history, rows, units, float(last.min()), at_most)
     model, d = standard_model(), history.d + 1
-    theta = last_estimate(history, model, d, THETA)
+    theta = last_estimate(history, model, d, tag)
     if theta is None or (refit and not _is_kept(history, len(observations.X))):
         theta = fit_map(observations, model, starts_of_fit(history, model, d, theta))
     gp = GP.of(observations, model, theta)
     mean = gp.mean(at_step(np.array([r.x for r in records]), 1.0))
     finished = [r.y for r in records if r.y is not None]
-    incumbent = float(outputs.apply(np.array([max(finished)]))[0]) if finished else -math.inf
-    return Ends(gp, outputs, numbers, mean, incumbent, theta)
+    incumbent = float(units.apply(np.array([max(finished)]))[0]) if finished else -math.inf
+    cut = np.array(
+        [record.x for record, place, _ in rows if record.state in CUT and place == _place(record.step, history.steps)]
+    )
+    return Ends(gp, units, numbers, mean, cut.reshape(-1, history.d), incumbent, theta, tag)
 
 
 def _is_kept(history: History, n: int) -> bool:
@@ -180,18 +246,16 @@ def at_step(X: Array, place: float) -> Array:  # (m, d) -> (m, d + 1)
     return np.column_stack([X, np.full(len(X), place)])
 
 
-def _observations(history: History, records: list[Record], outputs: Outputs, worst: float) -> Observations:
-    at_most = ROWS if len(history) < MANY else ROWS_OF_MANY
-    rows = _chosen(records, history.steps, at_most)
+def _observations(history: History, rows: list[Row], outputs: Outputs, worst: float, at_most: int) -> Observations:
     failed = history.X_failed[-at_most // 5 :]
-    X = np.column_stack([np.array([records[i].x for i, _, _ in rows]), [place for _, place, _ in rows]])
+    X = np.column_stack([np.array([record.x for record, _, _ in rows]), [place for _, place, _ in rows]])
     y = np.array([value for _, _, value in rows] + [worst] * len(failed))
     flags = (*history.cube.categorical, False)
     return Observations.of(np.vstack([X, at_step(failed, 1.0)]), outputs.apply(y), flags)
 
 
-def _chosen(records: list[Record], steps: int | None, at_most: int) -> list[tuple[int, float, float]]:
-    """What the model is made of: a trial's place in the list, a step's on its axis, and the value there.
+def _chosen(records: list[Record], steps: int | None, at_most: int) -> list[Row]:
+    """What the model is made of, in the order of the trials.
 
     The last one of each trial; then the others of those that came furthest. Where even the last ones are too many: of
     those that came furthest, of equals the best, a third; of the newest a third; of all, evenly spread, the rest.
@@ -203,7 +267,7 @@ def _chosen(records: list[Record], steps: int | None, at_most: int) -> list[tupl
         kept = {*by_reach[: at_most // 3], *range(n - at_most // 3, n)}
         others = [i for i in range(n) if i not in kept]
         kept |= {others[j] for j in np.linspace(0, len(others) - 1, at_most - len(kept)).astype(int)}
-        return [(i, *lasts[i]) for i in sorted(kept)]
+        return [(records[i], *lasts[i]) for i in sorted(kept)]
     befores = [list[tuple[float, float]]() for _ in records]
     left = at_most - n
     for i in by_reach:
@@ -212,7 +276,7 @@ def _chosen(records: list[Record], steps: int | None, at_most: int) -> list[tupl
         if left < 0:
             break
         befores[i] = before
-    return [(i, *point) for i in range(n) for point in [*befores[i], lasts[i]]]
+    return [(records[i], *point) for i in range(n) for point in [*befores[i], lasts[i]]]
 
 
 def _last(record: Record, steps: int | None) -> tuple[float, float]:

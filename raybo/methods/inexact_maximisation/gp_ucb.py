@@ -37,7 +37,7 @@ from raybo.methods.several import Several, in_words, require_one_estimate
 from raybo.methods.story import OverTrials, Scale, Series, Story
 from raybo.solvers import Solution, SolverName
 from raybo.solvers.inexactness import measure
-from raybo.surrogate import Standardised, random_grid_model, standard_model
+from raybo.surrogate import GP, Standardised, random_grid_model, standard_model
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +127,9 @@ class GpUcb(RandomGridOptions):
             history, standard_model(self.kernel), rng, estimate=self.hyperparameters, outputs=Standardised.of
         )
         on_grid = self.solver == "random-grid"
-        kappa = self.exploration(self.kappa, t, several.metrics[0].gp, "random-grid-ucb" if on_grid else "ucb")
+        gp = several.metrics[0].gp
+        assert isinstance(gp, GP), "curves are not modelled here"
+        kappa = self.exploration(self.kappa, t, gp, "random-grid-ucb" if on_grid else "ucb")
         bound = believing(several.bound(kappa, rng), history)
         size = self.size(t) if on_grid else None
         found = several.maximise(bound, history, rng, self.solver, size=size)
