@@ -3,7 +3,8 @@
 Fronts: the gap between the hypervolume found and the best known front's after `--trials` evaluations. Constraints: the
 gap between the best feasible value and the best known after 40 and 80 evaluations; where nothing is feasible it is
 infinite. Medians over the seeds; the target is raybo's `auto` beside the best of the others on the same seeds, and its
-time beside BoTorch's. Nothing here was looked at while `auto` was made, which had problems and seeds of its own.
+time beside BoTorch's. `auto` was made on other problems, but for two things that were chosen on other seeds of these:
+see docs/goals.md.
 
 Every run is kept in a CSV file (`--results`), so that the command can be stopped and goes on; what others need is only
 measured where they are installed: pip install 'raybo[benchmarks]'.

@@ -53,6 +53,11 @@ def shortened(text: str, most: int = 1_500) -> str:
     return text if len(text) <= most else f"{text[: 2 * most // 3]} ... {text[-most // 3 :]}"
 
 
+def counted(number: int, thing: str) -> str:
+    """So many things: `1 trial`, `2 trials`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def nearest(name: str, known: Sequence[str]) -> str:
     """The end of a message about an unknown name: the likely one, or all that there are."""
     if likely := near(name, known):

@@ -246,20 +246,20 @@ class Trial:
     Attributes:
         number: from 0, in the order of asking.
         config: the configuration.
-        state: where it stands.
-        value: the result in the user's sign, with several metrics that of the first; None unless finished.
-        values: of the metrics and the constrained numbers, by name, where there are several; empty unless finished.
-        violations: by how much it breaks constraints, by name; empty where it keeps them, or has not finished.
-        context: the context that it met; None where none is declared or none is known.
-        tags: what the method said of the proposal.
-        attempt: from 1; grows when it starts again, after the loss of its worker or because the user wants it.
+        state: its state.
+        value: the result, in the user's sign; with several metrics, that of the first. None unless finished.
+        values: of the metrics and the constrained numbers, by name, if there are several; empty unless finished.
+        violations: by how much it breaks constraints, by name; empty if it keeps them, or has not finished.
+        context: the context that it met; None if none is declared or known.
+        tags: what the method noted about the proposal.
+        attempt: from 1; grows when it starts again, because its worker was lost or the user asked for it.
         reason: why it failed or was stopped; empty otherwise.
-        seconds: how long it ran, with what it had run before a scheduler had it wait; None where unknown.
+        seconds: how long it ran, including the time before a scheduler made it wait; None if unknown.
         suggest_seconds: how long the proposal took.
-        suggest_processor_seconds: how much of a processor it took; None in a journal of 0.1.
-        details: what else is known of its end: other metrics, host, traceback; of one that has only reported, the other
-            metrics of its last step; of one that was pruned or is paused, which rule decided that, and by what numbers.
-        checkpoint: name of its last checkpoint; None where it saved none.
+        suggest_processor_seconds: how much processor time the proposal took; None in a journal of 0.1.
+        details: what else is known about its end: other metrics, host, traceback; if it has only reported so far, the
+            other metrics of its last step; if it was pruned or is paused, which rule decided this, and why.
+        checkpoint: name of its last checkpoint; None if it saved none.
     Example:
         >>> searcher = raybo.Searcher({"x": raybo.Integer(1, 9)}, "random", seed=0)
         >>> trial = searcher.tell(searcher.ask(), 0.5)

@@ -27,7 +27,8 @@ def explain(method: methods.Method, trial: Trial) -> str:
     if trial.origin is Origin.CONFIRMED:
         return f"to confirm trial {trial.tags['confirms']}"
     if trial.origin is Origin.GUESSED:
-        further = "the search is drawn there" if method_uses_guesses(method) else "of which the method knows no more"
+        uses = method_uses_guesses(method)
+        further = "the search favours its neighbourhood" if uses else "the method makes no further use of it"
         return f"where the best was guessed to lie; {further}"
     if "fallback" in trial.tags:
         return f"a random point, because the model failed: {trial.tags['fallback']}"

@@ -37,8 +37,8 @@ def load_objective(target: str, *, is_module: bool = False) -> Objective:
     else:
         beside = [str(path) for path in Path(text).parent.glob("*.py")]
         likely = near(str(Path(text)), beside)
-        remedy = f"did you mean {likely!r}?" if likely else "give the Python file that holds the objective"
-        raise ObjectiveError(f"{text}: no such file; {remedy}")
+        meant = f"; did you mean {likely!r}?" if likely else ""
+        raise ObjectiveError(f"{text}: no such file; give the Python file that holds the objective{meant}")
     found = {key: value for key, value in vars(module).items() if isinstance(value, Objective)}
     if name:
         if name in found:

@@ -86,7 +86,7 @@ class Objective:
 
     @property
     def space(self) -> Space:
-        """The space under the present settings; SpaceError where it is none, ObjectiveError where it cannot be made."""
+        """The space under the present settings; SpaceError if it is not valid, ObjectiveError if making it fails."""
         declared = self._made(self.declared_space, "space")
         if isinstance(declared, Space):
             return declared
@@ -97,7 +97,7 @@ class Objective:
 
     @property
     def context(self) -> Space | None:
-        """The space of its contexts; None where it declares none. Raises as `space`."""
+        """The space of its contexts; None if it declares none. Raises as `space` does."""
         space = self.space
         try:
             context = context_space(self._made(self.declared_context, "context"), space)
@@ -113,10 +113,10 @@ class Objective:
 
     @property
     def steps(self) -> int | None:
-        """How many steps a whole run has under the present settings; None where that is not declared.
+        """How many steps a whole run has under the present settings; None if that is not declared.
 
         Raises:
-            ObjectiveError: it cannot be made, or is no whole number from 1.
+            ObjectiveError: it cannot be computed, or is not a whole number from 1.
         """
         steps = self._made(self.declared_steps, "number of steps")
         if steps is None:
@@ -147,7 +147,7 @@ class Objective:
                 )
 
     def wanting(self, metrics: Mapping[str, str] | None, constraints: Mapping[str, str] | None) -> Objective:
-        """The same objective with other metrics or constraints, where these are given.
+        """The same objective with other metrics or constraints, if any are given.
 
         Raises:
             ObjectiveError: one of them is wrong.
@@ -213,18 +213,18 @@ def objective(
     Args:
         space: what to search, or a function of the objective's keyword parameters that returns it.
         metric: the name under which the result holds the value.
-        mode: "max" or "min", what is wanted of the metric.
-        context: what each trial observes and nobody controls, declared like a space; the result holds its values beside
-            the metric. It must not depend on the configuration.
-        num_cpus: processors that one trial holds.
-        num_gpus: GPUs that one trial holds.
+        mode: "max" or "min", whether larger or smaller values are better.
+        context: what each trial observes and nobody controls, declared like a space; the result holds its values as
+            well as the metric. It must not depend on the configuration.
+        num_cpus: CPUs that one trial occupies.
+        num_gpus: GPUs that one trial occupies.
         memory: bytes of memory that Ray must find free for one trial.
-        resources: custom Ray resources that one trial holds.
+        resources: custom Ray resources that one trial occupies.
         trial_seconds: time limit of one trial; None for no limit.
-        steps: how many steps a whole run reports, or a function of the keyword parameters that returns it; None where
-            that is not known, or nothing is reported. A scheduler needs it.
-        value: which of its reports is the trial's value: its "last" one, or its "best" one.
-        metrics: in place of `metric` and `mode`, two to four metrics by name, each "max" or "min"; the result is then a
+        steps: how many steps a whole run reports, or a function of the keyword parameters that returns this; None if it
+            is not known, or nothing is reported. A scheduler needs it.
+        value: which of its reports is the trial's value, the "last" or the "best".
+        metrics: instead of `metric` and `mode`, two to four metrics by name, each "max" or "min"; the result is then a
             dict that holds all of them.
         constraints: bounds on numbers of the result: `{"memory": "<= 2e9"}`.
     Raises:
@@ -337,10 +337,10 @@ _report: ContextVar[Callable[[Mapping[str, Any]], None] | None] = ContextVar("_r
 
 
 def report_context(**values: Any) -> None:
-    """Report, from inside an objective, the context of this trial before its metric is known.
+    """Report the context of this trial from inside its objective, before the metric is known.
 
-    A trial that fails or is killed afterwards keeps it, and the proposals made meanwhile know it. Where the objective
-    is not run by raybo, nothing happens.
+    A trial that fails or is killed afterwards keeps it, and proposals made in the meantime know it. If the objective is
+    not run by raybo, nothing happens.
 
     Example:
         >>> space, context = {"x": raybo.Float(0, 1)}, {"load": raybo.Float(0, 1)}

@@ -16,9 +16,9 @@ from raybo.errors import ObjectiveError
 
 
 class TrialPruned(BaseException):
-    """The trial is to end here: raised in the job by `raybo.report`, and by the job where it gives up itself.
+    """The trial has to end here: raised in the job by `raybo.report`, or by a job that gives up by itself.
 
-    No `Exception`, so that a job that goes on after errors does not swallow it.
+    It is not a subclass of `Exception`, so that a job that continues after errors does not swallow it.
 
     Example:
         >>> def job(config):
@@ -49,15 +49,16 @@ _listener: Listener | None = None  # of the process, which runs one trial at a t
 
 
 def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
-    """Report, from inside an objective, the result of a step. A generator yields the metrics instead.
+    """Report the result of a step from inside an objective. A generator yields the metrics instead.
 
-    Where the objective is only called, and not run as a trial, nothing happens but the check of the arguments.
+    If the objective is only called, and not run as a trial, this checks its arguments and does nothing else.
 
     Args:
-        metrics: the objective's metric under its name, with whatever else is known of that step; or the metric alone.
-        step: which one, from 1; they go up. None for `metrics["step"]`, or else for the one after the last.
+        metrics: a dict with the objective's metric under its name, and whatever else is known of the step; or the
+            metric alone.
+        step: which step, counted from 1 and increasing; None for `metrics["step"]`, or else the one after the last.
     Raises:
-        TrialPruned: the trial is to end here.
+        TrialPruned: the trial has to end here.
         ObjectiveError: an argument is wrong.
     Example:
         >>> raybo.report({"loss": 0.5}, step=1)
@@ -85,7 +86,7 @@ def require_step(step: Any) -> int:
 def checkpoint() -> Path | None:
     """The directory of this trial's last checkpoint, to continue from; None if it starts from scratch.
 
-    What it holds must not be changed. Steps that are not named are counted on from the one that it was reported with.
+    Do not change its contents. Steps without a number are counted from the step that it was reported with.
 
     Example:
         >>> raybo.checkpoint() is None
@@ -98,7 +99,7 @@ def checkpoint() -> Path | None:
 def saving() -> Iterator[Path]:
     """A new directory to save into, which becomes the checkpoint that goes with the next report.
 
-    It is kept whole or not at all: where the block raises or the process dies, there is no such checkpoint. Where the
+    It is kept whole or not at all: if the block raises or the process dies, there is no such checkpoint. If the
     objective is only called, and not run as a trial, the directory is thrown away.
 
     Example:

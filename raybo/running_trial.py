@@ -16,8 +16,8 @@ class CurrentTrial:
     Attributes:
         number: from 0, in the order of asking.
         attempt: from 1; grows when the trial starts again.
-        seed: a whole number below 2**32, of the study's seed and the trial's number: the same at every attempt, another
-            one for every trial.
+        seed: a whole number below 2**32, derived from the study's seed and the trial's number: the same at every
+            attempt, and different for every trial.
         config: the configuration.
     Example:
         >>> def job(config):
@@ -41,10 +41,10 @@ class CurrentTrial:
         attempt. Made when first asked for.
 
         On a cluster it lies on the node that runs the trial, unless the nodes share the journal's directory. A study
-        without a journal that stays removes it at its end.
+        without `storage` removes it when it ends.
 
         Raises:
-            OSError: it cannot be made there.
+            OSError: it cannot be made.
         """
         self._kept.mkdir(parents=True, exist_ok=True)
         return self._kept
@@ -56,7 +56,7 @@ _running: CurrentTrial | None = None  # of the process, which runs one at a time
 def current_trial() -> CurrentTrial | None:
     """The trial that this process is running; None outside the trials of `raybo tune` and `raybo.tune`.
 
-    Trials that Ray Tune or scikit-learn run are theirs and not known here.
+    It does not know of trials that Ray Tune or scikit-learn run.
 
     Example:
         >>> def job(config):

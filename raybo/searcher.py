@@ -53,22 +53,22 @@ class Searcher:
     Args:
         space: what to search.
         method: a method's name, see `raybo methods`.
-        mode: "max" or "min", what is wanted of the value; of several metrics `metrics` says it, and this nothing else.
-        seed: of every random stream; drawn, and kept in `seed`, where it is None.
+        mode: "max" or "min", whether larger or smaller values are better; with several metrics, leave it to `metrics`.
+        seed: seed of every random stream; None draws one, which the attribute `seed` then holds.
         trials: how many trials are planned; some methods depend on it.
         context: what each trial observes and nobody controls, declared like a space: `{"demand": raybo.Float(0, 1)}`.
         metrics: two to four metrics by name, each "max" or "min": `{"accuracy": "max", "seconds": "min"}`.
         constraints: bounds on the numbers that are told, by name: `{"memory": "<= 2e9"}`.
-        metric: the one metric's name, where constraints are declared and `tell` is therefore given a dict.
-        steps: how many steps a whole run has, where trials report as they go.
-        scheduler: the name of the rule that ends trials early, see `raybo schedulers`; None where none does.
+        metric: the single metric's name, for when constraints are declared and `tell` is therefore given a dict.
+        steps: how many steps a whole run has, if trials report as they go.
+        scheduler: the name of the rule that ends trials early, see `raybo schedulers`; None for no such rule.
         scheduler_options: its options.
-        generation: of the rules by which methods propose; 1 are those of raybo 0.1, for a study that it began.
+        generation: which version of the methods' rules to propose by; 1 for a study that was started with raybo 0.1.
         options: the method's options.
     Raises:
-        SpaceError: the space or the context is not one.
+        SpaceError: the space or the context is not valid.
         MethodError: the method, the scheduler, an option, the mode, a metric, a constraint, the number of trials or of
-            steps is wrong, the method needs a context or does not take several metrics or constraints, or the
+            steps is wrong, the method needs a context or does not support several metrics or constraints, or the
             scheduler needs steps.
     Example:
         >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, mode="min", seed=0)
@@ -140,7 +140,7 @@ class Searcher:
             self.plan(trials)
 
     def plan(self, trials: int) -> Event:
-        """Say how many trials the study means to run, in all."""
+        """Say how many trials the study will run in total."""
         if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1:
             raise MethodError(f"trials must be a whole number from 1, got {shown(trials)}")
         return self.apply(planned(trials))
@@ -160,10 +160,10 @@ class Searcher:
         parallel workers do: `trials = searcher.ask(8)`.
 
         Args:
-            n: how many; None for one trial, and no list. (A context may stand in its place.)
-            context: what these trials will meet, where it is known beforehand: methods over contexts tune for it.
+            n: how many; None for a single trial instead of a list. (The context may be given in its place.)
+            context: what these trials will meet, if it is known beforehand: methods over contexts tune for it.
         Raises:
-            TrialError: the context is not one that is declared, or n is not a whole number from 1.
+            TrialError: the context does not match the declared one, or n is not a whole number from 1.
         """
         if isinstance(n, Mapping):
             n, context = None, n
@@ -177,13 +177,13 @@ class Searcher:
     def tell(
         self, trial: Trial | int, value: float | Mapping[str, Any], context: Mapping[str, Any] | None = None
     ) -> Trial:
-        """A trial's result, in any order, with the context that it met.
+        """Tell the result of a trial, in any order, with the context that it met.
 
-        With several metrics or constraints the result is a dict with a number for each of them; numbers and text
-        that it holds besides are kept, too.
+        With several metrics or constraints the result is a dict with a number for each of them; other numbers and
+        text in it are kept too.
 
-        Where a context is declared and none is told, the trial counts for its value, but not for what is learned about
-        contexts; the first one is warned of.
+        If a context is declared and none is told, the trial counts for its value, but not for what is learned about
+        contexts; the first such trial raises a warning.
 
         Raises:
             TrialError: the trial is unknown or has ended, the value is not a finite number (`fail` such a trial), or
@@ -197,21 +197,21 @@ class Searcher:
         return ended
 
     def fail(self, trial: Trial | int, reason: str, context: Mapping[str, Any] | None = None) -> Trial:
-        """A trial that ended without a value: data for the method, not an error. Its context counts all the same."""
+        """Say that a trial ended without a value: data for the method, not an error. Its context still counts."""
         number = self._pending(trial)
         return self._end(number, Kind.FAILED, {"reason": str(reason), **self._read(context, number)})
 
     def report(self, trial: Trial | int, value: float | Mapping[str, Any], step: int | None = None) -> Verdict:
-        """What a step of a trial came to; whether the trial is to go on.
+        """Report the result of a step of a trial; returns the verdict on whether the trial should continue.
 
-        It goes on, unless the verdict says `prune`, which `prune` carries out, or `pause`, which `pause` does. The
-        first report that breaks a constraint which must hold at every step is to end it too.
+        It continues unless the verdict says `prune`, which `prune` carries out, or `pause`, which `pause` does. The
+        first report that breaks a constraint which must hold at every step also says `prune`.
 
         Args:
             trial: which one.
-            value: as the trial's own would be, if it ended here. With several metrics or constraints a dict, which
+            value: as for `tell`, if the trial ended here. With several metrics or constraints a dict, which
                 needs the first metric, and the one that the scheduler looks at; a number is the first metric's.
-            step: which one, from 1; they go up. None for the one after the last.
+            step: which step, counted from 1 and increasing. None for the one after the last.
         Raises:
             TrialError: the trial is unknown or has ended, the value is not a finite number, or the step is not above
                 those before, or beyond the last.
@@ -230,7 +230,7 @@ class Searcher:
         return verdict
 
     def prune(self, trial: Trial | int, why: str = "") -> Trial:
-        """End a trial by the verdict on its last report, or for a reason of your own."""
+        """End a trial, because of the verdict on its last report or for a reason of your own."""
         number = self.history.require(trial.number if isinstance(trial, Trial) else trial, *states_before(Kind.PRUNED))
         verdict, seen, rule = self._verdicts.pop(number, (GO, self.ledger.last_event, JOB))
         if why or not verdict.prune:
@@ -240,7 +240,7 @@ class Searcher:
         return self._carry_out(verdict, rule, number, seen)
 
     def pause(self, trial: Trial | int) -> Trial:
-        """Have a trial wait, by the verdict on its last report; `promoted` says when it is to go on.
+        """Make a trial wait, as the verdict on its last report says; `promoted` returns it when it should continue.
 
         Raises:
             TrialError: that is not the verdict.
@@ -252,7 +252,7 @@ class Searcher:
         return self._carry_out(verdict, rule, number, seen)
 
     def promoted(self) -> Trial | None:
-        """A paused trial that is to go on now, and is pending again; None where a new one is to be asked for."""
+        """A paused trial that should continue now, and is pending again; None if a new one should be asked for."""
         number = None if self.rule is None else self.rule.promoted(self.history)
         if number is None:
             return None
@@ -265,11 +265,11 @@ class Searcher:
         value: float | Mapping[str, Any],
         context: Mapping[str, Any] | None = None,
     ) -> Trial:
-        """A result known from elsewhere, as `tell` takes it, with the context that it met.
+        """Add a result that is known from elsewhere, as for `tell`, with the context that it met.
 
         Raises:
             SpaceError: the configuration does not fit the space.
-            TrialError: the value is not a finite number, or the context is not one that is declared.
+            TrialError: the value is not a finite number, or the context does not match the declared one.
         """
         number = len(self.trials)
         data: Data = {**told(value, number, self.goals), **self._read(context, number)}
@@ -278,11 +278,11 @@ class Searcher:
 
     @property
     def best(self) -> Trial:
-        """The best feasible trial; where a context is declared, the one with the best estimated expectation over it.
+        """The best feasible trial; if a context is declared, the one with the best estimated expectation over it.
 
         A lucky context does not make a trial the best. The estimate and its standard deviation, in the user's units,
-        are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured. Where none has
-        finished: the best of the pruned trials that came furthest; its `value` is None.
+        are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured. If none has
+        finished, the best of the pruned trials that came furthest; its `value` is None.
 
         Raises:
             TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
@@ -292,9 +292,9 @@ class Searcher:
 
     @property
     def best_expected(self) -> Trial:
-        """The finished trial of which a model expects most: with noise, the luckiest is not the best.
+        """The finished trial from which a model expects the best value: with noise, the luckiest is not the best.
 
-        `best_expected.details["expected"]` and `["expected_sd"]` are what is expected of it, as they are of `best`.
+        Its `details["expected"]` and `["expected_sd"]` say what is expected, as those of `best` do.
 
         Raises:
             TrialError: no trial has finished, none satisfies all constraints, or there are several metrics.
@@ -310,18 +310,18 @@ class Searcher:
         """The volume that the front dominates, in the product of the metrics' units.
 
         Args:
-            reference: the point above which it counts, by metric; the worst of each that feasible trials have shown,
-                unless given.
+            reference: the point from which the volume is measured, by metric; unless given, the worst value of each
+                metric among the feasible trials.
         Raises:
             TrialError: the reference is not a finite number for each metric.
         """
         return self.ledger.hypervolume(reference)
 
     def best_for(self, context: Mapping[str, Any]) -> Trial:
-        """The finished trial with the best estimated value in the given context, told in its details as in `best`.
+        """The finished trial with the best estimated value in the given context; `details` as in `best`.
 
         Raises:
-            TrialError: no trial has finished, or the context is not one that is declared.
+            TrialError: no trial has finished, or the context does not match the declared one.
         """
         return self.ledger.best_for(context)
 

@@ -57,10 +57,10 @@ class Shared(Generic[T]):
 
 
 def shared(source: Callable[[], T] | T) -> Shared[T]:
-    """Data for all trials, at the level of a module: `data = raybo.shared(load)`, and in the objective `data.value`.
+    """Data for all trials: `data = raybo.shared(load)` at the top level of a module, `data.value` in the objective.
 
-    When a study begins, its driver makes the data and puts them into Ray's object store; trials read them there. Arrays
-    are not copied, and cannot be written to. Outside a study `value` is the data themselves.
+    When a study begins, its driver makes the data and puts them into Ray's object store; trials read them from there.
+    Arrays are not copied, and cannot be written to. Outside a study `value` is the data themselves.
 
     Args:
         source: a function that makes the data, called once; or the data.

@@ -35,14 +35,14 @@ class Study:
         planned: how many trials the study is to run; None if unknown.
         description: objective, metric, mode, method, options, seed.
         mode: "max" or "min".
-        goal: which of two values is better, with several metrics of the first.
+        goal: which of two values is better; with several metrics, of the first one.
         goals: what is wanted of each metric, and the constraints.
-        steps: how many steps a whole run has; None where that is not declared.
+        steps: how many steps a whole run has; None if that is not declared.
         space: the search space.
-        context: the space of the contexts; None where none is declared.
+        context: the space of the contexts; None if none is declared.
         events: everything that has happened, in order.
-        path: the journal; None where it was not kept.
-        artifacts: where its trials' directories are, paths and URIs, the last one first; empty for beside the journal.
+        path: the journal; None if it was not kept.
+        artifacts: where its trials' directories are, paths and URIs, the latest first; empty if beside the journal.
     Example:
         >>> study = raybo.load("job.db")
         >>> values = [trial.value for trial in study.trials if trial.state is raybo.State.FINISHED]
@@ -81,21 +81,21 @@ class Study:
     def best(self) -> Trial:
         """The best feasible trial, the earliest of equals.
 
-        Where a context is declared: the trial with the best estimated expectation over it, as `Searcher.best`. Where
-        none has finished: the best of the pruned trials that came furthest; its `value` is None.
+        If a context is declared, the trial with the best estimated expectation over it, as in `Searcher.best`. If none
+        has finished, the best of the pruned trials that came furthest; its `value` is None.
 
         Raises:
             TrialError: no trial has finished or was pruned yet, none satisfies all constraints (the message says which
-                comes closest), or there are several metrics, and so a `front`.
+                comes closest), or there are several metrics: see `front`.
         """
         return self._ledger.best
 
     @cached_property
     def best_expected(self) -> Trial:
-        """The finished trial of which a model expects most: with noise, the luckiest is not the best.
+        """The finished trial from which a model expects the best value: with noise, the luckiest is not the best.
 
-        `best_expected.details["expected"]` and `["expected_sd"]` are what is expected of it, in the user's units, as
-        they are of `best`. They are computed when they are asked for.
+        Its `details["expected"]` and `["expected_sd"]` say what is expected, in the user's units, as those of `best`
+        do. They are computed when they are asked for.
 
         Raises:
             TrialError: no trial has finished yet.
@@ -104,9 +104,9 @@ class Study:
 
     @cached_property
     def expectations(self) -> Mapping[int, tuple[float, float]] | None:
-        """By trial what a model expects of each that has finished, and the standard deviation, in the user's units.
+        """For each finished trial what a model expects of it, and the standard deviation, in the user's units.
 
-        Empty where finished trials are too few for a model; None with several metrics or a context.
+        Empty if too few trials have finished for a model; None with several metrics or a context.
         """
         return self._ledger.expectations()
 
@@ -122,7 +122,9 @@ class Study:
             return self.events[-1].data["reason"]
         ran = self.count(*COUNTED) - len(again(self.trials))
         is_done = self.planned is not None and ran >= self.planned and not self.count(State.PENDING)
-        return f"all {self.planned} trials have been run" if is_done else ""
+        if not is_done:
+            return ""
+        return "the one trial has been run" if self.planned == 1 else f"all {self.planned} trials have been run"
 
     @cached_property
     def front(self) -> list[Trial]:
@@ -133,15 +135,15 @@ class Study:
         """The volume that the front dominates, in the product of the metrics' units.
 
         Args:
-            reference: the point above which it counts, by metric; the worst of each that feasible trials have shown,
-                unless given.
+            reference: the point from which the volume is measured, by metric; unless given, the worst value of each
+                metric among the feasible trials.
         Raises:
             TrialError: the reference is not a finite number for each metric.
         """
         return self._ledger.hypervolume(reference)
 
     def reference(self) -> dict[str, float]:
-        """The point above which `hypervolume` counts unless another is given; empty while nothing is feasible."""
+        """The point from which `hypervolume` measures unless another is given; empty while nothing is feasible."""
         return self._ledger.reference()
 
     @property
@@ -151,28 +153,28 @@ class Study:
 
     @property
     def furthest(self) -> Trial | None:
-        """Where none has finished, the best of the pruned trials that came furthest; else None."""
+        """If none has finished, the best of the pruned trials that came furthest; else None."""
         return self._ledger.furthest
 
     @property
     def nearest(self) -> str:
-        """That no trial keeps all constraints, and which comes nearest, in words; needs a finished one."""
+        """A sentence that says that no trial keeps all constraints, and which comes nearest; needs a finished trial."""
         return self._ledger.nearest
 
     def broken(self, trial: Trial) -> str:
-        """The constraints that a trial breaks, and by how much, in words; empty where it keeps them."""
+        """The constraints that a trial breaks, and by how much, in words; empty if it keeps them."""
         return self._ledger.broken(trial)
 
     def best_for(self, context: Mapping[str, Any]) -> Trial:
-        """The finished trial with the best estimated value where the context is the given one; see `Searcher.best`.
+        """The finished trial with the best estimated value in the given context; see `Searcher.best`.
 
         Raises:
-            TrialError: no trial has finished yet, or the context is not one that is declared.
+            TrialError: no trial has finished yet, or the context does not match the declared one.
         """
         return self._ledger.best_for(context)
 
     def extend(self, events: Sequence[Event]) -> None:
-        """Take in events that follow those it holds, as whoever reads a journal while it grows has them.
+        """Add events that follow those it holds, as they are read from a growing journal.
 
         Raises:
             TrialError: one is about a trial that is unknown or has already ended.
@@ -200,10 +202,10 @@ class Study:
         return self._ledger.count(*states)
 
     def directory(self, trial: Trial | int) -> Path | None:
-        """Where a trial's own files are, those that it wrote to `raybo.current_trial().directory` and what it printed.
+        """The directory with a trial's files: what it wrote to `raybo.current_trial().directory`, and what it printed.
 
-        None where there are none: it left nothing, or on another machine, or the study was not kept. Under a URI
-        (`--artifacts s3://...`) only what it printed is in a directory here; `files` has the rest.
+        None if there are none: it left no files, or left them on another machine, or the study was not kept. With a
+        URI (`--artifacts s3://...`) only what it printed is in a local directory; `files` has the rest.
         """
         if self.path is None:
             return None

@@ -162,6 +162,7 @@ def test_a_shell_is_given_its_completion(run, shell):
         ("raybo tune job.py --method turb", "turbo"),
         ("raybo tune job.py --scheduler hyper", "hyperband"),
         ("raybo methods gp-u", "gp-ucb"),
+        ("raybo export job.db --to op", "optuna"),
     ],
 )
 def test_what_is_typed_is_completed(run, monkeypatch, typed, offered):
@@ -257,6 +258,8 @@ def test_wrong_use_is_refused_in_one_line(run, folder, arguments, words):
         (["tune", "job.py", "--trials", "many"], ["'--trials'", "'many'"]),
         (["tune", "job.py", "--trails", "5"], ["--trails", "--trials"]),
         (["tune", "job.py", "--set", "sleep"], ["--set takes KEY=VALUE, got 'sleep'"]),
+        (["tune", "job.py", "--log", "csv"], ["--log takes FORMAT=WHERE, got 'csv'"]),
+        (["tune", "job.py", "--workers", "all"], ["'all' is neither a whole number nor max"]),
         (["tune", "job.py", "--option", "=3"], ["--option takes KEY=VALUE, got '=3'"]),
         (["tune", "job.py", "--option", "trials=3"], ["--option trials"]),
         (["tune", "job.py", "--option", "objective=3"], ["--option objective"]),
@@ -620,7 +623,7 @@ def test_every_option_of_compare_reaches_the_comparison(run, folder, compared):
         Path("there"),
         {"root": None, "workers": 2, "address": "auto", "here": False, "until": None},
     )
-    assert "job: b is better: holds (p = 0.010, 6 pairs)" in out
+    assert "job: b is better: holds (p = 0.010, 6 pairs of runs)" in out
 
 
 def test_what_is_reproduced_is_the_experiment_with_the_repeats_asked_for(run, monkeypatch, compared):
@@ -852,3 +855,43 @@ def test_the_engine_quiets_what_ray_says_of_dying_workers(start, folder):
 def test_the_command_is_there_as_a_module():
     done = subprocess.run([sys.executable, "-m", "raybo", "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"raybo, version {raybo.__version__}\n"
+
+
+def test_a_place_far_away_is_told_whole(monkeypatch, tmp_path):
+    """A job of a cluster runs in a directory of its own, from which the way to the journal says nothing."""
+    from raybo.cli.console import conclude, make_console
+
+    deep = tmp_path.joinpath(*"abcdefgh")
+    deep.mkdir(parents=True)
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
+    events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5}))]
+    path = tmp_path / "job.db"
+    (tmp_path / "job.trials" / "0").mkdir(parents=True)
+    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events, path)
+    told = {}
+    for where in (tmp_path, deep):
+        monkeypatch.chdir(where)
+        console = make_console()
+        with console.capture() as captured:
+            conclude(console, study, path)
+        told[where] = next(line for line in captured.get().splitlines() if line.startswith("its files"))
+    assert told[tmp_path] == "its files: job.trials/0"
+    assert told[deep] == f"its files: {tmp_path}/job.trials/0"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_does_not_know_a_sign_is_told_its_code(tmp_path, encoding):
+    searcher = raybo.Searcher({"größe 大": raybo.Float(0, 1)}, "random", seed=0)
+    events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5}))]
+    journal = Journal(tmp_path / "job.db", Description("job", "value", "max", searcher.space.to_json(), "random", 0))
+    journal.append(events)
+    journal.close()
+    done = subprocess.run(
+        [sys.executable, "-m", "raybo", "show", "job.db"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=True,
+    )
+    assert "größe \\u5927".encode(encoding, "backslashreplace") in done.stdout
+    assert done.stderr == b""

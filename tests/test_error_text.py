@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raybo.error_text import first_line, in_words, nearest
+from raybo.error_text import counted, first_line, in_words, nearest
 
 
 class Silent(Exception):
@@ -31,3 +31,7 @@ def test_the_nearest_name_or_all_of_them():
     assert nearest("kapa", ["kappa", "delta"]) == "; did you mean 'kappa'?"
     assert nearest("folds", ["kappa", "delta"]) == "; available: kappa, delta"
     assert nearest("folds", []) == "; it has none"
+
+
+def test_one_thing_is_not_several():
+    assert [counted(n, "trial") for n in (0, 1, 2)] == ["0 trials", "1 trial", "2 trials"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import inspect
 import re
 import shutil
@@ -25,7 +26,28 @@ def test_the_example_of_a_public_name_runs(name, tmp_path, monkeypatch, request)
         request.getfixturevalue("ray_session")
     monkeypatch.chdir(tmp_path)
     shutil.copyfile(JOURNAL, "job.db")
-    told = inspect.getdoc(getattr(raybo, name)) or ""
+    run_example(name, getattr(raybo, name))
+
+
+INTEGRATIONS = {
+    "ray_tune": ["RayboSearch"],
+    "sklearn": ["RayboSearchCV"],
+    "sklearn_steps": ["fit_in_steps"],
+    "xgboost": ["Report", "going_on"],
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module in INTEGRATIONS for name in INTEGRATIONS[module]]
+)
+def test_the_example_of_an_integration_runs(module, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("xgboost" if module == "xgboost" else "sklearn")
+    run_example(name, getattr(importlib.import_module(f"raybo.integrations.{module}"), name))
+
+
+def run_example(name, value):
+    told = inspect.getdoc(value) or ""
     example = doctest.DocTestParser().get_doctest(told, {"raybo": raybo, "__name__": "__main__"}, name, None, 0)
     assert example.examples, f"{name} has no example"
     said: list[str] = []
@@ -37,3 +59,5 @@ def test_every_public_name_is_in_the_reference():
     pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md"))
     described = set(re.findall(r"^\.\. auto\w+:: (\w+)$", pages, re.MULTILINE))
     assert described == set(raybo.__all__)
+    added = set(re.findall(r"^\.\. auto\w+:: raybo\.integrations\.(\w+\.\w+)$", pages, re.MULTILINE))
+    assert added == {f"{module}.{name}" for module, names in INTEGRATIONS.items() for name in names}

@@ -19,13 +19,14 @@ from raybo.experiments.here import tune_here
 from raybo.experiments.measures import values
 from raybo.experiments.run import is_complete, steps_spent
 from raybo.integrations.export import exporter
-from raybo.journal import Journal
+from raybo.journal import Description, Journal
 from raybo.loading import load_objective
 from raybo.replay import replay, replay_verdicts
 from raybo.reporting.curves_in_text import BLOCKS, spark_line
 from raybo.reporting.summary import best_configuration
 from raybo.reporting.tables import study_view
 from raybo.reporting.trial_view import trial_view
+from raybo.study import Study
 
 JOB = """
 import raybo
@@ -143,6 +144,14 @@ def test_show_tells_how_far_each_trial_came_and_why_it_ended(study):
     assert f"pruned after step {pruned[0].step} by median: best by step {pruned[0].step}: " in one
     assert spark_line([value for _, value in pruned[0].reports]) in one
     assert "reported" in one
+
+
+def test_a_single_report_is_told_once():
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=3)
+    events = [searcher.apply(searcher.propose(searcher.history))]
+    events.append(searcher.apply(Event(Kind.REPORTED, 0, {"step": 1, "value": 0.5})))
+    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    assert "\n  0.5 at step 1\n" in text_of(trial_view(study, 0))
 
 
 def test_a_line_of_blocks_is_low_where_values_are_low():

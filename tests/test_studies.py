@@ -75,6 +75,11 @@ def test_the_command_lists_them(directory):
     assert "notes" not in ran.output
 
 
+def test_that_there_are_none_is_said(tmp_path):
+    assert CliRunner().invoke(cli, ["studies", str(tmp_path)]).output == f"No studies in {tmp_path}\n"
+    assert CliRunner().invoke(cli, ["studies", str(tmp_path), "--json"]).output == "[]\n"
+
+
 def fake_ray(answers):
     """A Ray with detached studies of these names, and others' actors; an answer may be an error."""
 
@@ -103,8 +108,8 @@ def fake_ray(answers):
 
 
 def test_what_runs_on_a_cluster_is_asked_for_its_progress(monkeypatch):
-    status = SimpleNamespace(metric="loss", best=(7, 0.25), front=None, finished=8, failed=1, planned=20)
-    several = SimpleNamespace(metric="loss", best=None, front=(5, 0.7), finished=8, failed=1, planned=20)
+    status = SimpleNamespace(metric="loss", best=(7, 0.25), front=None, ended=9, failed=1, planned=20)
+    several = SimpleNamespace(metric="loss", best=None, front=(5, 0.7), ended=9, failed=1, planned=20)
     plan = SimpleNamespace(path="/journals/b.db", description=SimpleNamespace(method="auto"))
     answers = {
         "b": (plan, status),

@@ -55,6 +55,18 @@ def styblinski_tang(d: int, seed: int) -> Task:
     return written(lambda x: float(np.sum(x**4 - 16 * x**2 + 5 * x)) / 2, d, -5, 5, np.full(d, -2.9035340), seed)
 
 
+def levy(d: int, seed: int) -> Task:
+    """A bowl with waves, steep along the first axis; one of its hollows is the least."""
+
+    def value(x: Array) -> float:
+        w = 1.0 + (x - 1.0) / 4.0
+        inner = (w[:-1] - 1.0) ** 2 * (1.0 + 10.0 * np.sin(np.pi * w[:-1] + 1.0) ** 2)
+        end = (w[-1] - 1.0) ** 2 * (1.0 + np.sin(2.0 * np.pi * w[-1]) ** 2)
+        return float(np.sin(np.pi * w[0]) ** 2 + inner.sum() + end)
+
+    return written(value, d, -10, 10, np.ones(d), seed)
+
+
 def cosine_mixture(d: int, seed: int) -> Task:
     """Separable: a bowl with bumps, 0.1 sum cos(5 pi x) in it."""
     return written(lambda x: float(x @ x - 0.1 * np.cos(5 * np.pi * x).sum()), d, -1, 1, np.zeros(d), seed)

@@ -1,6 +1,7 @@
 """The development set, on which the default may be tuned, and the validation set, on which it never was.
 
-They share no function, data set, job or task; `SMALL` is the part of the development set that takes minutes.
+They share no function, data set, job or task; `SMALL` is the part of the development set that takes minutes, and `LONG`
+are functions of it, and another, with budgets of 200.
 """
 
 from __future__ import annotations
@@ -52,6 +53,21 @@ DEVELOPMENT = [
             "failing3": (_f.failing, (3, 9)),
             "kinds7": (_f.kinds, (7, 10)),
             "nested": (_f.branches, ("nested", 21)),
+            "bbob-f2-d3": (_s.bbob, (2, 3, 1)),
+            "bbob-f7-d5": (_s.bbob, (7, 5, 1)),
+            "bbob-f7-d5-noisy": (_s.bbob, (7, 5, 3, 0.2)),
+            "bbob-f11-d5": (_s.bbob, (11, 5, 1)),
+            "bbob-f13-d5": (_s.bbob, (13, 5, 1)),
+            "bbob-f18-d3": (_s.bbob, (18, 3, 1)),
+            "bbob-f20-d5": (_s.bbob, (20, 5, 7)),
+            "bbob-f20-d2-noisy": (_s.bbob, (20, 2, 4, 0.2)),
+            "bbob-f23-d3": (_s.bbob, (23, 3, 1)),
+            "bbob-f24-d3": (_s.bbob, (24, 3, 1)),
+            "draw3-61": (_f.draw, (3, 0.2, 61)),
+            "draw3-62": (_f.draw, (3, 0.25, 62)),
+            "draw5": (_f.draw, (5, 0.3, 63)),
+            "bbob-mixed-f8-d5": (_s.bbob_mixed, (8, 5, 1)),
+            "bbob-mixed-f20-d5": (_s.bbob_mixed, (20, 5, 2)),
         },
     ),
     *_some(
@@ -137,6 +153,18 @@ VALIDATION = [
     ),
 ]
 
+LONG = _some(
+    "synthetic",
+    200,
+    {
+        "levy20-long": (_f.levy, (20, 50)),
+        "bbob-f10-d20-long": (_s.bbob, (10, 20, 1)),
+        "bbob-f20-d20-long": (_s.bbob, (20, 20, 2)),
+        "bbob-f8-d10-long": (_s.bbob, (8, 10, 1)),
+        "bbob-f15-d10-long": (_s.bbob, (15, 10, 2)),
+    },
+)
+
 SMALL = (
     "bbob-f3-d3 bbob-f8-d5 bbob-f17-d5 bbob-f21-d5 hartmann6 styblinski6 cosine8 hartmann6-noisy logs3 walled4 kinds7 "
     "bbob-mixed-f3-d10 lcbench-7593 lcbench-34539 lcbench-126029 hpobench-australian hpobench-vehicle"
@@ -145,6 +173,7 @@ SMALL = (
 SETS = {
     "development": DEVELOPMENT,
     "validation": VALIDATION,
+    "long": LONG,
     "small": [problem for problem in DEVELOPMENT if problem.name in SMALL],
 }
-PROBLEMS = {problem.name: problem for problem in (*DEVELOPMENT, *VALIDATION)}
+PROBLEMS = {problem.name: problem for problem in (*DEVELOPMENT, *VALIDATION, *LONG)}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import io
 import sys
 from typing import cast
 
@@ -65,6 +66,9 @@ class Commands(click.Group):
 
 def main() -> None:
     """The script `raybo`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that knows no ± is shown its code, and no traceback
+            stream.reconfigure(errors="backslashreplace")
     gc.set_threshold(50_000, 20, 100)  # what a journal holds stays: to look for garbage in it takes a sixth of `show`
     try:
         cli(prog_name="raybo", standalone_mode=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -34,6 +34,12 @@ def _schedulers(ctx: click.Context, parameter: click.Parameter, typed: str) -> l
     return [name for name in SCHEDULERS if name.startswith(typed)]
 
 
+def complete_formats(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    from raybo.integrations.export import EXPORTS
+
+    return [name for name in EXPORTS if name.startswith(typed)]
+
+
 TARGET = click.argument("target", metavar="FILE[:NAME]", shell_complete=complete_files)
 JOURNAL = click.argument("journal", type=PATH, metavar="FILE.db")
 METHOD_NAMES = click.argument("names", nargs=-1, metavar="[NAME ...]", shell_complete=_methods)
@@ -43,7 +49,10 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead,
 
 def _workers(text: str) -> int | str:
     """A number of workers, or `max`."""
-    return text if text == "max" else int(cast(Any, click.INT)(text))
+    try:
+        return text if text == "max" else int(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is neither a whole number nor max.") from None
 
 
 SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
@@ -152,7 +161,10 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     click.option("--keep-going", is_flag=True, help="Carry on even if the first trials all fail in the same way."),
     click.option("--target", "wanted", type=float, metavar="V", help="Stop once a trial reaches this value."),
     click.option(
-        "--patience", type=int, metavar="N", help="Stop once N trials in a row have not improved on the best one."
+        "--patience",
+        type=int,
+        metavar="N",
+        help="Stop once N trials in a row have not improved on the best one, or on the front of several metrics.",
     ),
     click.option(
         "--stop-below-gain",
@@ -199,13 +211,13 @@ def default_storage(target: str) -> Path:
     return Path(f"{study_name(target)}.db")
 
 
-def pairs(texts: tuple[str, ...], option: str) -> dict[str, str]:
+def pairs(texts: tuple[str, ...], option: str, form: str = "KEY=VALUE") -> dict[str, str]:
     """KEY=VALUE texts as a dict; UsageError where one is malformed."""
     found = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise click.UsageError(f"{option} takes KEY=VALUE, got {text!r}")
+            raise click.UsageError(f"{option} takes {form}, got {text!r}")
         found[key.strip().replace("-", "_")] = value
     return found
 

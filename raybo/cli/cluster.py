@@ -24,6 +24,7 @@ from raybo.cli.arguments import (
     read_list,
 )
 from raybo.cli.console import conclude, make_console, say, say_json
+from raybo.error_text import counted
 
 if TYPE_CHECKING:
     from raybo.integrations.jobs import Cluster, Job
@@ -98,7 +99,7 @@ def submit(
     pairs(search["scheduler_options"], "--scheduler-option")
     if enqueue is not None:
         read_list(enqueue)
-    for form, where in pairs(search["logs"], "--log").items():
+    for form, where in pairs(search["logs"], "--log", "FORMAT=WHERE").items():
         if "://" not in where and not os.path.isabs(where):
             raise click.UsageError(
                 f"--log {form}={where}: files in a job's own directory are lost; give a URI, or an absolute path on "
@@ -152,6 +153,9 @@ def jobs(address: str, as_json: bool) -> None:
     found = Cluster(address).jobs()
     if as_json:
         say_json([{**asdict(job), "began": job.began or None} for job in found])
+        return
+    if not found:
+        say(f"No studies were submitted to {address}")
         return
     rows = [(job.name, state(job), job.began, job.target, job.storage) for job in found]
     make_console().print(text_table(("job", "state", "started", "tunes", "journal on the head node"), rows))
@@ -285,7 +289,9 @@ def job_run(storage: str, arguments: tuple[str, ...]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         arrival, more = unload(path, Path(scratch))
         if was_here and (arrival is None or arrival.ahead):
-            sent = "none was sent" if arrival is None else f"it is {arrival.ahead} events ahead of the one sent"
+            sent = "none was sent"
+            if arrival is not None:
+                sent = f"it is {counted(arrival.ahead, 'event')} ahead of the one sent"
             say(f"Continuing {path}, which was here already ({sent}); give another --storage to start a new study")
         tune.main([*arguments, *more, "--storage", str(path)], prog_name="raybo tune", standalone_mode=False)
 
@@ -333,7 +339,7 @@ def _has_run(job: Job) -> bool:
 def _told(arrival: Arrival, name: str) -> str:
     if arrival.ahead:
         return f"{arrival.path} is unchanged: it has all of {name}, and {arrival.ahead} more events"
-    return f"{arrival.path} has all of {name}: {arrival.added} events are new"
+    return f"{arrival.path} has all of {name}: {counted(arrival.added, 'new event')}"
 
 
 def _is_dashboard(address: str) -> bool:

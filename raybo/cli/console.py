@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from raybo.error_text import counted
 from raybo.terminal_text import visible
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     best = study.best if study.incumbent is not None else study.furthest
     for place in [] if best is None else study.files(best):
         near = place if is_uri(place) else os.path.relpath(place)
+        if near.startswith("../../"):  # a job of a cluster runs in a directory of its own, far from the journal
+            near = os.path.abspath(place)
         console.print(f"its files: {near}", style="dim", highlight=False, soft_wrap=True)
     for line in confirmations(study):
         console.print(line)
@@ -70,5 +73,5 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     ran = ended - sum(trial.origin in (Origin.ADDED, Origin.CONFIRMED) for trial in study.trials)
     ended -= sum(trial.origin is Origin.CONFIRMED for trial in study.trials)
     more = f"; --trials {2 * max(1, ran)} would continue it" if ended >= (study.planned or 0) else ""
-    known = f" and {ended - ran} known results" if ended > ran else ""
-    console.print(f"{ran} trials{known}, kept in {path}{more}", style="dim", highlight=False, soft_wrap=True)
+    known = f" and {counted(ended - ran, 'known result')}" if ended > ran else ""
+    console.print(f"{counted(ran, 'trial')}{known}, kept in {path}{more}", style="dim", highlight=False, soft_wrap=True)

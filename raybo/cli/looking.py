@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybo.cli.arguments import JOURNAL, JSON, METHOD_NAMES, PATH, SCHEDULER_NAMES, at_most_one, named_values
+from raybo.cli.arguments import (
+    JOURNAL,
+    JSON,
+    METHOD_NAMES,
+    PATH,
+    SCHEDULER_NAMES,
+    at_most_one,
+    complete_formats,
+    named_values,
+)
 from raybo.cli.console import make_console, say, say_json
-from raybo.error_text import in_words
+from raybo.error_text import counted, in_words
 from raybo.errors import RayboError
 from raybo.files import STANDARD_OUTPUT, is_stream
 
@@ -141,6 +150,7 @@ def plot(journal: Path, output: Path | None) -> None:
     "--to",
     required=True,
     metavar="FORMAT",
+    shell_complete=complete_formats,
     help="csv, reports (a CSV of every reported step), json, optuna (a journal file for optuna-dashboard), tensorboard "
     "(a directory) or mlflow (a tracking URI).",
 )
@@ -179,7 +189,7 @@ def export(journal: Path, to: str, output: str, raw: bool, follow: bool) -> None
         except Exception as error:  # whatever another program's package raises
             raise RayboError(f"{output}: cannot be written as {to}: {in_words(error)}") from error
     where = "standard output" if output == STANDARD_OUTPUT else output
-    say(f"Wrote {len(study.trials)} trials to {where}", err=is_stream(output))
+    say(f"Wrote {counted(len(study.trials), 'trial')} to {where}", err=is_stream(output))
 
 
 @click.command()
@@ -257,7 +267,7 @@ def _replay(study: Study) -> None:
         say(f"trial {verdict.trial}, step {verdict.step}: the verdict is now {verdict.verdict}, was {verdict.recorded}")
     if wrong:
         raise TrialError(f"{len(wrong)} of {len(judged)} verdicts differ; was another version used?")
-    verdicts = f" and {len(judged)} verdicts" if judged else ""
+    verdicts = f" and {counted(len(judged), 'verdict')}" if judged else ""
     rounded = sum(again.is_rounding for again in replayed)
     same = f"all are identical, {rounded} of them but for rounding" if rounded else "all are identical"
-    say(f"{len(replayed)} proposals{verdicts} recomputed from the journal alone: {same}")
+    say(f"{counted(len(replayed), 'proposal')}{verdicts} recomputed from the journal alone: {same}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from raybo.cli.arguments import JSON, at_most_one
-from raybo.cli.console import make_console, say_json
+from raybo.cli.console import make_console, say, say_json
 
 if TYPE_CHECKING:
     from raybo.reporting.studies import Progress
@@ -45,6 +45,9 @@ def studies(ctx: click.Context, directory: Path, address: str | None, as_json: b
     if as_json:
         say_json([study.facts for study in found])
         return
+    if not found:
+        say(f"No studies in {directory}" if address is None else f"No detached studies on the cluster at {address}")
+        return
     make_console().print(text_table(HEADINGS, [study.cells for study in found]))
 
 
@@ -64,7 +67,7 @@ def _on_cluster(address: str) -> list[Progress]:
             Progress(
                 study.name,
                 where="the cluster" if plan is None else str(plan.path),
-                done=None if status is None else status.finished + status.failed,
+                done=None if status is None else status.ended,
                 planned=None if status is None else status.planned,
                 failed=None if status is None else status.failed,
                 best=best,

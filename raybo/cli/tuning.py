@@ -96,7 +96,7 @@ def tune(
         raise click.UsageError(
             "--log stops when this command does, and --detach ends it at once; use raybo export --follow"
         )
-    recorders = [Recorder(path, form, where) for form, where in pairs(logs, "--log").items()]
+    recorders = [Recorder(path, form, where) for form, where in pairs(logs, "--log", "FORMAT=WHERE").items()]
 
     try:
         with Display(console) as display:

@@ -96,23 +96,24 @@ def tune(
     shuts down. A study whose journal exists is continued: only what was in flight is run again.
 
     Args:
-        objective: what `@raybo.objective` made.
-        trials: how many trials to run in total, including those in the journal but not results from elsewhere.
+        objective: a function decorated with `@raybo.objective`.
+        trials: how many trials to run in total, counting those already in the journal but not results from elsewhere.
         method: a method's name, see `raybo methods`; None for the journal's, or "auto" for a new study.
-        seed: of every random stream; None for the journal's, or a fresh one.
+        seed: seed of every random stream; None for the journal's, or a fresh one.
         storage: the journal, an SQLite file; None keeps it only for as long as the study runs.
         workers: how many trials run at a time; None for as many as the cluster has room for, "max" for a few more,
-            which queue, so that an autoscaling cluster grows to its limit.
+            which wait in a queue so that an autoscaling cluster grows to its limit.
         address: "auto" or HOST:PORT of a running cluster.
         max_minutes: stop the study, and the trials that are running, after this time.
         trial_seconds: time limit of one trial; None for the objective's own.
         retries: how often a trial is restarted when its worker or node is lost.
         settings: the objective's keyword parameters.
-        metrics: two to four metrics that are wanted, by name, in place of the objective's own.
-        constraints: bounds that returned numbers have to keep, by name, in place of the objective's own.
-        known_from: another study, or its journal: its finished trials that fit the space enter as known results.
-        defaults: values, in the other study, of parameters that only this space has, dotted if nested: `{"drop": 0.0}`.
-        enqueue: configurations to run first; a pair of a configuration and a value enters as a known result.
+        metrics: two to four metrics, by name, instead of the objective's own.
+        constraints: bounds on returned numbers, by name, instead of the objective's own.
+        known_from: another study, or its journal; its finished trials that fit the space are added as known results.
+        defaults: the values that parameters which only this space has had in the other study, with dotted names if they
+            are nested: `{"drop": 0.0}`.
+        enqueue: configurations to run first; a pair of a configuration and a value is added as a known result.
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
             with what there is; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
         fresh_workers: run every trial in a new process, for jobs that leave something behind in theirs (a patched
@@ -121,16 +122,16 @@ def tune(
         keep_going: carry on even if the first trials all fail in the same way, which otherwise ends the study after 5,
             or as many as run at a time.
         target: stop once a trial reaches this value.
-        patience: stop once this many trials in a row have not improved on the best one.
+        patience: stop once this many trials in a row have not improved on the best one, or joined the front.
         stop_below_gain: stop once three proposals in a row are expected to improve the best value by less than this, in
             the metric's units.
         confirm: how many configurations are run again at the end, and how often each with another seed, as "5x3" or
             (5, 3); `Study.confirmed` has their means.
-        scheduler: name of the rule that ends trials early, see `raybo schedulers`; None for the journal's, or none for
-            a new study. The objective must declare its steps.
+        scheduler: name of the rule that ends trials early, see `raybo schedulers`; None for the journal's, and for no
+            rule in a new study. The objective must declare its steps.
         scheduler_options: its options.
         artifacts: where the trials' directories, with their checkpoints, are kept: a directory, or a URI of a file
-            system that pyarrow knows; None for where the journal says, if that is there, or else beside it.
+            system that pyarrow supports; None for the place that the journal names, if it exists, or else beside it.
         keep_checkpoints: of trials that have ended, "all", the "last", or "none".
         watch: called with a `Status` several times a second; `print` prints a line whenever there is news. None shows
             progress on a terminal and in a notebook, and nothing elsewhere; False never shows anything.
@@ -153,7 +154,7 @@ def tune(
         raise MethodError(f"keep_checkpoints must be 'all', 'last' or 'none', got {shown(keep_checkpoints)}")
     place = _place_of(artifacts)
     if place is not None and storage is None:
-        raise RayError("artifacts are kept under the name of the journal, and it does not stay; give storage")
+        raise RayError("artifacts are kept under the name of a permanent journal; give storage")
     if settings is not None and not isinstance(settings, Mapping):
         raise ObjectiveError(f"settings must be a dict of the objective's keyword parameters, got {shown(settings)}")
     limits = Limits(target, patience, stop_below_gain)

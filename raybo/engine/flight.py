@@ -120,7 +120,7 @@ async def _returned(task: Any) -> Any:
 def _of_ray_error(error: Exception) -> Outcome:
     """What a failure that Ray reports was: the loss of a worker, unless it was the job's own doing."""
     if isinstance(error, ray.exceptions.OutOfMemoryError):
-        return Occurrence.OVER_LIMIT, {"reason": f"it was killed for want of memory: {first_line(error)}"}
+        return Occurrence.OVER_LIMIT, {"reason": f"it was killed for lack of memory: {first_line(error)}"}
     if isinstance(error, ray.exceptions.RayTaskError):  # before the objective began: its code could not be loaded
         last = str(error).strip().splitlines()[-1]
         if UNLOADED in str(error) and not last.startswith(("ImportError", "ModuleNotFoundError")):

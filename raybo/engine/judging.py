@@ -74,7 +74,7 @@ class Judging:
                 if verdict.pause and self.log.searcher.history.records[number].checkpoint is None:
                     self._warn(
                         "pause",
-                        f"trial {number} is to pause but has saved no checkpoint, so it would begin anew; save some "
+                        f"trial {number} should pause but has saved no checkpoint, so it would start again; save some "
                         "with raybo.saving(), or choose a scheduler that ends trials",
                     )
                 event = event_of(verdict, self.rule.name, number, data["step"], added.number)

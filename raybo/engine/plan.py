@@ -124,7 +124,7 @@ class Status:
     @property
     def apart(self) -> str:
         """What is told of trials that were pruned, are paused or run again, with a comma before it, where any is."""
-        pruned = f", {self.pruned} pruned ({self.saved:.0%} of the steps saved)" if self.pruned else ""
+        pruned = f", {self.pruned} pruned ({100 * self.saved:.0f} % of the steps saved)" if self.pruned else ""
         confirming = f", {self.confirming} of them to confirm" if self.confirming else ""
         return pruned + (f", {self.paused} paused" if self.paused else "") + confirming
 

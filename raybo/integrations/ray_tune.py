@@ -53,17 +53,17 @@ class RayboSearch(Searcher):
         metric: what trials report; None to take it from `TuneConfig`.
         mode: "max" or "min"; None to take it from `TuneConfig`.
         method: a method's name, see `raybo methods`.
-        points_to_evaluate: configurations to run first, in order: nested, with flat keys ("model/lr"), or in part, the
-            rest then being proposed.
-        evaluated_rewards: known values of these points, which are then not run; None for one that is to be run.
+        points_to_evaluate: configurations to run first, in order: nested, with flat keys ("model/lr"), or partial; the
+            rest of a partial one is proposed.
+        evaluated_rewards: known values of these points, which are then not run; None for a point that should be run.
         context: what each trial observes and nobody controls, declared like a space; trials report it too.
-        seed: of every random stream; drawn where it is None.
+        seed: seed of every random stream; None draws one.
         where: rules that every configuration must satisfy, as in `raybo.Space`, for a space that is Ray Tune's.
-        steps: how many iterations a whole run has, where Tune's scheduler ends trials early: such a trial is then
-            learned from by its curve, as raybo's own pruned ones are, and not as if the value at which it was stopped
-            were its last. None to take every trial by its last value.
-        metrics: in place of `metric` and `mode`, two to four metrics by name, each "max" or "min"; trials report all of
-            them, and what TuneConfig has as metric and mode must be one of them.
+        steps: how many iterations a whole run has, if Tune's scheduler ends trials early: raybo then learns from such a
+            trial's curve, as it does from trials that it prunes itself, and not as if the value at which it was stopped
+            were its result. None to take every trial by its last value.
+        metrics: instead of `metric` and `mode`, two to four metrics by name, each "max" or "min"; trials report all of
+            them, and the metric and mode of TuneConfig must be one of them.
         constraints: bounds on reported numbers, by name: `{"memory": "<= 2e9"}`.
         options: the method's options.
     Raises:
@@ -71,6 +71,14 @@ class RayboSearch(Searcher):
         MethodError: the method, an option, the mode or the number of rewards is wrong.
 
     `save` writes JSON: the events of the study and the ids of Tune's trials. `restore` replays them.
+
+    Example:
+        >>> from ray import tune
+        >>> from raybo.integrations.ray_tune import RayboSearch
+        >>> search = RayboSearch({"lr": tune.loguniform(1e-4, 1)}, metric="loss", mode="min", seed=0)
+        >>> config = tune.TuneConfig(search_alg=search, num_samples=20, max_concurrent_trials=4)
+        >>> 1e-4 <= search.suggest("a trial's id")["lr"] < 1
+        True
     """
 
     CKPT_FILE_TMPL = "searcher-state-{}.json"

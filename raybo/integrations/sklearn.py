@@ -52,24 +52,24 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         param_space: as for RandomizedSearchCV, a dict from the estimator's parameters to lists of choices, ranges or
             scipy distributions with bounds, or a list of such dicts; or with `raybo.Float`, `raybo.Integer` and
             `raybo.Categorical`; or a `raybo.Space`.
-        n_iter: how many configurations are tried, at most as many as there are; each takes a fit per fold.
+        n_iter: how many configurations are tried, at most as many as there are; each takes one fit per fold.
         method: how they are chosen, see `raybo methods`.
         options: the method's options.
         where: rules that every configuration must satisfy, as in `raybo.Space`: `["svc__C * svc__gamma < 10"]`.
-        n_points: configurations that are chosen and run together. More keep more processors busy, and each is chosen
-            knowing less.
-        steps: where the estimator learns step by step, how many steps a whole training has. Each candidate learns a
-            step in all its folds, its mean score is reported, and the scheduler says whether it goes on. Its last
+        n_points: configurations that are chosen and run together. More of them keep more processors busy, but each is
+            chosen knowing fewer results.
+        steps: if the estimator learns step by step, how many steps a complete training has. Each candidate learns a
+            step in all its folds, its mean score is reported, and the scheduler decides whether it continues. Its last
             scores are in `cv_results_`, and in `n_steps` how many steps it has learnt; candidates that the scheduler
             ended rank below those that it did not.
         grows: the parameter that grows with each step under `warm_start`, "n_estimators" or in a pipeline
             "STEP__n_estimators"; None for `partial_fit`, a pass over the data.
         by: how much it grows with a step; passes over the data.
-        scheduler: name of the rule that ends candidates early, see `raybo schedulers`; None for none.
+        scheduler: name of the rule that ends candidates early, see `raybo schedulers`; None for no such rule.
         scheduler_options: its options.
         random_state: seed of the search; the same one gives the same candidates.
-        scoring: as in GridSearchCV; larger is better. Of several metrics the one that `refit` names is searched for,
-            and the first where `refit` is False or a callable.
+        scoring: as in GridSearchCV; larger is better. Of several metrics, the one that `refit` names is searched for,
+            or the first if `refit` is False or a callable.
         n_jobs: fits at a time; None or 1 runs them here, -1 uses every processor of the Ray that this process is
             connected to, or of one that is started for the search.
         refit, verbose, error_score, return_train_score: as in GridSearchCV. A configuration whose score is not a
@@ -78,6 +78,16 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
             candidate the same folds.
 
     After `fit` it has the attributes of scikit-learn's searches, and `searcher_`, the `raybo.Searcher` that chose.
+
+    Example:
+        >>> from raybo.integrations.sklearn import RayboSearchCV
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> space = {"C": raybo.Float(0.01, 100, log=True)}
+        >>> search = RayboSearchCV(SVC(), space, n_iter=5, cv=3, random_state=0).fit(X, y)
+        >>> bool(search.best_score_ > 0.9)
+        True
     """
 
     def __init__(

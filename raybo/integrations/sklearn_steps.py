@@ -31,25 +31,32 @@ def fit_in_steps(
     by: int = 1,
     save: bool = True,
 ) -> Iterator[Mapping[str, Any]]:
-    """Train an estimator step by step, for an objective to yield what each step came to.
+    """Train an estimator step by step, for an objective to yield the result of each step.
 
     In an objective::
 
         yield from fit_in_steps(SGDClassifier(**config), X, y, 50, lambda model: {"accuracy": model.score(X2, y2)})
 
-    Inside a trial it goes on from the trial's checkpoint.
+    Inside a trial it continues from the trial's checkpoint.
 
     Args:
-        estimator: not fitted yet. It is the one that is trained, unless there is a checkpoint.
-        X, y: what it learns.
-        steps: of a whole run.
-        metrics: of the estimator after a step.
-        grows: the parameter that counts what is learnt in all, and grows with each step under `warm_start`:
+        estimator: not fitted yet; it is trained in place, unless there is a checkpoint.
+        X, y: the training data.
+        steps: how many steps a complete training has.
+        metrics: a function of the estimator that returns the metrics after a step.
+        grows: the parameter that grows with each step under `warm_start`:
             "n_estimators", or "max_iter" of histogram-based boosting. None for `partial_fit`, a pass over the data.
         by: how much it grows with a step; passes over the data.
         save: whether each step is saved.
     Raises:
         ObjectiveError: the estimator learns in neither way.
+    Example:
+        >>> from raybo.integrations.sklearn_steps import fit_in_steps
+        >>> from sklearn.linear_model import SGDClassifier
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+        >>> model = SGDClassifier(random_state=0)
+        >>> len(list(fit_in_steps(model, X, y, 3, lambda model: {"accuracy": model.score(X, y)})))
+        3
     """
     require_steps(estimator, grows)
     done, kept = 0, checkpoint()
@@ -80,7 +87,7 @@ def learn(estimator: Any, X: Any, y: Any, step: int, grows: str | None, by: int,
 
     Args:
         estimator: the estimator.
-        X, y: what it learns.
+        X, y: the training data.
         step: which one, from 1.
         grows, by: as in `fit_in_steps`.
         fit_params: for its `fit` or `partial_fit`.

@@ -24,16 +24,26 @@ class Report(xgboost.callback.TrainingCallback):
 
         xgboost.train(config, train, evals=[(test, "test")], callbacks=[Report("test", "logloss")], **going_on(400))
 
-    Outside a trial it does nothing. Where the trial is to end, `raybo.TrialPruned` leaves the training.
+    Outside a trial it does nothing. If the trial has to end, `raybo.TrialPruned` is raised out of the training.
 
     Args:
         data: the evaluation set, as `evals` calls it.
         metric: as `eval_metric` calls it.
-        name: under which it is reported, the objective's metric; the same unless given.
-        every: rounds that make a step.
+        name: the name under which it is reported, that of the objective's metric; by default the same.
+        every: how many rounds make a step.
         save: whether the booster is saved with each report, for `going_on`.
     Raises:
-        ObjectiveError: `every` is not a whole number from 1; while it trains: there is no such set or metric.
+        ObjectiveError: `every` is not a whole number from 1; during training: there is no such set or metric.
+    Example:
+        >>> import xgboost
+        >>> from raybo.integrations.xgboost import Report, going_on
+        >>> data = xgboost.DMatrix([[0.0], [1.0], [2.0], [3.0]], label=[0, 0, 1, 1])
+        >>> settings = {"objective": "binary:logistic", "verbosity": 0, "nthread": 1}
+        >>> report = Report("train", "logloss", name="loss")
+        >>> evals = [(data, "train")]
+        >>> model = xgboost.train(settings, data, evals=evals, verbose_eval=False, callbacks=[report], **going_on(5))
+        >>> model.num_boosted_rounds()
+        5
     """
 
     def __init__(self, data: str, metric: str, *, name: str | None = None, every: int = 1, save: bool = True) -> None:
@@ -62,10 +72,14 @@ class Report(xgboost.callback.TrainingCallback):
 
 
 def going_on(rounds: int) -> dict[str, Any]:
-    """What `xgboost.train` is told so that it boosts to so many rounds in all, from the trial's checkpoint on.
+    """Arguments with which `xgboost.train` continues from the trial's checkpoint, up to so many rounds in total.
 
     Args:
-        rounds: of a whole run.
+        rounds: how many rounds a complete training has.
+    Example:
+        >>> from raybo.integrations.xgboost import going_on
+        >>> going_on(400)  # where there is no checkpoint
+        {'num_boost_round': 400, 'xgb_model': None}
     """
     booster = booster_kept()
     done = 0 if booster is None else booster.num_boosted_rounds()

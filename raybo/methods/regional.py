@@ -8,7 +8,14 @@ near a thousand others says little of it. So every proposal is made in two looks
     close   where that climb ends away from the best point, a GP of some spread observations and of those nearest to
             the end, from which the climb goes on. The wide one may have thought little of what is known there.
 
-Of the two ends the one that is worth more is proposed. Distances are in length-scales. Pending trials are believed
+Of the two ends the one that is worth more is proposed. Every other trial, at random, goes home instead:
+
+    home    a GP of the observations nearest to the best point, in units and with hyperparameters of their own, which
+            tell apart what is all the same beside the worst of thousands. Its acquisition is climbed in the box around
+            the best point that holds the nearest few: as results gather there it shrinks, and where a better point
+            lies at its edge it moves and grows.
+
+Distances are in length-scales. Pending trials are believed
 where they are near; others change nothing there. Hyperparameters are those of a few hundred chosen observations, and
 are kept until there are a fiftieth more. All of it is a function of the history; nothing is kept between calls.
 
@@ -19,7 +26,7 @@ Local models within a global search: Eriksson et al. (2019), arXiv:1910.01739; s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,13 +40,16 @@ from raybo.methods.fitting import Fitted, observed
 from raybo.methods.hyperparameters import ESTIMATES, Hyperparameters, fixed_values, with_fixed
 from raybo.methods.refits import AFRESH, last_estimate
 from raybo.solvers import Solution, SolverName, solve
+from raybo.solvers.box import Box, Within
 from raybo.solvers.domain import continuous
 from raybo.space import Array
-from raybo.surrogate import GP, Model, Observations, Outputs, fit_map
+from raybo.surrogate import GP, Model, Observations, Outputs, Tamed, fit_map
 
 LARGE = 400  # observations and pending trials beyond which proposals are made so; below, the GP is exact
 FITTED = 200  # observations that the hyperparameters are fitted to
 WIDE_SPREAD, WIDE_NEAR, WIDE_PENDING = 150, 180, 60  # points of the wide GP: the best and the spread, the near, pending
+HOME, HOME_KEPT = 100, 10  # points of the GP of the best one's neighbourhood; trials for which its fit is kept
+BOXED = 4  # points per axis in the box around the best one
 CLOSE_SPREAD, CLOSE_NEAR, CLOSE_PENDING = 40, 200, 60  # of the close one
 KEPT_SHARE, KEPT_LEAST = 50, 20  # a fit is kept for a fiftieth of the trials, and for so many at least
 RANKED = 500  # values at evenly spaced ranks, which stand for all where the transform of values is estimated
@@ -75,20 +85,21 @@ class Regional:
 
     Attributes:
         history: the study. model: what is assumed of f.
-        X, z: (n, d), (n,), observations in the units of `outputs`; failed trials have the worst value.
+        X, y, z: (n, d), (n,), (n,), observations, and their values in the units of `outputs`; failed trials have the
+            worst value.
         pending: (m, d), points in flight.
         theta: (p,), the hyperparameters. outputs: the values' transform.
-        incumbent, best: the best finished value in those units; (d,), where it was seen.
+        best: (d,), where the best finished value was seen.
     """
 
     history: History
     model: Model
     X: Array
+    y: Array
     z: Array
     pending: Array
     theta: Array
     outputs: Outputs
-    incumbent: float
     best: Array
 
     @classmethod
@@ -106,21 +117,32 @@ class Regional:
         z = outputs.apply(y)
         top = int(np.argmax(history.y))
         theta = _estimate(history, model, X, z)
-        best, incumbent = history.X[top], float(z[top])  # finished trials come first
-        return cls(history, model, X, z, history.X_pending, theta, outputs, incumbent, best)
+        return cls(history, model, X, y, z, history.X_pending, theta, outputs, history.X[top])
 
     def wide(self) -> Fitted:
         """The GP of the whole cube, with more of what is near the best point."""
         spread = chosen(self.z, WIDE_SPREAD)
-        near = self._nearest(self.X, self.best, WIDE_NEAR)
+        near = self.nearest(self.X, self.best, WIDE_NEAR)
         apart = self.pending[_evenly(len(self.pending), WIDE_PENDING // 2)]
-        nearest = self.pending[self._nearest(self.pending, self.best, WIDE_PENDING)]
+        nearest = self.pending[self.nearest(self.pending, self.best, WIDE_PENDING)]
         return self._fitted(np.union1d(spread, near), np.concatenate([nearest, apart]))
+
+    def home(self) -> Fitted:
+        """The GP of the best point's neighbourhood, in units and with hyperparameters of its own."""
+        near = np.sort(self.nearest(self.X, self.best, HOME))
+        outputs = Tamed.of(self.y[near])
+        observations = Observations.of(self.X[near], outputs.apply(self.y[near]), self.history.cube.categorical)
+        theta = last_estimate(self.history, self.model, self.history.d, "home")
+        if theta is None or len(self.history) % HOME_KEPT == 0:
+            theta = fit_map(observations, self.model, [self.model.start(self.history.d) if theta is None else theta])
+        pending = self.pending[self.nearest(self.pending, self.best, CLOSE_PENDING)]
+        fit = self._conditioned(observations, theta, pending, outputs)
+        return replace(fit, tags={**fit.tags, "home": theta.tolist()})
 
     def close(self, x: Array) -> Fitted:  # (d,)
         """The GP of a point's neighbourhood."""
-        near = self._nearest(self.X, x, CLOSE_NEAR)
-        nearest = self._nearest(self.pending, x, CLOSE_PENDING)
+        near = self.nearest(self.X, x, CLOSE_NEAR)
+        nearest = self.nearest(self.pending, x, CLOSE_PENDING)
         return self._fitted(np.union1d(chosen(self.z, CLOSE_SPREAD), near), self.pending[nearest])
 
     def distances(self, X: Array, x: Array) -> Array:  # (m, d), (d,) -> (m,)
@@ -130,16 +152,20 @@ class Regional:
         kernel = self.model.kernel_at(self.theta, self.history.cube.categorical)
         return np.asarray(kernel.squared_distances(x[None, :], X)[0])
 
-    def _nearest(self, X: Array, x: Array, k: int) -> NDArray[np.intp]:
+    def nearest(self, X: Array, x: Array, k: int) -> NDArray[np.intp]:
         return _smallest(self.distances(X, x), k)
 
     def _fitted(self, numbers: NDArray[np.intp], pending: Array) -> Fitted:
         observations = Observations.of(self.X[numbers], self.z[numbers], self.history.cube.categorical)
+        return self._conditioned(observations, self.theta, pending, self.outputs)
+
+    def _conditioned(self, observations: Observations, theta: Array, pending: Array, outputs: Outputs) -> Fitted:
         if len(pending):
             pending = np.unique(pending, axis=0)
-        gp = GP.of(observations, self.model, self.theta).believing(pending)
+        gp = GP.of(observations, self.model, theta).believing(pending)
         tags = {"theta": self.theta.tolist(), "ended": self.history.ended}
-        return Fitted((gp,), self.outputs, self.incumbent, self.best, tags)
+        incumbent = float(outputs.apply(np.array([self.history.y.max()]))[0])
+        return Fitted((gp,), outputs, incumbent, self.best, tags)
 
 
 def maximise(
@@ -180,6 +206,29 @@ def maximise(
     if home.value > again.value:
         return wide, home
     return close, again
+
+
+def at_home(
+    regional: Regional, worth: Callable[[Fitted], Acquisition], rng: np.random.Generator
+) -> tuple[Fitted, Solution]:
+    """The point worth most in the box around the best one that holds its nearest, by a GP of these alone.
+
+    Where points in flight leave no room there, the one worth most by two looks.
+    """
+    history, best = regional.history, regional.best
+    fit = regional.home()
+    within = regional.X[regional.nearest(regional.X, best, BOXED * history.d)]
+    reach = np.maximum(np.abs(within - best).max(axis=0), least_distance(history.d))
+    box = Box.around(history.cube, best, reach)
+    points, apart = taken(history)
+    near = _smallest(((points - best) ** 2).sum(axis=1), AVOIDED)
+    settings: dict[str, Any] = {"size": RAW, "starts": STARTS, "rounds": ROUNDS}
+    settings |= {"avoid": box.inwards(points[near]), "apart": apart[near] / reach.min()}
+    found = solve("lbfgsb", Within(worth(fit), box), box, rng, **settings)
+    found = replace(found, x=box.outwards(found.x[None, :])[0])
+    if (((points - found.x) ** 2).sum(axis=1) < apart**2).any():
+        return maximise(regional, worth, rng)
+    return fit, found
 
 
 def _solve(

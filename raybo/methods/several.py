@@ -16,7 +16,9 @@ The front is that of the posterior means at the feasible trials, which noise doe
 their means too, so that no two workers look for the same gain. Volume counts above a tenth of the front's extent below
 its worst values, and where that is lower, in turn above the worst and the lower quartile of what feasible trials are
 expected to have: the first reaches for the ends of the front, the second fills it, and a reference just below the front
-would count nothing but what improves on a front that is still too short.
+would count nothing but what improves on a front that is still too short. The ends of a front of three metrics or more
+are fronts themselves, and easily missed: every fourth time the reference lies so far below that they are most of the
+volume.
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ from raybo.surrogate import Model, Outputs, SignedLog, Tamed
 
 MARGIN = 0.1  # of the front's extent: how far the reference lies below its worst values
 LEVELS = 0.0, 0.25  # of the feasible trials' values, in turn
+FAR, OFTEN = 3.0, 4  # of three metrics or more: how far in extents the reference lies below the front, every how often
 LEAST_EXTENT = 0.1  # standard deviations; of a front that is a point, or flat
 NEAR = 10  # points of the front that the search begins around
 
@@ -250,7 +253,10 @@ def _front(metrics: Sequence[OfNumber], feasible: Array, pending: Array) -> tupl
     low, high = front.min(axis=0), front.max(axis=0)
     level = LEVELS[len(feasible) % len(LEVELS)]
     at_level = np.quantile(Y[: len(feasible)], level, axis=0)
-    reference = np.minimum(low - MARGIN * np.maximum(high - low, LEAST_EXTENT), at_level)
+    extent = np.maximum(high - low, LEAST_EXTENT)
+    reference = np.minimum(low - MARGIN * extent, at_level)
+    if k > 2 and len(feasible) % OFTEN == OFTEN - 1:
+        reference = low - FAR * extent
     observed = kept[kept < len(feasible)]
     if not len(observed):  # whatever is expected of those in flight is better in everything
         observed = np.flatnonzero(non_dominated(Y[: len(feasible)]))

@@ -43,8 +43,8 @@ def density(study: Study) -> Panel | None:
             _draw_density(fig, axis, law, met, where, legend=k == 0)
         fig.update_xaxes(axis_layout(axis), title_standoff=6, **where)
     caption = (
-        f"The law of the context as estimated from the {len(history.contexts)} that were met (the strokes below the "
-        "curve); densities are per declared range."
+        f"The distribution of the context, estimated from the {len(history.contexts)} that were met (the strokes below "
+        "the curve); densities are per declared range."
     )
     return Panel("contexts", "The contexts", caption, fig)
 

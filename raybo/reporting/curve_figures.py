@@ -64,7 +64,7 @@ def curves(study: Study) -> Panel | None:
     caption = "Each line is a trial, as it reported."
     if pruned:
         by = f" by {study.description.scheduler}" if study.description.scheduler else ""
-        share = f", which saved {saved:.0%} of the steps of the trials that ended" if saved else ""
+        share = f", which saved {100 * saved:.0f} % of the steps of the trials that ended" if saved else ""
         caption += f" The {pruned} pale ones were pruned{by}{share}."
     caption += " Dashed lines are rungs, at which trials are compared." if rungs(study) else ""
     caption += f" {outside} values that are far worse lie outside the frame." if outside else ""

@@ -82,8 +82,8 @@ def front(study: Study) -> Panel | None:
         fig.update_yaxes(title=_axis(study, b), **where)
     stairs = " The line bounds what it dominates." if study.goals.k == 2 else ""
     caption = (
-        "Each mark is a finished trial; those on the front are dominated by no other, which would be as good in "
-        f"everything and better in something. Dominated ones are darker the later they were asked for.{stairs}"
+        "Each mark is a finished trial. A trial is dominated if another is as good in everything, and better in "
+        f"something; the others are the front. Dominated ones are darker the later they were asked for.{stairs}"
     )
     return Panel("front", "The front", caption, fig)
 
@@ -118,7 +118,7 @@ def hypervolumes(study: Study) -> Panel | None:
     fig.update_xaxes(title="trial")
     fig.update_yaxes(title="hypervolume", rangemode="tozero")
     told = ", ".join(f"{name} {value:.4g}" for name, value in reference.items())
-    caption = f"What the front dominates above the worst values that feasible trials have shown ({told})."
+    caption = f"The volume that the front dominates, measured from the worst values of the feasible trials ({told})."
     return Panel("hypervolume", "Hypervolume so far", caption, fig)
 
 
@@ -154,7 +154,7 @@ def margins(study: Study) -> Panel | None:
         fig.update_xaxes(title="trial", **where)
         fig.update_yaxes(title=escaped(constraint.name), **where)
     wanted = ", ".join(map(str, study.goals.constraints))
-    caption = f"What trials returned of each constrained number; the dashed line is the bound ({wanted})."
+    caption = f"What trials returned for each constrained number; the dashed line is the bound ({wanted})."
     return Panel("margins", "Constraints", caption, fig)
 
 
@@ -199,8 +199,9 @@ def success(study: Study, emulator: Emulator, order: list[int]) -> Panel | None:
     fig.update_xaxes(axis_layout(a))
     fig.update_yaxes(axis_layout(b))
     caption = (
-        "How likely a trial succeeds, by what has failed so far, over the two parameters that matter most; all others "
-        f"are as in trial {through.number}, and marks are all trials, wherever else they lie.{which(done, MARKS)}"
+        "How likely a trial is to succeed, judging by what has failed so far, over the two parameters that matter "
+        f"most; all others are as in trial {through.number}, and marks are all trials, whatever their other values."
+        f"{which(done, MARKS)}"
     )
     return Panel("success", "Where trials succeed", caption, fig)
 

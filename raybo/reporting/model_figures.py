@@ -88,7 +88,8 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> Panel:
     more += _elsewhere(study) + which(finished)
     caption = (
         f"The surrogate along one parameter with all others as in {leader_in_words(study)}: its median, and a "
-        f"band that holds the objective four times in five; blue marks are all trials, wherever else they lie.{more}"
+        f"band that contains the objective with a probability of 80 %; blue marks are all trials, whatever their other "
+        f"values.{more}"
     )
     return Panel("slices", f"Slices through {leader_in_words(study)}", caption, fig)
 
@@ -164,7 +165,7 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> Panel | None
     more += _elsewhere(study) + which(finished)
     caption = (
         f"The surrogate's median over two parameters with all others as in {leader_in_words(study)} (the "
-        f"star), darker is better; dots are all trials, wherever else they lie.{more}"
+        f"star), darker is better; dots are all trials, whatever their other values.{more}"
     )
     return Panel("contours", "Two parameters at a time", caption, fig)
 

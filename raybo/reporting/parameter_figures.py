@@ -57,8 +57,8 @@ def importance_bars(study: Study, emulator: Emulator, found: Importance) -> Pane
     fig.update_yaxes(automargin=True, showgrid=False)
     caption = (
         f"How much of {objective}'s variance over the whole space a parameter explains alone, and with its "
-        "interactions (Sobol's main and total indices of the surrogate); whiskers hold nine in ten functions that "
-        f"the trials allow. {_trust(emulator)}"
+        "interactions (Sobol's main and total indices of the surrogate); whiskers span nine in ten of the "
+        f"functions that the trials allow. {_trust(emulator)}"
     )
     return Panel("importance", "Which parameters matter", caption, fig)
 
@@ -102,7 +102,7 @@ def parallel(study: Study, order: list[int]) -> Panel | None:
         f"click it to undo.{which(finished)}"
     )
     if np.isnan(places).any():
-        caption += " Where a trial does not have a parameter, its line passes at none."
+        caption += " Where a trial does not have a parameter, its line passes through none."
     return Panel("parallel", "All parameters at once", caption, fig)
 
 

@@ -228,8 +228,7 @@ def hover(study: Study, trial: Trial) -> str:
 
 def _lane_name(lane: tuple[str, int], lanes: Sequence[tuple[str, int]]) -> str:
     hosts = {host for host, _ in lanes if host}
-    host = lane[0] or "unknown"
-    return f"worker {lane[1] + 1}" if len(hosts) <= 1 and lane[0] else f"{escaped(host)} {lane[1] + 1}"
+    return f"{escaped(lane[0] or 'unknown') if len(hosts) > 1 else 'worker'} {lane[1] + 1}"
 
 
 def _seam(found: list[Span]) -> float:

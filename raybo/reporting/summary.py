@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
+from raybo.error_text import counted
 from raybo.events import FAILURES, State, saved_share
 from raybo.reporting.tables import furthest_in_words, of_planned
 from raybo.reporting.timeline import pauses_of
@@ -47,7 +48,7 @@ def facts(study: Study) -> str:
     if pruned := study.count(State.PRUNED):
         told.append(("", "pruned", str(pruned)))
         if saved := saved_share(study.trials, study.steps):
-            told.append(("", "of the steps saved", f"{saved:.0%}"))
+            told.append(("", "of the steps saved", f"{100 * saved:.0f} %"))
     if waiting := study.count(State.PAUSED):
         told.append(("", "paused", str(waiting)))
     if stopped := study.count(State.STOPPED):
@@ -64,7 +65,7 @@ def facts(study: Study) -> str:
         for kind, name, value in told
     )
     wanted = f"{d.metric}, {better}" if study.goals.is_plain else str(study.goals)
-    what = f"{wanted}; method {d.method}, {study.space.d} parameters"
+    what = f"{wanted}; method {d.method}, {counted(study.space.d, 'parameter')}"
     what += f"; ended: {study.ended}" if study.ended else ""
     return f"<h1>{html.escape(d.objective)}</h1><p class=what>{html.escape(what)}</p><div class=facts>{cards}</div>"
 
@@ -124,7 +125,7 @@ def asked_for(study: Study) -> str:
         for name, parameter in zip(study.space.names, study.space.parameters.values(), strict=True)
     ]
     rows += [("rule", rule.text) for rule in study.space.rules]
-    return f"<section><h2>What was asked for</h2>{_table((), [(a, b[:REASON_CHARACTERS]) for a, b in rows])}</section>"
+    return f"<section><h2>Settings</h2>{_table((), [(a, b[:REASON_CHARACTERS]) for a, b in rows])}</section>"
 
 
 def range_in_words(parameter: Parameter) -> str:

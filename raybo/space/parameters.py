@@ -41,13 +41,13 @@ UNSAID = _Unsaid.UNSAID
 class Float:
     """A real number in [low, high]; `log` for a logarithmic scale, `step` for the values low, low + step, ..., high.
 
-    Where low is high, a constant.
+    If low equals high, it is a constant.
 
     Attributes:
-        scale: "linear"; "log", the same as `log=True`; or "logit", log(v / (1 - v)), for a share or a discount of which
-            0.99 and 0.999 differ as 0.9 and 0.99 do: `Float(0.5, 0.9999, scale="logit")`.
-        guess: where you believe the best lies: `Float(1e-5, 1, log=True, guess=1e-3)`. The first trial is at all the
-            guesses, and the search of `auto`, `ei` and `gp-ucb` is drawn there until results say otherwise.
+        scale: "linear"; "log", the same as `log=True`; or "logit", log(v / (1 - v)), for a share or a discount, where
+            0.99 and 0.999 differ as much as 0.9 and 0.99: `Float(0.5, 0.9999, scale="logit")`.
+        guess: where you believe the best value lies: `Float(1e-5, 1, log=True, guess=1e-3)`. The first trial is at all
+            the guesses, and `auto`, `ei` and `gp-ucb` favour their neighbourhood until results say otherwise.
     Example:
         >>> space = raybo.Space({"rate": raybo.Float(1e-5, 1, log=True, guess=1e-3)})
         >>> raybo.Searcher(space, seed=0).ask().config
@@ -159,12 +159,12 @@ class Float:
 
 @dataclass(frozen=True, repr=False)
 class Integer:
-    """A whole number in [low, high], both included; `log` for a logarithmic scale, `step` for every step-th only.
+    """A whole number in [low, high], both included; `log` for a logarithmic scale, `step` for every step-th number.
 
-    Where low is high, a constant.
+    If low equals high, it is a constant.
 
     Attributes:
-        guess: where you believe the best lies, as in `Float`: `Integer(1, 12, guess=3)`.
+        guess: where you believe the best value lies, as in `Float`: `Integer(1, 12, guess=3)`.
     Example:
         >>> searcher = raybo.Searcher({"depth": raybo.Integer(1, 9, step=4)}, "random", seed=0)
         >>> sorted({trial.config["depth"] for trial in searcher.ask(30)})
@@ -242,11 +242,11 @@ class Integer:
 
 @dataclass(frozen=True, repr=False)
 class Categorical:
-    """One of the given choices, which may be any objects; they have no order.
+    """One of the given choices, which may be any objects and have no order.
 
     Attributes:
         choices: the values.
-        guess: the one that you believe the best, as in `Float`: `Categorical(["rbf", "linear"], guess="rbf")`.
+        guess: the one that you believe to be best, as in `Float`: `Categorical(["rbf", "linear"], guess="rbf")`.
     Example:
         >>> searcher = raybo.Searcher({"loss": raybo.Categorical(["l1", "l2"])}, "random", seed=0)
         >>> sorted({trial.config["loss"] for trial in searcher.ask(20)})
@@ -313,10 +313,10 @@ class Categorical:
 
 @dataclass(frozen=True, repr=False)
 class Ordinal(Categorical):
-    """One of the given values, in their order: neighbours are taken to be alike, whatever the values are.
+    """One of the given values, which are in order: neighbours are taken to be alike, whatever the values are.
 
-    `Ordinal([8, 16, 32, 64])`, `Ordinal(["small", "medium", "large"], guess="small")`. It fills one axis, on which each
-    value has the same room; a rule may compare it with `<`.
+    `Ordinal([8, 16, 32, 64])`, `Ordinal(["small", "medium", "large"], guess="small")`. All values take up
+    the same share of one axis; a rule may compare them with `<`.
 
     Example:
         >>> searcher = raybo.Searcher({"batch": raybo.Ordinal([8, 16, 32, 64], guess=16)}, seed=0)

@@ -33,17 +33,17 @@ Row: TypeAlias = list[float | int | None]  # a configuration as JSON: numbers, p
 
 
 class Space:
-    """A search space: named parameters, possibly nested, and the constants that stand between them.
+    """A search space: named parameters, possibly nested, and the constants among them.
 
     Args:
         parameters: a mapping (or a sequence of pairs) from names to `Float`, `Integer`, `Categorical` or a further
             mapping of the same kind. A choice that holds parameters of its own, such as
-            `Categorical(["off", {"kind": "l2", "weight": Float(0, 1)}])`, opens them only where it is chosen.
+            `Categorical(["off", {"kind": "l2", "weight": Float(0, 1)}])`, has them only if it is chosen.
         where: rules that every configuration must satisfy, as text over the parameters' names, nested ones dotted:
-            `["depth * width <= 64", "max(a, b) > 2 * c"]`. See `raybo.space.rules` for what they may hold. A rule says
-            nothing of configurations in which one of its parameters is not open.
+            `["depth * width <= 64", "max(a, b) > 2 * c"]`. See `raybo.space.rules` for what they may hold. A rule does
+            not apply to configurations in which one of its parameters is not open.
     Raises:
-        SpaceError: an empty space, a name that is not a string or that two parameters have, an impossible range,
+        SpaceError: an empty space, a name that is not a string or that two parameters share, an impossible range,
             something that is not a parameter, a rule that cannot be read, or rules that hardly anything satisfies.
     Example:
         >>> rate, depth = raybo.Float(1e-3, 1, log=True), raybo.Integer(1, 9)

@@ -58,7 +58,11 @@ def plain_lines(panel: Panel) -> Panel:
     made.update_yaxes(visible=False, range=[-0.04, 1.04])
     made.update_layout(margin={"l": 30, "r": 30, "t": 90 if len(axes) > 6 else 60, "b": 20})
     left = f" The best half of the lines, and an even choice of the rest: {len(order)} of {len(better)}."
-    none = " Where a trial does not have a parameter, its line passes at none." if "at none" in panel.caption else ""
+    none = (
+        " Where a trial does not have a parameter, its line passes through none."
+        if "through none" in panel.caption
+        else ""
+    )
     return replace(panel, figure=made, caption=CAPTION + (left if len(order) < len(better) else "") + none)
 
 

@@ -155,6 +155,6 @@ def test_a_submitted_study_takes_in_a_node_survives_its_loss_and_comes_back_whol
 
     listed = output(raybo_there(cluster, directory, "jobs"))
     (name,) = re.findall(r"study-\w+", listed)
-    assert f"{here} has all of {name}: 0 events are new" in output(
+    assert f"{here} has all of {name}: 0 new events" in output(
         raybo_there(cluster, directory, "fetch", name, "-o", here)
     )

@@ -16,7 +16,7 @@ from raybo.methods.fitting import observed
 from raybo.methods.regional import Regional, chosen, is_large, ranked
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Integer, Space
-from raybo.surrogate import GP, Observations, Standardised, standard_model
+from raybo.surrogate import GP, Observations, Standardised, Tamed, standard_model
 from tests.methods.studies import floats, hill
 from tests.methods.test_contract import SPACES, check, history_of, stream
 
@@ -54,6 +54,7 @@ def test_a_history_is_large_beyond_400_trials_that_a_model_would_hold(n, pending
     assert is_large(history) == large
     assert not is_large(history, "mcmc")
     made = []
+    monkeypatch.setattr("raybo.methods.default.auto.AT_HOME", 0.0)
     monkeypatch.setattr("raybo.methods.default.auto.maximise", lambda *a: made.append(a) or 1 / 0)
     if large:
         with pytest.raises(ZeroDivisionError):
@@ -133,6 +134,7 @@ def test_proposals_stay_apart_from_whatever_is_in_flight():
 def test_a_fit_is_kept_for_a_fiftieth_of_the_trials_and_no_longer(monkeypatch):
     fits = []
     fit_map = regional.fit_map
+    monkeypatch.setattr("raybo.methods.default.auto.AT_HOME", 0.0)
     monkeypatch.setattr(regional, "fit_map", lambda *a: fits.append(len(a[2])) or fit_map(*a))
     searcher = Searcher(floats(2), "auto", "max", seed=0, initial=1)
     for x in np.random.default_rng(0).random((500, 2)):
@@ -190,3 +192,54 @@ def test_time_hardly_grows_with_the_trials():
             method.propose(history, stream(number))
         spent.append(time.thread_time() - begun)
     assert spent[1] < 4 * spent[0]
+
+
+def valley(x):
+    """Maximised: 0 at the middle, steep, and of a scale far beyond what tells good points apart."""
+    z = 8.0 * (x - 0.5) + 1.0
+    return -float((100.0 * (z[1:] - z[:-1] ** 2) ** 2 + (1.0 - z[:-1]) ** 2).sum()) * 1e3
+
+
+def study_around(centre, n=450, gathered=120, f=valley):
+    """A history of points all over the cube, and of some within 0.03 of a centre."""
+    history, rng = History(floats(4).cube), np.random.default_rng(1)
+    X = np.concatenate([rng.random((n, 4)), np.clip(centre + 0.03 * rng.uniform(-1, 1, (gathered, 4)), 0, 1)])
+    for number, x in enumerate(X):
+        history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": {}}))
+        history.apply(Event(Kind.TOLD, number, {"value": f(x)}))
+    return history
+
+
+def test_at_home_the_model_tells_apart_what_is_all_the_same_beside_the_worst():
+    history = study_around(np.full(4, 0.5))
+    among = Regional.of(history, standard_model(), Tamed.of(history.y))
+    near = history.X[np.argmax(history.y)] + 0.01 * np.random.default_rng(2).uniform(-1, 1, (40, 4))
+    true = np.array([valley(x) for x in near])
+    home, wide = among.home(), among.wide()
+    assert np.corrcoef(home.gp.posterior(near)[0], true)[0, 1] > 0.9
+    assert np.ptp(home.outputs.apply(true)) > 5 * np.ptp(wide.outputs.apply(true))
+
+
+def test_at_home_a_point_is_in_the_box_that_holds_the_nearest(monkeypatch):
+    history = study_around(np.full(4, 0.5))
+    among = Regional.of(history, standard_model(), Tamed.of(history.y))
+    nearest = history.X[among.nearest(history.X, among.best, 4 * regional.BOXED)]
+    reach = np.abs(nearest - among.best).max(axis=0)
+    monkeypatch.setattr("raybo.methods.default.auto.AT_HOME", 1.0)
+    made = [methods.make("auto").propose(history, stream(seed)) for seed in range(5)]
+    for proposal in made:
+        assert (np.abs(proposal.x - among.best) <= reach + 1e-12).all()
+        assert "near the best point" in methods.make("auto").explain(proposal.tags)
+    assert min(valley(proposal.x) for proposal in made) > history.y.max() - 1e4  # the worst is 5e7 below
+
+
+def test_at_home_the_fit_is_kept_for_ten_trials(monkeypatch):
+    monkeypatch.setattr("raybo.methods.default.auto.AT_HOME", 1.0)
+    history = study_around(np.full(4, 0.5))
+    fits = []
+    for _ in range(12):
+        proposal = methods.make("auto").propose(history, stream(len(history)))
+        fits.append(tuple(proposal.tags["home"]))
+        history.apply(Event(Kind.ASKED, len(history), {"x": proposal.x.tolist(), "tags": proposal.tags}))
+        history.apply(Event(Kind.TOLD, len(history) - 1, {"value": valley(proposal.x)}))
+    assert len(set(fits)) == 2

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import pytest
+
 import raybo
 from raybo.events import Event, Kind, State
 from raybo.integrations.optuna_journal import END_TRIAL, optuna_exporter
 from raybo.journal import Description
+from raybo.reporting.run_figures import timeline
 from raybo.reporting.timeline import busy_share, spans
 from raybo.study import Study
 
@@ -79,6 +82,17 @@ def test_a_trial_that_was_pruned_ran_on_a_worker_that_is_known():
         (3, "a", 1),
     ]
     assert busy_share(study, found) == 1.0
+
+
+def test_workers_are_named_by_their_host_where_there_are_several():
+    pytest.importorskip("plotly")
+
+    def names(*runs):
+        return set(timeline(on_hosts(*runs)).figure.layout.yaxis.categoryarray)
+
+    assert names(("", 0, 4)) == {"worker 1"}
+    assert names(("a", 0, 4), ("", 1, 4)) == {"worker 1", "worker 2"}
+    assert names(("a", 0, 4), ("b", 0, 4), ("", 1, 4)) == {"a 1", "b 1", "unknown 1"}
 
 
 def test_on_several_hosts_a_pruned_trial_fills_a_gap():

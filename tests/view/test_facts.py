@@ -197,9 +197,9 @@ def test_a_trial_s_page_holds_all_of_it(tmp_path):
 def test_how_a_study_ended_is_told(tmp_path):
     study = run("random", 12)
     number = study.events[-1].number + 1
-    ended = Event(Kind.ENDED, None, {"reason": "no improvement in the last 5 that finished"}, number)
+    ended = Event(Kind.ENDED, None, {"reason": "no improvement in the last 5 trials that finished"}, number)
     path = keep(Study(study.description, [*study.events, ended]), tmp_path / "s.db")
-    assert facts.details("s", Followed(path))["ended"] == "no improvement in the last 5 that finished"
+    assert facts.details("s", Followed(path))["ended"] == "no improvement in the last 5 trials that finished"
     assert facts.details("t", Followed(keep(study, tmp_path / "t.db", 20)))["ended"] == ""
 
 

@@ -22,7 +22,7 @@ from raybo.methods.options import option
 
 @dataclass(frozen=True, kw_only=True)
 class DrboKde(OverDensity):
-    """The upper confidence bound averaged under the worst law within a total-variation ball around a density estimate.
+    """The upper confidence bound averaged under the worst distribution in a total-variation ball around an estimate.
 
     Huang, Song, Xue, Qian (2024), "Stochastic Bayesian Optimization with Unknown Continuous Context Distribution via
     Kernel Density Estimation", AAAI, arXiv:2312.10423.

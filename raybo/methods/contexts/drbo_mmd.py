@@ -23,7 +23,7 @@ from raybo.space import Array
 
 @dataclass(frozen=True, kw_only=True)
 class DrboMmd(OverContexts):
-    """The upper confidence bound averaged under the worst law in a ball of the maximum mean discrepancy.
+    """The upper confidence bound averaged under the worst distribution in a ball of the maximum mean discrepancy.
 
     Kirschner, Bogunovic, Jegelka, Krause (2020), "Distributionally Robust Bayesian Optimization", AISTATS.
     """

@@ -19,7 +19,7 @@ from raybo.methods.options import option
 
 @dataclass(frozen=True, kw_only=True)
 class DrboMmdMinimax(OverContexts):
-    """The upper confidence bound under an approximate worst law in a ball of the maximum mean discrepancy.
+    """The upper confidence bound under an approximate worst distribution in a ball of the maximum mean discrepancy.
 
     Tay, Foo, Daisuke, Chen, Low (2022), "Efficient Distributionally Robust Bayesian Optimization with Worst-case
     Sensitivity", ICML.

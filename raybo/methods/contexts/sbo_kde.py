@@ -19,7 +19,7 @@ from raybo.methods.contexts.over_contexts import Learned, OverDensity
 
 @dataclass(frozen=True, kw_only=True)
 class SboKde(OverDensity):
-    """The upper confidence bound averaged over contexts drawn from a kernel density estimate of their law.
+    """The upper confidence bound averaged over contexts drawn from a kernel density estimate of their distribution.
 
     Huang, Song, Xue, Qian (2024), "Stochastic Bayesian Optimization with Unknown Continuous Context Distribution via
     Kernel Density Estimation", AAAI, arXiv:2312.10423.

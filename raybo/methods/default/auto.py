@@ -2,9 +2,10 @@
 
 What it does, and why:
 - First a point in the middle of the space, where its owner expects something, then Sobol points, until three trials
-  have a value, whatever the dimension: a model of three values finds better ones than chance does. Ten points where the
-  best is guessed to lie somewhere (see `guesses`), as whether that holds is seen from a design, or where there are
-  several metrics or constraints.
+  have a value, whatever the dimension: a model of three values finds better ones than chance does. Ten points (a
+  quarter of a short study) where choices open parameters of their own, as a model commits itself to a branch early;
+  where the best is guessed to lie somewhere (see `guesses`), as whether that holds is seen from a design; and where
+  there are several metrics or constraints.
 - Values are clipped four robust standard deviations below their median and then made as normal as a power can make
   them, so that a steep wall or a penalty does not set the scale on which the good values are told apart.
 - Three Gaussian processes that assume different things, and a say for each by how well it explains the results: see
@@ -46,13 +47,15 @@ from raybo.methods.design import explain_design, is_in_design, sobol_proposal
 from raybo.methods.fitting import Fitted, observed
 from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.options import Options, option
-from raybo.methods.regional import Regional, is_large, maximise, ranked
+from raybo.methods.regional import Regional, at_home, is_large, maximise, ranked
 from raybo.methods.several import Several, Transform, in_words
 from raybo.solvers import Solution
+from raybo.solvers.domain import continuous
 from raybo.surrogate import Standardised, Tamed, standard_model
 
 FIRST_VALUES = 3  # results before there is a model
-FIRST_POINTS = 10  # the same in points, where there are guesses, several metrics or constraints
+FIRST_POINTS = 10  # the same in points, where there are branches, guesses, several metrics or constraints
+AT_HOME = 0.5  # of proposals beyond a few hundred trials are made near the best point
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
 MANY = 150  # results, from which on three models cost more than they are worth
 NAMES = {
@@ -78,7 +81,7 @@ class Auto(Options):
 
     initial: int | None = option(
         None,
-        "points before there is a model; none: until three trials have a value",
+        "points before there is a model; none: until three have a value, ten with branches or guesses",
         at_least=1,
     )
 
@@ -120,12 +123,14 @@ class Auto(Options):
             return design
         if curves := explain_curves(tags):
             return curves
-        return f"{NAMES[tags['acquisition']]}: {in_words(tags)}"
+        where = " near the best point" if "home" in tags else ""
+        return f"{NAMES[tags['acquisition']]}{where}: {in_words(tags)}"
 
 
 def is_first(history: History, initial: int | None) -> bool:
     """Whether the next point is one of the first, which no model proposes."""
-    if initial is not None or history.cube.guess is not None or not history.goals.is_plain:
+    is_wide = history.cube.guess is not None or is_conditional(history) or not history.goals.is_plain
+    if initial is not None or is_wide:
         return is_in_design(history, FIRST_POINTS, initial)
     return len(history.y) < FIRST_VALUES
 
@@ -177,10 +182,13 @@ def of_many(history: History, rng: np.random.Generator) -> Proposal:
             return LogExpectedImprovement(fit.gp, fit.incumbent)
         return UpperConfidence(fit.gp, OPTIMISM if name == "ucb" else FAR_OPTIMISM)
 
-    fit, found = maximise(regional, worth, rng)
-    if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
-        name = "far"
+    if not conditional and continuous(history.cube).any() and rng.random() < AT_HOME:
+        fit, found = at_home(regional, worth, rng)
+    else:
         fit, found = maximise(regional, worth, rng)
+        if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
+            name = "far"
+            fit, found = maximise(regional, worth, rng)
     return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})
 
 

@@ -82,7 +82,7 @@ function list(studies, chosen, changed) {
       el("td", { title: study.path }, el("a", { href: `#/study/${study.id}` }, study.file)),
       el("td", {}, el("span", { class: study.running ? "badge on" : "badge" }, study.running ? "running" : "not running")),
       el("td", {}, study.objective), el("td", {}, study.method),
-      el("td", { class: "number" }, study.best ? shown(study.best.value) : ""), el("td", {}, `${study.mode} ${study.metric}`),
+      el("td", { class: "number" }, study.best ? shown(study.best.value) : ""), el("td", {}, study.metrics.map(([name, mode]) => `${mode} ${name}`).join(", ")),
       el("td", { class: "number" }, `${study.done}${study.planned ? ` of ${study.planned}` : ""}`),
       el("td", { class: "number" }, study.failed ? String(study.failed) : ""),
       el("td", { class: "number" }, study.began ? duration((ended - Date.parse(study.began)) / 1000) : ""),

@@ -136,7 +136,7 @@ function aboutStudy(study, best, id, front) {
   if (best) {
     made.push(el("section", {}, el("h2", {}, "Best trial: ", el("a", { href: `#/study/${id}/trial/${best.number}` }, `number ${best.number}`)), pairs(best.config)));
   }
-  made.push(el("section", {}, el("h2", {}, "What was asked for"), pairs([
+  made.push(el("section", {}, el("h2", {}, "Settings"), pairs([
     ["method", study.method], ...study.options.map(([key, value]) => [`option ${key}`, value]),
     ["seed", study.seed], ...study.settings.map(([key, value]) => [`setting ${key}`, value]),
     ...study.space.map((one) => [one.name, one.range]), ...study.context.map((one) => [`context ${one.name}`, one.range]),
