@@ -201,6 +201,8 @@ def check_promoted(study):
     for number in waited - went_on:
         assert (study.trials[number].state, study.trials[number].details["rule"]) == (State.PRUNED, "study")
     assert any(trial.state is State.FINISHED for trial in study.trials)
+    for trial in study.trials:  # also of those that were ended while no process of theirs ran
+        assert [each.name for each in (study.directory(trial) / "checkpoints").iterdir()] == [trial.checkpoint]
 
 
 def test_paused_trials_go_on_from_their_checkpoints_when_they_are_promoted(tmp_path, log):
