@@ -232,6 +232,10 @@ def run_trial(
             last = {name: reports.metrics[name] for name in needed[1:] if name in reports.metrics}
             result = {**last, **cast("Mapping[str, Any]", result or {}), needed[0]: reports.value}
         value, reason, others = read_results(result, needed)
+        if (
+            value is None and not is_whole and not reports.count
+        ):  # what stands for an earlier attempt's is no number of it
+            others.pop(needed[0], None)
         if context is not None and isinstance(result, Mapping):
             met |= {name: result[name] for name in context.names if name in result}
             others = {name: other for name, other in others.items() if name not in context.names}

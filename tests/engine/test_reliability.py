@@ -124,7 +124,7 @@ def test_a_study_goes_on_when_the_clock_was_set_back(ray_session, path):
     description, events = journal.read(path)
     path.unlink()
     with contextlib.closing(Journal(path, description)) as written:  # by a clock far ahead
-        written.extend([dataclasses.replace(event, at=event.at.replace("20", "30")) for event in events])
+        written.extend([dataclasses.replace(event, at=event.at.replace("20", "30", 1)) for event in events])
     study = raybo.tune(job, trials=9, storage=path, workers=1)
     assert study.count(State.FINISHED) == 9
     assert all(0 <= trial.seconds < 60 for trial in study.trials)

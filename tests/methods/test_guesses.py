@@ -34,7 +34,7 @@ def test_the_first_trial_is_at_the_guesses_and_the_middle_of_the_rest(name):
     assert second.origin is None
     told = searcher.explain(first)
     assert told.startswith("where the best was guessed to lie")
-    assert ("no more" in told) == (name not in ("auto", "ei", "gp-ucb"))
+    assert ("no further use" in told) == (name not in ("auto", "ei", "gp-ucb"))
     for trial in (first, second):
         searcher.tell(trial, 1.0, **met(name, trial.number))
     for number in range(2, 10):

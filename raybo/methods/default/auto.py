@@ -31,7 +31,7 @@ What it does, and why:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -39,11 +39,11 @@ import numpy as np
 from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
 from raybo.events import Tags
 from raybo.history import History, Proposal
-from raybo.methods.apart import solve_apart
+from raybo.methods.apart import solve_apart, taken
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
 from raybo.methods.default.committee import STRUCTURES, Committee, convene
 from raybo.methods.default.curves import explain_curves, fitted_curves, has_cut_curves, propose_for_last_step
-from raybo.methods.design import explain_design, is_in_design, sobol_proposal
+from raybo.methods.design import explain_design, is_in_design, sobol_proposal, uniform
 from raybo.methods.fitting import Fitted, observed
 from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.options import Options, option
@@ -56,6 +56,7 @@ from raybo.surrogate import Standardised, Tamed, standard_model
 FIRST_VALUES = 3  # results before there is a model
 FIRST_POINTS = 10  # the same in points, where there are branches, guesses, several metrics or constraints
 AT_HOME = 0.5  # of proposals beyond a few hundred trials are made near the best points
+REDRAWN = 64  # times that a first point is drawn again which is known
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
 MANY = 150  # results, from which on three models cost more than they are worth
 NAMES = {
@@ -140,7 +141,12 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal:
     if history.cube.guess is not None:  # which has been tried, and not the middle
         return design_by_guess(history, sobol_proposal(history, rng))
     if any("origin" not in record.tags for record in history.records):
-        return sobol_proposal(history, rng)
+        proposal, known = sobol_proposal(history, rng), taken(history)[0]
+        for _ in range(REDRAWN):  # in a space of few points the sequence soon comes to one again
+            if not (history.cube.snap(proposal.x[None, :]) == known).all(axis=1).any():
+                break
+            proposal = replace(proposal, x=uniform(history, rng))
+        return proposal
     return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True})
 
 
