@@ -35,6 +35,7 @@ from raybo.events import Kind
 from raybo.study import Study
 
 QUICK = {"parts": "proposals,clock,staleness", "trials": 2_000, "workers": "100,1000", "asks": 10, "stale": 300}
+IN_BRIEF = {"parts": "clock,staleness,check,study"}  # the others are benchmarks of their own
 SECONDS, SD = 60.0, 0.5  # of a trial
 BUSY = 97.0  # percent, of a thousand workers
 LOW = 15  # niceness of the simulations
