@@ -7,7 +7,8 @@ groups: lcbench, lcbench-others, jobs. An entry is METHOD or METHOD+SCHEDULER of
 or "looks": a thirteenth of the steps for random configurations, then the best eight in full, planned for each budget
 anew. The settings of raybo's schedulers were tried on seeds below 100: those from there on are fresh.
 
-Every run is kept as a line of --out, if there is one, and the same command goes on after them. `--processors` of them are run at once.
+Every run is kept as a line of --out, if there is one, and the same command goes on after them. `--processors` of them
+are run at once.
 """
 
 from __future__ import annotations
