@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Search:
-    """What each trial returned, the seconds of each ask, and the number of the best trial."""
+    """What each trial returned, the processor seconds of each ask, and the number of the best trial."""
 
     results: list[dict[str, float]]
     seconds: list[float]

@@ -1,4 +1,4 @@
-"""Processor time of one suggestion (fit included) of a GP method, beside scikit-learn's Gaussian process fitted to as much data.
+"""Processor time of a suggestion of a GP method, fit included, beside scikit-learn's Gaussian process fitted to as much.
 
 Both run on one thread. scikit-learn's fit maximises the same kernel's marginal likelihood (Matern-5/2, a length-scale
 per axis, amplitude, noise) from one start; a suggestion of raybo fits and then maximises the acquisition, after a
