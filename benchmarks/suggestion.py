@@ -1,8 +1,8 @@
-"""Processor time of a suggestion of a GP method, fit included, beside scikit-learn's Gaussian process fitted to as much.
+"""Processor time of a suggestion of a GP method, fit included, beside a fit of scikit-learn's Gaussian process.
 
-Both run on one thread. scikit-learn's fit maximises the same kernel's marginal likelihood (Matern-5/2, a length-scale
-per axis, amplitude, noise) from one start; a suggestion of raybo fits and then maximises the acquisition, after a
-history in which every earlier suggestion left its fit to start from, as in a real study.
+Both run on one thread, with as many results. scikit-learn's fit maximises the same kernel's marginal likelihood
+(Matern-5/2, a length-scale per axis, amplitude, noise) from one start; a suggestion of raybo fits and then maximises
+the acquisition, after a history in which every earlier suggestion left its fit to start from, as in a real study.
 """
 
 from __future__ import annotations
