@@ -222,6 +222,54 @@ def test_another_file_is_not_overwritten(study, tmp_path):
     assert "mine" in path.read_text()
 
 
+def test_a_file_without_an_end_of_line_is_not_overwritten_either(study, tmp_path):
+    path = tmp_path / "s.log"
+    for before in (b"notes", b"{", b'{"op_code":0,"study_name":"mine"'):
+        path.write_bytes(before)
+        if before == b"{":  # as far as that goes, it is ours
+            exporter("optuna", str(path))(study)
+            assert len(loaded(path).trials) == len(study.trials)
+            continue
+        with pytest.raises(RayboError, match="it contains something else; give another file"):
+            exporter("optuna", str(path))(study)
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("form", [*EXPORTS, "html"])
+def test_a_journal_is_never_what_an_export_replaces(form, study, tmp_path):
+    path = tmp_path / "study.html"  # a journal may be called what it likes
+    with contextlib.closing(Journal(path, study.description)) as journal:
+        journal._insert(study.events)
+    (tmp_path / "link").symlink_to(path)
+    before = path.read_bytes()
+    refusal = "it is the journal of a study, which would be lost; give another file"
+    if form == "html":
+        from raybo.reporting import draw
+
+        with pytest.raises(RayboError, match=refusal):
+            draw(study, path)
+    else:
+        for where in (path, tmp_path / "link"):
+            with pytest.raises(RayboError, match=refusal):
+                exporter(form, f"sqlite:///{where}" if form == "mlflow" else str(where))
+        with pytest.raises(MethodError, match=r"new.db: it is the study's own journal; give another place"):
+            Recorder(tmp_path / "new.db", form, f"{'sqlite:///' if form == 'mlflow' else ''}{tmp_path / 'new.db'}")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_journal_that_has_come_since_is_not_replaced_either(form, study, tmp_path):
+    path = tmp_path / "s.db"
+    export = exporter(form, str(path))
+    export(study)
+    path.unlink()
+    with contextlib.closing(Journal(path, study.description)) as journal:
+        journal._insert(study.events)
+    with pytest.raises(RayboError, match="it is the journal of a study"):
+        export(study)
+    assert len(raybo.load(path).trials) == len(study.trials)
+
+
 def test_what_others_write_into_the_file_is_kept_and_ours_is_appended(study, tmp_path):
     optuna = pytest.importorskip("optuna")
     path = tmp_path / "s.log"
