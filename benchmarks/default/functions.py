@@ -275,5 +275,5 @@ def lattice(counts: Sequence[int], lengthscale: float, seed: int) -> Task:
     """Integers alone, so many along each axis: a draw of a Gaussian process at the points of a grid."""
     drawn = draw(len(counts), lengthscale, seed).value
     grid = itertools.product(*(np.linspace(0.0, 1.0, count) for count in counts))
-    table = np.array([drawn(dict(enumerate(point))) for point in grid]).reshape(counts)
+    table = np.array([drawn({f"x{j}": at for j, at in enumerate(point)}) for point in grid]).reshape(counts)
     return tabled(raybo.Space({f"x{j}": raybo.Integer(0, count - 1) for j, count in enumerate(counts)}), table)

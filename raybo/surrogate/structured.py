@@ -39,8 +39,8 @@ class Part:
 
 
 LENGTHSCALE = Part(LogNormal(-1.0, 1.0), math.log(5e-3), math.log(20.0), math.log(0.4))
-# two categories are 1 apart, numbers 0.4 in root mean square: with the length-scales of numbers one category that differs
-# would leave a correlation of 0.05, and where all axes are categories no result would tell of another configuration
+# two categories are 1 apart, numbers 0.4 in root mean square: with the length-scales of numbers one category that
+# differs would leave a correlation of 0.05, and where all axes are categories no result would tell of another one
 CATEGORY = Part(LogNormal(1.1, 1.0), math.log(5e-3), math.log(20.0), 1.1)
 OUTPUTSCALE = Part(LogNormal(0.0, 1.5), math.log(1e-2), math.log(1e2), 0.0)
 SUM = Part(LogNormal(0.0, 1.5), math.log(1e-3), math.log(1e2), 0.0)
