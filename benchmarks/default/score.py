@@ -130,7 +130,7 @@ def difference(one: Scores, other: Scores, measure: str, problems: Sequence[str]
     drawn = np.empty(DRAWS)
     for i in range(DRAWS):
         chosen = [pairs[k] for k in rng.integers(len(pairs), size=len(pairs))]
-        drawn[i] = np.mean([rng.choice(values, len(values)).mean() for values in chosen])
+        drawn[i] = np.mean([v[rng.integers(len(v), size=len(v))].mean() if len(v) > 1 else v[0] for v in chosen])
     low, high = np.quantile(drawn, [0.025, 0.975])
     every = np.concatenate(pairs)
     won, lost = int((every < -EVEN).sum()), int((every > EVEN).sum())

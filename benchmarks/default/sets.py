@@ -2,7 +2,7 @@
 
 They share no function, data set, job or task; `SMALL` is the part of the development set that takes minutes, and `LONG`
 are functions of it, and another, with budgets of 200. `WIDE` is for many workers: every eighth function and every sixth
-job of the validation set, with budgets of 256. For what takes long there are `quarter` and `eighth`, every fourth and
+job of the validation set, with budgets of 128. For what takes long there are `quarter` and `eighth`, every fourth and
 every eighth problem of the validation set.
 """
 
@@ -169,7 +169,7 @@ LONG = _some(
 )
 
 WIDE = [
-    replace(problem, name=f"{problem.name}-wide", trials=256)
+    replace(problem, name=f"{problem.name}-wide", trials=128)
     for problem in (
         *[problem for problem in VALIDATION if problem.group == "synthetic"][:32:8],
         *[problem for problem in VALIDATION if problem.group == "jobs"][::6],

@@ -1,0 +1,110 @@
+"""What docs/default.md says of `auto` beside others: every row of its tables is read from the runs that are kept.
+
+A row that fails here is to be replaced by the one that is told.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from benchmarks.default.runs import Table
+from benchmarks.default.score import RANDOM, Scores, difference, group, ranks, scales, scores
+from benchmarks.default.sets import SETS
+
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "docs" / "evidence" / "default"
+BOTH = "synthetic", "jobs"
+
+
+@cache
+def found(file: str, *seeds: int) -> dict[str, Scores]:
+    """The scores of every variant with these seeds."""
+    runs = list(Table(KEPT / file).runs.values())
+    return scores([run for run in runs if run.seed in seeds or run.variant == RANDOM], scales(runs))
+
+
+def problems(chosen: str, *variants: Scores) -> list[str]:
+    """Those of a set that all variants were run on."""
+    return [problem.name for problem in SETS[chosen] if all(problem.name in mine.problems for mine in variants)]
+
+
+def level(mine: Scores, names: list[str]) -> str:
+    """Final and mean regret."""
+    return ", ".join(f"{mine.of(measure, names):.2f}" for measure in ("final", "mean"))
+
+
+def interval(one: Scores, other: Scores, measure: str, names: list[str]) -> str:
+    less = difference(one, other, measure, names)
+    return f"{signed(less.mean)} ({signed(less.low)} to {signed(less.high)})"
+
+
+def signed(number: float) -> str:
+    return f"{round(number, 2) + 0.0:.2f}"
+
+
+def pairs(one: Scores, other: Scores, names: list[str]) -> str:
+    """Won and lost in the final and the mean regret, with the sign test's p."""
+    less = [difference(one, other, measure, names) for measure in ("final", "mean")]
+    return ", ".join(f"{each.won} and {each.lost} (p {p_of(each.p)})" for each in less)
+
+
+def p_of(p: float) -> str:
+    if p < 1e-4:
+        return "< 1e-4"
+    return f"{p:.0e}".replace("e-0", "e-") if p < 1e-3 else f"{p:.3f}" if p < 0.01 else f"{p:.2f}"
+
+
+def beside_0_1():
+    runs = found("validation.csv", 20, 21)
+    old, new = runs["auto-0.1"], runs["auto"]
+    every = problems("validation", old, new)
+    parts = [group(every, wanted) for wanted in BOTH]
+    yield "| final, mean over the trials | {} functions | {} jobs |".format(*map(len, parts))
+    for name, mine in (("`auto` of 0.1", old), ("`auto`", new)):
+        yield f"| {name} | " + " | ".join(level(mine, part) for part in parts) + " |"
+    for measure in ("final", "mean"):
+        differences = (interval(new, old, measure, part) for part in parts)
+        yield f"| the latter less the former, {measure} (95 % interval) | " + " | ".join(differences) + " |"
+        less = [difference(new, old, measure, part) for part in parts]
+        told = (f"{each.won} and {each.lost} (p {p_of(each.p)})" for each in less)
+        yield f"| pairs won and lost, {measure} | " + " | ".join(told) + " |"
+    costs = (f"{old.cost(part):.0f} and {new.cost(part):.0f} ms" for part in parts)
+    yield "| processor time of a proposal, mean, of both | " + " | ".join(costs) + " |"
+
+
+def levels(runs: dict[str, Scores], chosen: str, named: dict[str, str]):
+    """A row per variant: regrets of functions and jobs, mean ranks of all of them, and the cost."""
+    every = problems(chosen, *(runs[variant] for variant in named.values()))
+    parts = [group(every, wanted) for wanted in BOTH]
+    ranked = [ranks(runs, list(named.values()), measure, every) for measure in ("final", "mean")]
+    yield "| | {} functions | {} jobs | mean rank of {} | milliseconds |".format(*map(len, parts), len(named))
+    for name, variant in named.items():
+        mine = runs[variant]
+        row = [name, *(level(mine, part) for part in parts), ", ".join(f"{rank[variant]:.2f}" for rank in ranked)]
+        yield f"| {' | '.join(row)} | {mine.cost(every):.0f} |"
+
+
+def differences(runs: dict[str, Scores], chosen: dict[str, str], named: dict[str, str]):
+    """A row per rival: `auto` less it on functions and jobs, and pairs."""
+    for name, variant in named.items():
+        every = problems(chosen.get(variant, "validation"), runs["auto"], runs[variant])
+        parts = [group(every, wanted) for wanted in BOTH]
+        less = (
+            ", ".join(interval(runs["auto"], runs[variant], measure, part) for measure in ("final", "mean"))
+            for part in parts
+        )
+        sizes = ", ".join(str(len(part)) for part in parts)
+        yield f"| {name} | {sizes} | {' | '.join(less)} | {pairs(runs['auto'], runs[variant], every)} |"
+
+
+TABLES = {"beside 0.1": beside_0_1}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_tables_of_the_page_are_those_of_the_runs(table):
+    text = (ROOT / "docs" / "default.md").read_text(encoding="utf-8")
+    missing = [row for row in TABLES[table]() if row not in text]
+    assert not missing, "\n" + "\n".join(missing)
