@@ -9,8 +9,8 @@ file, and the same command goes on where it was stopped. Regret 0 is the optimum
 whole budget; figures are means over problems of medians over seeds. `auto@8` in the table is `auto` with 8 workers: so
 many trials are asked for before the first is told.
 
-pip install 'raybo[benchmarks,laboratory]' for the problems and the peers; what is missing is left out, and told. HEBO
-and SMAC need an environment each, see peers.py; the runs of all can be kept in one file.
+pip install 'raybo[benchmarks,laboratory]' smac for the problems and the peers; what is missing is left out, and told.
+HEBO needs an environment of its own, see peers.py; its runs can be kept in the same file.
 """
 
 from __future__ import annotations
