@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.default.runs import Table
-from benchmarks.default.score import RANDOM, Scores, difference, group, ranks, scales, scores
+from benchmarks.default.score import RANDOM, Difference, Scores, difference, group, ranks, scales, scores
 from benchmarks.default.sets import SETS
 
 ROOT = Path(__file__).parents[1]
@@ -37,8 +37,13 @@ def level(mine: Scores, names: list[str]) -> str:
     return ", ".join(f"{mine.of(measure, names):.2f}" for measure in ENDS)
 
 
+@cache
+def less_of(one: Scores, other: Scores, measure: str, *names: str) -> Difference:
+    return difference(one, other, measure, names)
+
+
 def interval(one: Scores, other: Scores, measure: str, names: list[str]) -> str:
-    less = difference(one, other, measure, names)
+    less = less_of(one, other, measure, *names)
     return f"{signed(less.mean)} ({signed(less.low)} to {signed(less.high)})"
 
 
@@ -48,7 +53,7 @@ def signed(number: float) -> str:
 
 def pairs(one: Scores, other: Scores, names: list[str]) -> str:
     """Won and lost in the final and the mean regret, with the sign test's p."""
-    less = [difference(one, other, measure, names) for measure in ENDS]
+    less = [less_of(one, other, measure, *names) for measure in ENDS]
     return ", ".join(f"{each.won} and {each.lost} (p {p_of(each.p)})" for each in less)
 
 
@@ -69,7 +74,7 @@ def beside_0_1():
     for measure in ENDS:
         differences = (interval(new, old, measure, part) for part in parts)
         yield f"| the latter less the former, {measure} (95 % interval) | " + " | ".join(differences) + " |"
-        less = [difference(new, old, measure, part) for part in parts]
+        less = [less_of(new, old, measure, *part) for part in parts]
         told = (f"{each.won} and {each.lost} (p {p_of(each.p)})" for each in less)
         yield f"| pairs won and lost, {measure} | " + " | ".join(told) + " |"
     costs = (f"{old.cost(part):.0f} and {new.cost(part):.0f} ms" for part in parts)
