@@ -126,7 +126,7 @@ PEERS = {
     "SMAC": "smac",
     "BoTorch": "botorch",
 }
-RANKED = {"`auto`": "auto", **PEERS}
+RANKED = {"`auto`": "auto", **{name: variant for name, variant in PEERS.items() if variant != "botorch"}}
 CREWS = {1: "", 8: "@8", 64: "@64"}
 AFTER = "after 20", "after 40", "after 60", "after 100", "final"
 
