@@ -208,6 +208,19 @@ def test_optuna_reads_pruned_trials_with_their_intermediate_values(study, tmp_pa
     assert (tmp_path / "s.log").stat().st_size == size
 
 
+def test_optuna_reads_how_long_a_trial_ran_that_had_to_wait(job, tmp_path):
+    optuna = pytest.importorskip("optuna")
+    study = run(job, tmp_path / "s.db", **PROMOTE)
+    exporter("optuna", str(tmp_path / "s.log"))(study)
+    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(tmp_path / "s.log")))
+    read = optuna.load_study(study_name="s", storage=storage).trials
+    resumed = [trial for trial in study.trials if trial.attempt > 1]
+    assert resumed
+    for trial in resumed:
+        told = read[trial.number].user_attrs
+        assert (told["attempt"], told.get("seconds")) == (trial.attempt, trial.seconds or None)
+
+
 def test_tensorboard_has_a_curve_for_each_trial(study, tmp_path):
     pytest.importorskip("tensorboardX")
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
@@ -232,6 +245,11 @@ def test_mlflow_has_a_curve_for_each_trial(study, tmp_path):
     for each in runs:
         trial = study.trials[int(each.data.tags["raybo.trial"])]
         assert each.data.tags["raybo.state"] == "pruned"
+    for each in client.search_runs([experiment.experiment_id], "tags.`raybo.trial` != ''"):
+        trial = study.trials[int(each.data.tags["raybo.trial"])]
+        for name in ("accuracy", "loss"):  # each step once, the last of a whole run too
+            history = client.get_metric_history(each.info.run_id, name)
+            assert [metric.step for metric in history] == [step for step, _ in trial.reports]
         history = client.get_metric_history(each.info.run_id, "accuracy")
         assert [(metric.step, metric.value) for metric in history] == trial.reports
 

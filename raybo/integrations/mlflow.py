@@ -57,9 +57,12 @@ class _Runs:
         if not self.parent:
             self._find_or_begin(study)
         curves: dict[int, list[Event]] = {}
+        last: dict[int, Event] = {}
         for event in study.events:
-            if event.number > self.seen and event.report is not None:
-                curves.setdefault(cast(int, event.trial), []).append(event)
+            if event.report is not None:
+                last[cast(int, event.trial)] = event
+                if event.number > self.seen:
+                    curves.setdefault(cast(int, event.trial), []).append(event)
         for event in study.events:
             if event.number > self.seen and event.trial is not None:
                 trial = study.trials[event.trial]
@@ -67,7 +70,7 @@ class _Runs:
                     self._begin(study, trial, event)
                     self._report(study, trial.number, curves.pop(trial.number, []))
                 elif event.kind in ENDS and trial.number not in self.ended:
-                    self._end(study, trial, event)
+                    self._end(study, trial, event, last.get(trial.number))
         for number, reports in curves.items():
             if number not in self.ended:
                 self._report(study, number, reports)
@@ -150,19 +153,19 @@ class _Runs:
         found = [
             Metric(_allowed(name), float(value), _milliseconds(event) or 0, event.data["step"])
             for event in reports
-            for name, value in {
-                study.description.metric: event.data["value"],
-                **(event.data.get("metrics") or {}),
-            }.items()
+            for name, value in _said(study, event).items()
             if isinstance(value, (int, float)) and not isinstance(value, bool)
         ]
         for i in range(0, len(found), BATCH):
             self.client.log_batch(self.children[number], metrics=found[i : i + BATCH])
 
-    def _end(self, study: Study, trial: Trial, event: Event) -> None:
+    def _end(self, study: Study, trial: Trial, event: Event, last: Event | None) -> None:
         run = self.children[trial.number]
-        metrics = {study.description.metric: trial.value, "seconds": trial.seconds}
-        metrics |= {"suggest_seconds": trial.suggest_seconds, **(trial.details.get("metrics") or {})}
+        reached = {study.description.metric: trial.value, **(trial.details.get("metrics") or {})}
+        if last is not None:  # its curve ends with these, and MLflow would show them twice
+            said = _said(study, last)
+            reached = {name: value for name, value in reached.items() if said.get(name) != value}
+        metrics = {"seconds": trial.seconds, "suggest_seconds": trial.suggest_seconds, **reached}
         at = _milliseconds(event) or 0
         from mlflow.entities import Metric, RunTag
 
@@ -182,6 +185,11 @@ class _Runs:
         tags = [RunTag(key, text) for key, text in words.items() if text]
         self.client.log_batch(run, metrics=numbers, tags=tags)
         self.client.set_terminated(run, STATUS[trial.state], end_time=at)
+
+
+def _said(study: Study, report: Event) -> dict[str, Any]:
+    """What a trial has said of a step."""
+    return {study.description.metric: report.data["value"], **(report.data.get("metrics") or {})}
 
 
 def _allowed(name: str) -> str:
