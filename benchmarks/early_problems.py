@@ -28,7 +28,7 @@ REFERENCES = {
     "boosting": (0.0, 0.0),
     "network": (0.0, 0.0),
 }
-RUNS, MOVED = 200, 60  # random ones, and such that are near the best of them, of which the references are made
+RUNS, MOVED = 120, 48  # random ones, and such that are near the best of them, of which the references are made
 LOOKS = (13, 4, 1)  # parts of a run, to which a job is run
 
 
