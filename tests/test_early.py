@@ -79,3 +79,11 @@ def test_a_job_is_run_as_far_as_somebody_looks(monkeypatch):
     assert runs == [2, 6]
     assert (curve[-1], curve[25]) == (-12.5, -12.5)
     assert runs == [2, 6, 26]
+
+
+def test_jobs_are_told_each_by_itself_in_units_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setitem(early.PROBLEMS, "boosting", lambda: TOY)
+    monkeypatch.setitem(early.PROBLEMS, "network", lambda: TOY)
+    given = {"seeds": 1, "problems": "jobs", "entries": "random", "budgets": "2", "out": str(tmp_path / "a.csv")}
+    told = [figure.what for figure in early.figures(**given)]
+    assert told == [f"random of {name}, 1 worker: regret after whole runs" for name in ("boosting", "network")]
