@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 import raybo
-from raybo import journal
 from raybo.events import Kind, State
 from tests.engine import hosts
 from tests.journals import finished
@@ -31,23 +30,6 @@ JOB = """
                 print(config["x"], file=file)
         time.sleep(seconds)
         return (config["x"] - 0.3) ** 2
-"""
-STEPS = """
-    import time
-    import ray
-    import raybo
-
-    @raybo.objective(space={"x": raybo.Float(0, 1)}, mode="min", num_cpus=1, steps=20)
-    def job(config, *, log):
-        first = 1 if (kept := raybo.checkpoint()) is None else int((kept / "step").read_text()) + 1
-        trial = raybo.current_trial()
-        with open(log, "a") as file:
-            print(trial.number, trial.attempt, first, ray.util.get_node_ip_address(), file=file)
-        for step in range(first, 21):
-            time.sleep(0.3)
-            with raybo.saving() as directory:
-                (directory / "step").write_text(str(step))
-            yield (config["x"] - 0.3) ** 2 + 1 / step
 """
 HURRY = 300.0  # seconds after which something that should have happened has not
 
@@ -117,7 +99,6 @@ def cluster():
 @pytest.fixture
 def directory(tmp_path):
     (tmp_path / "job.py").write_text(textwrap.dedent(JOB))
-    (tmp_path / "steps.py").write_text(textwrap.dedent(STEPS))
     return tmp_path
 
 
@@ -176,45 +157,4 @@ def test_a_submitted_study_takes_in_a_node_survives_its_loss_and_comes_back_whol
     (name,) = re.findall(r"study-\w+", listed)
     assert f"{here} has all of {name}: 0 new events" in output(
         raybo_there(cluster, directory, "fetch", name, "-o", here)
-    )
-
-
-@pytest.mark.slow
-@pytest.mark.ray
-@pytest.mark.timeout(900)
-@pytest.mark.skipif(not hosts.are_possible(), reason="needs root and network namespaces")
-def test_trials_of_a_submitted_study_go_on_elsewhere_from_checkpoints_that_the_nodes_share(cluster, directory):
-    there, here, log = directory / "there" / "steps.db", directory / "steps-here.db", directory / "log"
-    node = cluster.add(cpus=1)
-    host = f"10.77.0.{node + 1}"
-    study = raybo_there(
-        cluster, directory, "submit", "steps.py", "--method", "random", "--seed", 1, "--trials", 5, "--storage", there,
-        "-o", here, "--set", f"log={log}", "--scheduler", "median", "--scheduler-option", "startup=1",
-        "--artifacts", directory / "shared",
-    )  # fmt: skip
-
-    def lines():
-        return [line.split() for line in log.read_text().splitlines()] if log.exists() else []
-
-    def under_way():
-        """A trial on the node that will be lost, somewhere on its way."""
-        trials = raybo.load(there).trials if journal.exists(there) else []
-        on_it = [int(number) for number, _, _, ip in lines() if ip == host]
-        return next((trials[n] for n in on_it if n < len(trials) and 3 <= trials[n].step <= 12), None)
-
-    until(under_way, "a trial on the node, with checkpoints")
-    lost = under_way()
-    assert lost is not None
-    cluster.kill(node)
-    out = output(study)
-
-    assert f"trial {lost.number} starts again (attempt 2): its node was lost" in out
-    assert "its checkpoints stay on its node" not in out
-    again = [(int(first), ip) for number, attempt, first, ip in lines() if (int(number), attempt) == (lost.number, "2")]
-    assert [ip for _, ip in again] == ["10.77.0.1"]
-    assert again[0][0] > lost.step
-    trial = raybo.load(here).trials[lost.number]
-    assert [step for step, _ in trial.reports] == list(range(1, trial.step + 1))
-    assert "all are identical" in output(
-        cluster.run(sys.executable, "-m", "raybo.cli", "show", str(here), "--replay", stdout=subprocess.PIPE)
     )
