@@ -2,9 +2,10 @@
 
 python -m benchmarks [--quick] [--only NAME ...]
 
-Each benchmark runs in a process of its own, one after the other. Seconds are those of this machine, beside whatever
-else it does; a ratio is of two things measured in the same run. `python -m benchmarks.NAME --help` tells what one
-measures and how to change it. What is not installed is left out, and the table says so: pip install
+Each benchmark runs in a process of its own, one after the other, first those whose figures need a quiet machine; one
+that takes hours by itself runs with fewer seeds, rivals and problems here. Seconds are those of this machine, beside
+whatever else it does; a ratio is of two things measured in the same run. `python -m benchmarks.NAME --help` tells what
+one measures and how to change it. What is not installed is left out, and the table says so: pip install
 'raybo[benchmarks,trials,tune,control,plot]'.
 """
 
@@ -24,17 +25,21 @@ NAMES = (
     "first_study",
     "dispatch",
     "idle",
-    "long_study",
-    "suggestion",
-    "rivals",
-    "scaling",
-    "proposals",
-    "many_trials",
-    "thousand_workers",
     "looked_at",
+    "long_study",
+    "report",
+    "tune_fronts",
+    "submit",
+    "overhead",
+    "search_cv",
+    "suggestion",
+    "proposals",
+    "scaling",
+    "rivals",
+    "thousand_workers",
+    "many_trials",
     "quality",
     "early",
-    "overhead",
     "unknown",
     "context",
     "shifting_segments",
@@ -45,10 +50,6 @@ NAMES = (
     "guesses",
     "trust",
     "failures",
-    "tune_fronts",
-    "submit",
-    "search_cv",
-    "report",
     "faults",
 )
 QUICKLY = "quick: fewer seeds, rounds and trials than the targets are about"

@@ -14,7 +14,10 @@ FAILED = "the benchmark itself"
 
 
 def measured(name: str, quick: bool) -> Iterator[tuple[Figure, float]]:
-    """The figures of a benchmark and the seconds that each took; if it fails, a last one that says so."""
+    """The figures of a benchmark and the seconds that each took; if it fails, a last one that says so.
+
+    A benchmark that takes hours by default says in `IN_BRIEF` with which parameters it is run beside the others.
+    """
     source, sink = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("spawn").Process(target=measure, args=(name, quick, sink))
     process.start()
@@ -30,6 +33,7 @@ def measured(name: str, quick: bool) -> Iterator[tuple[Figure, float]]:
 def measure(name: str, quick: bool, sink: Connection[Any, Any]) -> None:
     """Send a benchmark's figures, each with its seconds, and None at the end."""
     module = importlib.import_module(f"benchmarks.{name}")
-    for figure in timed(module.figures(**(module.QUICK if quick else {}))):
+    parameters = module.QUICK if quick else getattr(module, "IN_BRIEF", {})
+    for figure in timed(module.figures(**parameters)):
         sink.send(figure)
     sink.send(None)

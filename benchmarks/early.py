@@ -8,7 +8,8 @@ lcbench-others, jobs. An entry is METHOD or METHOD+SCHEDULER of raybo's, tpe or 
 thirteenth of the steps for random configurations, then the best eight in full, planned for each budget anew.
 The settings of raybo's schedulers were tried on seeds below 100: those from there on are fresh.
 
-Every run is kept as a line of --out, and the same command goes on after them. `--processors` of them are run at once.
+Every run is kept as a line of --out, if there is one, and the same command goes on after them. `--processors` of them
+are run at once.
 """
 
 from __future__ import annotations
@@ -35,11 +36,13 @@ QUICK = {
     "problems": "lcbench-167149",
     "entries": "random,auto,auto+curve",
     "budgets": "2,4",
+    "out": "",
 }
 ENTRIES = (
     "random,looks,tpe,tpe+median,tpe+hyperband,tpe+halving,auto,auto+median,auto+asha,auto+asha:variant=promote,"
     "auto+hyperband,auto+curve"
 )
+IN_BRIEF = {"seeds": 1, "entries": "random,tpe+hyperband,auto,auto+curve", "budgets": "8,16,40", "out": ""}
 GOALS = {8: 0.6, 16: 0.12}
 MORE_STEPS = 1.3  # of several workers beside one, to the same regret
 
@@ -129,7 +132,7 @@ def _beside_goals(what: str, means: dict[int, float], count: int, alone: dict[in
             yield at_most(round(alone[budget], 2), means[later], said, unit="")
 
 
-def runs(keys: list[Key], after: list[int], out: Path, processors: int) -> Iterator[Run]:
+def runs(keys: list[Key], after: list[int], out: str, processors: int) -> Iterator[Run]:
     """The runs, those that are kept first; the others are kept as they end."""
     kept = {done.key: done for done in _read(out) if set(after) <= set(done.values)}
     yield from (kept[key] for key in keys if key in kept)
@@ -170,21 +173,22 @@ def _run(key: Key, after: list[int]) -> Run:
     return Run(key, values, time.process_time() - begun)
 
 
-def _read(out: Path) -> Iterator[Run]:
-    if not out.exists():
+def _read(out: str) -> Iterator[Run]:
+    if not out or not Path(out).exists():
         return
-    with out.open(newline="") as file:
+    with Path(out).open(newline="") as file:
         for problem, entry, seed, workers, budget, seconds, *values in csv.reader(file):
             pairs = (pair.split("=") for pair in values)
             key = Key(problem, entry, int(seed), int(workers), int(budget))
             yield Run(key, {int(at): float(value) for at, value in pairs}, float(seconds))
 
 
-def _kept(ended: Iterator[Run], out: Path) -> Iterator[Run]:
+def _kept(ended: Iterator[Run], out: str) -> Iterator[Run]:
     for done in ended:
-        with out.open("a", newline="") as file:
-            pairs = [f"{at}={value:.6g}" for at, value in done.values.items()]
-            csv.writer(file).writerow([*done.key, f"{done.seconds:.2f}", *pairs])
+        if out:
+            with Path(out).open("a", newline="") as file:
+                pairs = [f"{at}={value:.6g}" for at, value in done.values.items()]
+                csv.writer(file).writerow([*done.key, f"{done.seconds:.2f}", *pairs])
         yield done
 
 

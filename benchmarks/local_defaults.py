@@ -16,6 +16,7 @@ from benchmarks.figures import Figure, Figures, command, missing
 from benchmarks.searches import parse_method, processes, search
 
 QUICK = {"seeds": 2, "tasks": "CartPole", "methods": "min-ucb,ars"}
+IN_BRIEF = {"seeds": 10, "tasks": "CartPole", "methods": "ars,min-ucb"}
 
 
 def best_score(task: str, method: str, trials: int, episodes: int, seed: int) -> float:

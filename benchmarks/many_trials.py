@@ -27,6 +27,7 @@ from raybo.threads import limit_threads
 from trials.synthetic import PROBLEMS as KNOWN
 
 QUICK = {"problems": "levy10,ellipsoid20", "sizes": "500", "seeds": 1, "exact": 0}
+IN_BRIEF = {"seeds": 1, "sizes": "500"}
 WORKERS = 20
 EXACT = "exact"
 

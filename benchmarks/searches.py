@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass(frozen=True)
 class Search:
-    """What each trial returned, the seconds of each ask, and the number of the best trial."""
+    """What each trial returned, the processor seconds of each ask, and the number of the best trial."""
 
     results: list[dict[str, float]]
     seconds: list[float]
@@ -56,9 +56,9 @@ def search(
     searcher = raybo.Searcher(objective.space, method, objective.mode, seed, trials, declared, **(options or {}))
     results, seconds = [], []
     for _ in range(trials):
-        begun = time.perf_counter()
+        begun = time.process_time()
         trial = searcher.ask()
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(time.process_time() - begun)
         result = objective(trial.config)
         results.append(result if isinstance(result, dict) else {objective.metric: result})
         met = None if declared is None else {name: results[-1][name] for name in declared.names}
@@ -123,11 +123,11 @@ def told_of(method: str, n: int, d: int) -> raybo.Searcher:
 
 
 def ask_seconds(searcher: raybo.Searcher, asks: int) -> list[float]:
-    """Seconds of so many asks, each told in turn."""
+    """Processor seconds of so many asks, each told in turn."""
     seconds = []
     for _ in range(asks):
-        begun = time.perf_counter()
+        begun = time.process_time()
         trial = searcher.ask()
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(time.process_time() - begun)
         searcher.tell(trial, value_of(trial.config))
     return seconds

@@ -1,8 +1,8 @@
-"""Time of one suggestion (fit included) of a GP method, beside scikit-learn's Gaussian process fitted to as much data.
+"""Processor time of a suggestion of a GP method, fit included, beside a fit of scikit-learn's Gaussian process.
 
-Both run on one thread. scikit-learn's fit maximises the same kernel's marginal likelihood (Matern-5/2, a length-scale
-an axis, amplitude, noise) from one start; a suggestion of raybo fits and then maximises the acquisition, after a
-history in which every earlier suggestion left its fit to start from, as in a real study.
+Both run on one thread, with as many results. scikit-learn's fit maximises the same kernel's marginal likelihood
+(Matern-5/2, a length-scale per axis, amplitude, noise) from one start; a suggestion of raybo fits and then maximises
+the acquisition, after a history in which every earlier suggestion left its fit to start from, as in a real study.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ CLAIMED = 100  # finished trials
 
 
 def raybo_seconds(method: str, n: int, d: int, asks: int) -> float:
-    """Median seconds of an ask with n finished trials; each is told, so n grows by one at a time."""
+    """Median processor seconds of an ask with n finished trials; each is told, so n grows by one at a time."""
     loading = 2  # the first ones fit from nothing and load what is loaded once
     return statistics.median(ask_seconds(told_of(method, n - loading, d), asks + loading)[loading:])
 
 
 def sklearn_seconds(n: int, d: int, repeats: int) -> float:
-    """Median seconds of one fit to n points; ImportError where it is missing."""
+    """Median processor seconds of one fit to n points; ImportError where it is missing."""
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
@@ -38,11 +38,11 @@ def sklearn_seconds(n: int, d: int, repeats: int) -> float:
         X = rng.random((n, d))
         kernel = ConstantKernel(1.0) * Matern(np.full(d, 0.5), nu=2.5) + WhiteKernel(1e-4)
         model = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=0)
-        begun = time.perf_counter()
+        begun = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about length-scales at their bounds
             model.fit(X, ripples(X))
-        seconds.append(time.perf_counter() - begun)
+        seconds.append(time.process_time() - begun)
     return statistics.median(seconds)
 
 

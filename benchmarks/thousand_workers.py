@@ -35,6 +35,7 @@ from raybo.events import Kind
 from raybo.study import Study
 
 QUICK = {"parts": "proposals,clock,staleness", "trials": 2_000, "workers": "100,1000", "asks": 10, "stale": 300}
+IN_BRIEF = {"parts": "clock,staleness,check,study"}  # the others are benchmarks of their own
 SECONDS, SD = 60.0, 0.5  # of a trial
 BUSY = 97.0  # percent, of a thousand workers
 LOW = 15  # niceness of the simulations
@@ -200,11 +201,11 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
     drawing = Drawing(figsize=(11, 3.4), layout="constrained")
     left, middle, right = drawing.subplots(1, 3)
-    for method in ("auto", "sobol"):
+    for method, form in (("auto", "o-"), ("sobol", "x--")):  # they lie on one another
         points = sorted(
             (row["workers"], row["busy"]) for row in rows if (row["part"], row["method"]) == ("clock", method)
         )
-        left.plot(*zip(*points, strict=True), "o-", label=method)
+        left.plot(*zip(*points, strict=True), form, label=method)
     left.axhline(BUSY, color="grey", linewidth=0.8, linestyle="dashed")
     left.set(xscale="log", xlabel="workers, trials of a minute", ylabel="workers busy, %", ylim=(0, 102))
     for row in rows:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from raybo.errors import MissingExtra, install_command
 from raybo.events import Event, State, Trial
-from raybo.space import Categorical, Integer, Parameter, Space, branches_of, choice_names
+from raybo.space import Categorical, Float, Integer, Parameter, Space, branches_of, choice_names
 
 if TYPE_CHECKING:
     import pandas
@@ -97,9 +97,12 @@ def to_dataframe(
         frame["violations"] = pd.Series(table["violations"], dtype=object)
     frame |= {name: pd.Series(values, dtype="float64") for name, values in _expected(trials, expected).items()}
     for name, parameter, values in _parameters(trials, space, context, {name: [] for name in frame}):
-        if not isinstance(parameter, Categorical):
+        if isinstance(parameter, Integer):
             whole = "Int64" if None in values else "int64"
-            frame[name] = pd.Series(values, dtype=whole if isinstance(parameter, Integer) else "float64")
+            has_room = -(2**63) <= parameter.low and parameter.high < 2**63
+            frame[name] = pd.Series(values, dtype=whole if has_room else object)
+        elif isinstance(parameter, Float):
+            frame[name] = pd.Series(values, dtype="float64")
         elif all(isinstance(choice, str) for choice in parameter.choices):
             frame[name] = pd.Series(pd.Categorical(values, categories=list(parameter.choices)))
         else:  # choices of any kind, None among them, which a column of categories cannot hold

@@ -31,7 +31,10 @@ def is_number(value: object) -> TypeGuard[float]:
     """Whether it is a finite number, and no truth value."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
-    return math.isfinite(value)
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False
 
 
 @dataclass(frozen=True)

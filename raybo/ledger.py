@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from raybo.details import Details
+from raybo.error_text import shown
 from raybo.errors import TrialError
 from raybo.events import Event, Kind, State, Trial, told_context
 from raybo.front import hypervolume
-from raybo.goal import Goals, Mode
+from raybo.goal import Goals, Mode, is_number
 from raybo.grown import Grown
 from raybo.history import History
 from raybo.space import Array, Space
@@ -245,8 +246,8 @@ class Ledger:
         names = self.goals.names
         if given is not None:
             is_whole = isinstance(given, Mapping) and set(given) == set(names)
-            if not is_whole or not all(isinstance(v, (int, float)) and math.isfinite(v) for v in given.values()):
-                raise TrialError(f"reference must be a number for each of {', '.join(names)}, got {given!r}")
+            if not is_whole or not all(map(is_number, given.values())):
+                raise TrialError(f"reference must be a number for each of {', '.join(names)}, got {shown(given)}")
             return {name: float(given[name]) for name in names}
         Y = self.history.Y[self.history.feasible]
         return self.goals.values_of(Y.min(axis=0)) if len(Y) else {}

@@ -182,7 +182,7 @@ class Objective:
             default = parameters.get(name)
             hint = hints.get(name, str if default is None else type(default))
             try:
-                values[name] = Path(value) if hint is Path else convert(value, hint)
+                values[name] = convert(value, hint)
             except ValueError as error:
                 raise ObjectiveError(f"{self.name}: parameter {name} must be {error}, got {value!r}") from None
         return replace(self, settings={**self.settings, **values})

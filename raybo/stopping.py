@@ -21,7 +21,7 @@ import numpy as np
 from raybo.error_text import shown
 from raybo.errors import MethodError
 from raybo.events import Event, Kind, Origin, origin_of
-from raybo.goal import Goals
+from raybo.goal import Goals, is_number
 
 IN_A_ROW = 3  # proposals that promise too little
 
@@ -41,8 +41,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name, least in (("target", -math.inf), ("stop_below_gain", 0.0)):
             value = getattr(self, name)
-            is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-            if value is not None and not (is_number and math.isfinite(value) and value > least):
+            if value is not None and not (is_number(value) and value > least):
                 above = " above 0" if least == 0.0 else ""
                 raise MethodError(f"{name} must be a finite number{above}, got {shown(value)}")
         if self.patience is not None and (

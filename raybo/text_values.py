@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import PurePath
 from types import NoneType, UnionType
 from typing import Any
+
+import numpy as np
 
 
 def convert(value: Any, hint: Any) -> Any:
@@ -24,6 +28,10 @@ def convert(value: Any, hint: Any) -> Any:
         return value
     if hint in (int, float):
         return _convert_number(value, hint)
+    if isinstance(hint, type) and issubclass(hint, PurePath):
+        if not isinstance(value, (str, PurePath)):
+            raise ValueError("a path")
+        return hint(value)
     if typing.get_origin(hint) is tuple:
         return _convert_tuple(value, typing.get_args(hint)[0])
     if hint is str and not isinstance(value, str):
@@ -54,11 +62,14 @@ def _convert_tuple(value: Any, kind: Any) -> tuple[Any, ...]:
 
 def _convert_number(value: Any, kind: type) -> Any:
     wanted = "a whole number" if kind is int else "a number"
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+    if isinstance(value, bool) or not isinstance(value, (str, int, float, np.integer, np.floating)):
         raise ValueError(wanted)
+    if kind is int and isinstance(value, (str, int, np.integer)):
+        with suppress(ValueError):  # 1e3, say
+            return int(value)  # not by way of a float, which has but 53 bits
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise ValueError(wanted) from None
     if kind is int:
         if number != number // 1:

@@ -57,7 +57,7 @@ def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequen
     others = {str(n): v for n, v in value.items() if n not in numbers and isinstance(v, (bool, int, float, str))}
     first = goals.names[0]
     rest = {name: v for name, v in numbers.items() if name != first}
-    others = {name: v for name, v in others.items() if not isinstance(v, float) or math.isfinite(v)}
+    others = {name: v for name, v in others.items() if isinstance(v, (bool, str)) or is_number(v)}
     return {"value": numbers[first], "metrics": {**rest, **others}}
 
 

@@ -305,9 +305,17 @@ def _read(parameter: Parameter, name: str, text: str) -> float | int:
             raise SpaceError(f"{name}: {text!r} is not one of {', '.join(names)}")
         return names.index(text)
     try:
-        return parameter.accept(float(text), name)
+        number = _number(text)
     except ValueError:
         raise SpaceError(f"{name}: a number is needed, got {text!r}") from None
+    return parameter.accept(number, name)
+
+
+def _number(text: str) -> float:
+    """The number in a text; a whole one exactly, which a float of 53 bits may not hold. ValueError where it is none."""
+    with contextlib.suppress(ValueError):
+        return int(text)
+    return float(text)
 
 
 def count_added(events: Sequence[Event]) -> int:

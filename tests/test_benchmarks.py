@@ -76,7 +76,7 @@ def test_a_benchmark_is_a_function_of_its_command_line(name):
     for parameter in parameters.values():
         assert parameter.annotation in (int, float, str)
         assert type(parameter.default) is parameter.annotation
-    for key, value in module.QUICK.items():
+    for key, value in (*module.QUICK.items(), *getattr(module, "IN_BRIEF", {}).items()):
         assert type(value) is parameters[key].annotation
         assert value != parameters[key].default
     assert module.__doc__

@@ -259,6 +259,12 @@ def test_wrong_use_is_refused_in_one_line(run, folder, arguments, words):
         (["tune", "job.py", "--trails", "5"], ["--trails", "--trials"]),
         (["tune", "job.py", "--set", "sleep"], ["--set takes KEY=VALUE, got 'sleep'"]),
         (["tune", "job.py", "--log", "csv"], ["--log takes FORMAT=WHERE, got 'csv'"]),
+        (
+            ["tune", "job.py", "--set", "a-b=1", "--set", "a_b=2"],
+            ["--set a_b is given two values, '1' and '2'; leave one"],
+        ),
+        (["tune", "job.py", "--option", "nu=1", "--option", "nu=2"], ["--option nu is given two values"]),
+        (["enqueue", "x.db", "x=1", "x=2"], ["Error: x is given two values, '1' and '2'; leave one out"]),
         (["tune", "job.py", "--workers", "all"], ["'all' is neither a whole number nor max"]),
         (["tune", "job.py", "--option", "=3"], ["--option takes KEY=VALUE, got '=3'"]),
         (["tune", "job.py", "--option", "trials=3"], ["--option trials"]),
@@ -585,6 +591,14 @@ def test_a_log_is_kept_while_the_study_runs(run, folder, engine, journal):
     watch = engine.arguments["watch"]
     watch(SimpleNamespace(last_event=1))
     assert Path("s.csv").read_text().startswith("number,state,value")
+
+
+def test_every_log_is_kept_two_of_one_format_too(run, folder, engine, journal):
+    engine.answer = study(FINISHED)
+    logs = ["--log", "csv=s.csv", "--log", "csv=t.csv", "--log", "json=s.json"]
+    assert run("tune", "job.py", "--storage", journal, *logs, "--quiet")[0] == 0
+    engine.arguments["watch"](SimpleNamespace(last_event=1))
+    assert all(Path(name).read_text() for name in ("s.csv", "t.csv", "s.json"))
 
 
 # ---- what is compared

@@ -184,7 +184,9 @@ def test_the_front_is_what_no_feasible_trial_dominates():
     by_hand = (0.9 - 0.8) * (3.5 - 3.0) + (0.8 - 0.7) * (3.5 - 1.0)  # trial 5 is at the reference's edge
     assert searcher.hypervolume() == pytest.approx(by_hand)
     assert searcher.hypervolume(reference) == searcher.hypervolume()
-    for wrong in ({"accuracy": 0.0}, {"accuracy": 0.0, "seconds": float("inf")}, 3.0):
+    assert searcher.hypervolume({"accuracy": np.float32(0.5), "seconds": np.int64(4)}) > 0.0
+    beyond = {"accuracy": 0.0, "seconds": 10**400}
+    for wrong in ({"accuracy": 0.0}, {"accuracy": 0.0, "seconds": float("inf")}, beyond, 3.0):
         with pytest.raises(TrialError, match="reference must be a number for each of accuracy, seconds"):
             searcher.hypervolume(wrong)
     with pytest.raises(

@@ -98,6 +98,25 @@ def test_what_is_no_finite_number_is_refused_and_the_trial_stays_pending(value):
     s.tell(trial, 1.0)
 
 
+@pytest.mark.parametrize("name", ["memory", "another"])
+def test_a_number_beyond_every_float_is_not_known(name):
+    """In a report, where only the first metric is needed, as elsewhere."""
+    goals = {"metric": "loss", "constraints": {"memory": "<= 3 at every step"}}
+    s = Searcher({"x": Float(0, 1)}, "random", seed=0, steps=3, **goals)
+    trial = s.ask()
+    assert s.report(trial, {"loss": 1.0, name: 10**400}).action == "go"
+    assert name not in s.trials[0].details["metrics"]
+    told = {"loss": 1.0, "memory": 1.0, "another": 10**400}
+    assert s.tell(trial, told).details["metrics"] == {"memory": 1.0}
+
+
+def test_numbers_of_numpy_are_options():
+    s = Searcher({"x": Float(0, 1)}, "ei", seed=0, initial=np.int64(5), nu=np.float32(0.5))
+    assert (type(s.method.initial), type(s.method.nu)) == (int, float)
+    with pytest.raises(MethodError, match="ei: initial must be a finite number, got 1000"):
+        Searcher({"x": Float(0, 1)}, "ei", initial=10**400)
+
+
 def test_a_trial_is_told_once():
     s = searcher()
     told, failed = s.ask(), s.ask()

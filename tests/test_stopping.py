@@ -110,6 +110,7 @@ def test_what_breaks_a_constraint_is_no_better():
         {"target": "0.9"},
         {"target": float("nan")},
         {"target": True},
+        {"target": 10**400},
         {"patience": 0},
         {"patience": 1.5},
         {"patience": True},

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pytest
 
 from raybo.text_values import convert
@@ -20,6 +22,14 @@ from raybo.text_values import convert
         ("0", bool, False),
         ("None", int | None, None),
         ("7", int | None, 7),
+        ("1e3", int, 1000),
+        ("9007199254740993", int, 2**53 + 1),  # which no float is
+        (10**400, int, 10**400),
+        (np.int64(5), int, 5),
+        (np.float32(0.5), float, 0.5),
+        ("a/b", Path, Path("a/b")),
+        ("a/b", type(Path()), Path("a/b")),
+        ("a/b", Path | None, Path("a/b")),
         ("a,b", tuple[str, ...], ("a", "b")),
         ([1, "2"], tuple[int, ...], (1, 2)),
         ("lbfgsb", Literal["lbfgsb", "mixed"], "lbfgsb"),
@@ -43,6 +53,9 @@ def test_text_is_read_as_the_type_that_is_wanted(value, hint, meant):
         (7, tuple[int, ...], "a list"),
         ("fast", Literal["lbfgsb", "mixed"], "one of lbfgsb, mixed"),
         (7, str, "text"),
+        (7, Path, "a path"),
+        (10**400, float, "a number"),
+        ("1e400", int, "a whole number"),
     ],
 )
 def test_what_cannot_be_read_says_what_it_must_be(value, hint, wanted):

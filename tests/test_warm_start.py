@@ -148,6 +148,8 @@ def test_contexts_come_along_where_they_are_declared(tmp_path):
 
 def test_a_configuration_is_read_from_text():
     assert warm_start.read_config(SPACE, {"x": "0.25", "m.n": "4", "m.c": "None"}) == config(0.25, 4, None)
+    large = raybo.Space({"n": raybo.Integer(0, 2**60)})
+    assert warm_start.read_config(large, {"n": "9007199254740993"}) == {"n": 2**53 + 1}  # which no float is
     for texts, message in (
         ({"x": "0.25", "m.n": "4"}, "m.c: missing"),
         ({"y": "1"}, "y: not a parameter of the space, which has x, m.n, m.c"),

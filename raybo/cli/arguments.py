@@ -212,23 +212,38 @@ def default_storage(target: str) -> Path:
 
 
 def pairs(texts: tuple[str, ...], option: str, form: str = "KEY=VALUE") -> dict[str, str]:
-    """KEY=VALUE texts as a dict; UsageError where one is malformed."""
-    found = {}
+    """KEY=VALUE texts as a dict; UsageError where one is malformed, or a key is given two values."""
+    found: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise click.UsageError(f"{option} takes {form}, got {text!r}")
-        found[key.strip().replace("-", "_")] = value
+        _add(found, key.strip().replace("-", "_"), value, option)
     return found
 
 
+def logs_of(texts: tuple[str, ...]) -> list[tuple[str, str]]:
+    """What `--log` was given, FORMAT and WHERE of each; UsageError where one is malformed."""
+    return [item for text in texts for item in pairs((text,), "--log", "FORMAT=WHERE").items()]
+
+
 def named_values(texts: tuple[str, ...], option: str) -> dict[str, str]:
-    """NAME=VALUE texts as a dict, names unchanged; UsageError where one is malformed."""
+    """NAME=VALUE texts as a dict, names unchanged; UsageError where one is malformed, or a name is given two values."""
+    found: dict[str, str] = {}
     for text in texts:
-        if not text.partition("=")[0] or "=" not in text:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
             takes = "NAME=VALUE is needed" if option == "NAME=VALUE" else f"{option} takes NAME=VALUE"
             raise click.UsageError(f"{takes}, got {text!r}")
-    return {text.partition("=")[0].strip(): text.partition("=")[2] for text in texts}
+        _add(found, name.strip(), value, "" if option == "NAME=VALUE" else option)
+    return found
+
+
+def _add(found: dict[str, str], name: str, value: str, option: str) -> None:
+    if found.get(name, value) != value:
+        what = f"{option} {name}".strip()
+        raise click.UsageError(f"{what} is given two values, {found[name]!r} and {value!r}; leave one out")
+    found[name] = value
 
 
 def read_list(path: Path) -> list[Any]:

@@ -20,6 +20,7 @@ from raybo.cli.arguments import (
     all_of,
     complete_files,
     default_storage,
+    logs_of,
     pairs,
     read_list,
 )
@@ -99,7 +100,7 @@ def submit(
     pairs(search["scheduler_options"], "--scheduler-option")
     if enqueue is not None:
         read_list(enqueue)
-    for form, where in pairs(search["logs"], "--log", "FORMAT=WHERE").items():
+    for form, where in logs_of(search["logs"]):
         if "://" not in where and not os.path.isabs(where):
             raise click.UsageError(
                 f"--log {form}={where}: files in a job's own directory are lost; give a URI, or an absolute path on "

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from raybo.cli.arguments import JOURNAL, PATH, SEARCH, TARGET, all_of, default_storage, named_values, pairs, read_list
+from raybo.cli.arguments import (
+    JOURNAL,
+    PATH,
+    SEARCH,
+    TARGET,
+    all_of,
+    default_storage,
+    logs_of,
+    named_values,
+    pairs,
+    read_list,
+)
 from raybo.cli.console import conclude, make_console, say
 
 if TYPE_CHECKING:
@@ -96,7 +107,7 @@ def tune(
         raise click.UsageError(
             "--log stops when this command does, and --detach ends it at once; use raybo export --follow"
         )
-    recorders = [Recorder(path, form, where) for form, where in pairs(logs, "--log", "FORMAT=WHERE").items()]
+    recorders = [Recorder(path, form, where) for form, where in logs_of(logs)]
 
     try:
         with Display(console) as display:

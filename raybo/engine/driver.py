@@ -35,7 +35,7 @@ from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.events import artifacts_of
 from raybo.history import GENERATION
 from raybo.journal import Description, Journal
-from raybo.journal.beside import is_uri
+from raybo.journal.beside import is_uri, trial_uri
 from raybo.loading import is_loaded_by_path, require_not_loading
 from raybo.objectives import Objective
 from raybo.searcher import Searcher
@@ -245,6 +245,7 @@ def _place_of(artifacts: Path | str | None) -> str | None:
         return None
     if is_uri(str(artifacts)):
         Mirror(str(artifacts))
+        Mirror(trial_uri("study.db", 0, str(artifacts)))  # which a URI of nothing but a scheme has none of
         return str(artifacts)
     return str(Path(artifacts).expanduser().absolute())
 

@@ -19,6 +19,7 @@ import io
 import json
 import logging
 import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -28,6 +29,7 @@ from raybo.details import EXPECTED
 from raybo.error_text import in_words, nearest
 from raybo.errors import MethodError, RayboError
 from raybo.files import STANDARD_OUTPUT, write_file
+from raybo.journal import require_no_journal
 from raybo.space import Opaque, object_to_json
 from raybo.study import Study, load
 
@@ -58,12 +60,14 @@ def exporter(to: str, destination: str, *, raw: bool = False) -> Exporter:
         raw: leave a CSV's texts as they are, though a spreadsheet may take them for formulas: see `as_cell`.
     Raises:
         MethodError: there is no such form, or it has no use for `raw` or "-".
+        JournalError: the destination is a journal.
         MissingExtra: the package that it needs is not installed.
     """
     if to not in EXPORTS:
         raise MethodError(f"there is no export to {to!r}{nearest(to, list(EXPORTS))}")
     if raw and to not in ("csv", "reports"):
         raise MethodError(f"raw applies to csv and reports only, not to {to}; leave it out")
+    require_no_journal(_file_of(destination))
     if destination == STANDARD_OUTPUT and to in ("tensorboard", "mlflow"):
         raise MethodError(f"an export to {to} cannot go to standard output; give a directory or a URI")
     module, _, name = EXPORTS[to].partition(":")
@@ -76,16 +80,25 @@ def exporter(to: str, destination: str, *, raw: bool = False) -> Exporter:
         raise MethodError(f"{to} cannot be written to {destination}: {in_words(error)}") from error
 
 
+def _file_of(destination: str) -> str:
+    """The file that a destination names, if it does, also as a store of MLflow's."""
+    return destination.removeprefix("sqlite:///")
+
+
 class Recorder:
     """Keeps a destination up to date while a study runs: `raybo.tune(..., watch=Recorder("job.db", "mlflow", uri))`.
 
     Args:
         journal: the study's, as given to `storage`.
         to, destination: as in `exporter`.
+    Raises:
+        MethodError: the destination is the journal; or as `exporter`.
     """
 
     def __init__(self, journal: Path | str, to: str, destination: str) -> None:
         self.journal = Path(journal)
+        if os.path.realpath(_file_of(destination)) == os.path.realpath(journal):  # which need not be there yet
+            raise MethodError(f"{destination}: it is the study's own journal; give another place for the export")
         self._export = exporter(to, destination)
         self.destination = destination
         self._last = -1
@@ -140,6 +153,7 @@ def _write_csv(destination: str, columns: Mapping[str, Sequence[Any]], raw: bool
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([cell(name) for name in columns])
     writer.writerows([cell(value) for value in row] for row in zip(*columns.values(), strict=True))
+    require_no_journal(destination)  # it may have come since
     write_file(destination, text.getvalue())
 
 
@@ -147,6 +161,7 @@ def json_exporter(destination: str) -> Exporter:
     """A file with the study's description and everything about each trial; what JSON lacks is told by its repr."""
 
     def export(study: Study) -> None:
+        require_no_journal(destination)  # it may have come since
         write_file(destination, json.dumps(plain(study_as_json(study)), indent=1) + "\n")
 
     return export

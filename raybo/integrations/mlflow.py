@@ -1,17 +1,20 @@
 """A study in MLflow: an experiment for the objective, a parent run for the study, a child run per trial.
 
-Runs are recognised by the tags that raybo gives them, so that exporting again adds only what is new.
+Runs are recognised by the tags that raybo gives them, and a study's by when it began, so that exporting again adds only
+what is new. A trial that had failed and runs again is one run, which ends as the trial did last.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
+from posixpath import normpath
 from typing import Any, cast
 
 from raybo.details import EXPECTED
 from raybo.errors import MissingExtra, install_command
-from raybo.events import COUNTED, ENDS, Event, Kind, State, Trial
+from raybo.events import COUNTED, ENDS, OPEN, Event, Kind, State, Trial
 from raybo.integrations.export import Exporter, described, plain, summary_of
 from raybo.study import Study
 
@@ -24,6 +27,8 @@ STATUS = {
 }
 BATCH = 1_000  # metrics that MLflow takes at a time
 REFUSED = re.compile(r"[^\w\-. :/]")  # in the names of parameters and metrics
+NAME_CHARACTERS = 250  # of such a name, at most
+QUOTES = re.compile("['\"`]")  # which MLflow cannot search for
 PARAMETER_CHARACTERS = 500  # that every MLflow store holds
 STUDY, TRIAL = "raybo.study", "raybo.trial"
 
@@ -49,7 +54,7 @@ class _Runs:
         self.experiment = ""
         self.parent = ""
         self.children: dict[int, str] = {}  # by trial
-        self.ended: set[int] = set()
+        self.ended: dict[int, int | None] = {}  # by trial, when its run in the store ended, in milliseconds
         self.seen = 0
         self.why = ""  # the study ended, as the store has it
 
@@ -63,13 +68,18 @@ class _Runs:
                 last[cast(int, event.trial)] = event
                 if event.number > self.seen:
                     curves.setdefault(cast(int, event.trial), []).append(event)
+        again = {event.trial: event.number for event in study.events if event.kind is Kind.RETRIED}
         for event in study.events:
             if event.number > self.seen and event.trial is not None:
                 trial = study.trials[event.trial]
+                is_last = event.number > again.get(event.trial, 0)  # else it went on after that
                 if event.kind is Kind.ASKED and trial.number not in self.children:
                     self._begin(study, trial, event)
                     self._report(study, trial.number, curves.pop(trial.number, []))
-                elif event.kind in ENDS and trial.number not in self.ended:
+                elif event.number == again.get(event.trial) and trial.state in OPEN:
+                    self.client.update_run(self.children[trial.number], status="RUNNING")
+                    self.ended.pop(trial.number, None)
+                elif event.kind in ENDS and is_last and not self._has_ended(event):
                     self._end(study, trial, event, last.get(trial.number))
         for number, reports in curves.items():
             if number not in self.ended:
@@ -91,6 +101,11 @@ class _Runs:
                 self.client.log_metric(self.parent, f"best_{key}", told["best"][key], step=ended)
         self._end_study(study.ended)
 
+    def _has_ended(self, event: Event) -> bool:
+        """Whether the store has this end of a trial already, and not that of an earlier attempt."""
+        number = cast(int, event.trial)
+        return number in self.ended and (not event.at or self.ended[number] == _milliseconds(event))
+
     def _end_study(self, why: str) -> None:
         """Say how the study ended; one that goes on after all runs again."""
         if why == self.why:
@@ -107,24 +122,27 @@ class _Runs:
         name = study.path.stem if study.path is not None else d.objective
         found = self.client.get_experiment_by_name(d.objective)
         self.experiment = found.experiment_id if found else self.client.create_experiment(d.objective)
-        identity = f"{name}-{d.method}-{d.seed}"
+        identity = QUOTES.sub("_", f"{name}-{d.method}-{d.seed}")
+        begun = _milliseconds(study.events[0]) if study.events else None
         runs = self._search(f"tags.`{STUDY}` = '{identity}'")
-        if runs:
-            self.parent = runs[0].info.run_id
-            self.why = runs[0].data.tags.get("raybo.ended", "")
+        if own := next((run for run in runs if begun in (None, run.info.start_time)), None):
+            self.parent = own.info.run_id
+            self.why = own.data.tags.get("raybo.ended", "")
             for run in self._search(f"tags.`mlflow.parentRunId` = '{self.parent}'"):
+                if TRIAL not in run.data.tags:  # a run that somebody else has put there
+                    continue
                 self.children[int(run.data.tags[TRIAL])] = run.info.run_id
                 if run.info.status != "RUNNING":
-                    self.ended.add(int(run.data.tags[TRIAL]))
+                    self.ended[int(run.data.tags[TRIAL])] = run.info.end_time
             return
-        begun = _milliseconds(study.events[0]) if study.events else None
         tags = {STUDY: identity, "raybo.space": str(described(d)["space"])[:5_000]}
         if study.space.rules:
             tags["raybo.where"] = "; ".join(rule.text for rule in study.space.rules)[:5_000]
         run = self.client.create_run(self.experiment, start_time=begun, tags=tags, run_name=name)
         self.parent = run.info.run_id
-        for key, value in {"method": d.method, "seed": d.seed, **d.options, **d.settings}.items():
-            self.client.log_param(self.parent, _allowed(key), str(value)[:PARAMETER_CHARACTERS])
+        told = [("method", d.method), ("seed", d.seed), *d.options.items(), *d.settings.items()]
+        for key, (_, value) in zip(_told_apart(key for key, _ in told), told, strict=True):
+            self.client.log_param(self.parent, key, str(value)[:PARAMETER_CHARACTERS])
 
     def _search(self, rule: str) -> list[Any]:
         found: list[Any] = []
@@ -143,7 +161,8 @@ class _Runs:
         self.children[trial.number] = run.info.run_id
         from mlflow.entities import Param
 
-        values = [Param(_allowed(n), str(v)[:PARAMETER_CHARACTERS]) for n, v in study.space.open_values(trial.config)]
+        names = dict(zip(study.space.names, _told_apart(study.space.names), strict=True))
+        values = [Param(names[n], str(v)[:PARAMETER_CHARACTERS]) for n, v in study.space.open_values(trial.config)]
         self.client.log_batch(run.info.run_id, params=values)
 
     def _report(self, study: Study, number: int, reports: list[Event]) -> None:
@@ -161,11 +180,13 @@ class _Runs:
 
     def _end(self, study: Study, trial: Trial, event: Event, last: Event | None) -> None:
         run = self.children[trial.number]
-        reached = {study.description.metric: trial.value, **(trial.details.get("metrics") or {})}
-        if last is not None:  # its curve ends with these, and MLflow would show them twice
-            said = _said(study, last)
-            reached = {name: value for name, value in reached.items() if said.get(name) != value}
-        metrics = {"seconds": trial.seconds, "suggest_seconds": trial.suggest_seconds, **reached}
+        metrics = {"seconds": trial.seconds, "suggest_seconds": trial.suggest_seconds}
+        metrics |= {
+            **(trial.details.get("metrics") or {}),
+            study.description.metric: trial.value,
+        }  # the user's names win
+        said = {} if last is None else _said(study, last)  # its curve ends with these, and would show them twice
+        metrics = {name: value for name, value in metrics.items() if name not in said or said[name] != value}
         at = _milliseconds(event) or 0
         from mlflow.entities import Metric, RunTag
 
@@ -182,7 +203,7 @@ class _Runs:
             "raybo.reason": trial.reason,
             "raybo.traceback": str(trial.details.get("traceback", ""))[-4_000:],
         }
-        tags = [RunTag(key, text) for key, text in words.items() if text]
+        tags = [RunTag(key, text) for key, text in words.items() if text or trial.attempt > 1]
         self.client.log_batch(run, metrics=numbers, tags=tags)
         self.client.set_terminated(run, STATUS[trial.state], end_time=at)
 
@@ -193,8 +214,24 @@ def _said(study: Study, report: Event) -> dict[str, Any]:
 
 
 def _allowed(name: str) -> str:
-    """A name that MLflow takes: acc@5 becomes acc_5."""
-    return REFUSED.sub("_", name)
+    """A name that MLflow takes, of which a store may make a file's: acc@5 becomes acc_5, ../x becomes ___x."""
+    text = REFUSED.sub("_", name)[:NAME_CHARACTERS]
+    if normpath(text) != text or text.startswith((".", "/")):
+        text = re.sub("[./]", "_", text)
+    return text or "_"
+
+
+def _told_apart(names: Iterable[str]) -> list[str]:
+    """The same of several, no two alike: of a@1 and a#1 the second becomes a_1_2."""
+    found: list[str] = []
+    for name in names:
+        first = text = _allowed(name)
+        count = 1
+        while text in found:
+            count += 1
+            text = f"{first[: NAME_CHARACTERS - 10]}_{count}"
+        found.append(text)
+    return found
 
 
 def _milliseconds(event: Event) -> int | None:

@@ -59,6 +59,8 @@ def optuna_exporter(destination: str) -> Exporter:
                 whole, newline, torn = file.read().rpartition(b"\n")
                 written.take(whole + newline, path)
                 if torn:  # of a writer that was killed, and who reads the file waits for its end
+                    if written.study is None and not _text(_of_study(study)[0]).encode().startswith(torn):
+                        raise RayboError(f"{path}: it contains something else; give another file")
                     file.truncate(written.read)
                 new = "".join(written.lacking(study, path)).encode()
                 file.write(new)

@@ -108,7 +108,7 @@ class RayboSearch(Searcher):
         if metrics is not None and (metric, mode) != (None, None):
             raise MethodError("give metric and mode for one metric, or metrics for several, not both")
         made = methods.make(method, **options)
-        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
+        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1):
             raise MethodError(f"steps must be a whole number from 1, got {steps!r}")
         try:
             goals = Goals.of(metrics, constraints)
@@ -128,11 +128,11 @@ class RayboSearch(Searcher):
             metric=metric,
             mode=mode,
             method=method,
-            options=cast("dict[str, Any]", options),
-            seed=seed,
+            options={name: getattr(made, name) for name in options},  # plain numbers, whatever was given
+            seed=int(seed) if isinstance(seed, np.integer) else seed,
             context=context if context is None or isinstance(context, Space) else Space(context),
             points=[point for point, reward in zip(points, rewards, strict=True) if reward is None],
-            steps=steps,
+            steps=None if steps is None else int(steps),
             metrics=goals.metrics,
             constraints=goals.rules,
         )

@@ -86,18 +86,18 @@ def _write(writer: Any, study: Study, trial: Trial, event: Event, best: float | 
     at = datetime.fromisoformat(event.at).timestamp() if event.at else None
     failed = sum(t.state in FAILURES for t in study.trials[: trial.number + 1])
     scalars = {
-        study.description.metric: trial.value,
         "best": best,
         "seconds": trial.seconds,
         "suggest_seconds": trial.suggest_seconds,
         "failed": failed,
+        study.description.metric: trial.value,  # last: the user's name wins
     }
     for name, value in scalars.items():
         if value is not None:
             writer.add_scalar(name, value, trial.number, walltime=at)
     if trial.value is not None:
         values = {
-            n: v if isinstance(v, (bool, int, float, str)) else repr(v)
+            n: v if isinstance(v, (bool, float, str)) or (isinstance(v, int) and abs(v) < 2**63) else repr(v)
             for n, v in study.space.open_values(trial.config)
         }
         metric = {f"hparam/{study.description.metric}": trial.value}

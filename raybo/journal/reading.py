@@ -184,6 +184,12 @@ def is_marked(path: Path) -> bool:
         return False
 
 
+def require_no_journal(path: Path | str) -> None:
+    """JournalError where a file that something else is to be written to is a journal: the study would be lost."""
+    if os.path.isfile(path) and is_marked(Path(path)):
+        raise JournalError(f"{path}: it is the journal of a study, which would be lost; give another file")
+
+
 def require_regular(path: Path) -> None:
     """JournalError where there is something that is no file, and might never answer."""
     if os.path.exists(path) and not path.is_file():

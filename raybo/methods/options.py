@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from raybo.error_text import ELSEWHERE, nearest
+from raybo.error_text import ELSEWHERE, nearest, shown
 from raybo.errors import MethodError
+from raybo.goal import is_number
 from raybo.text_values import convert
 
 
@@ -26,7 +26,7 @@ class Range:
     def holds(self, value: float) -> bool:
         """Whether a number is finite and within the bounds."""
         return (
-            math.isfinite(value)
+            is_number(value)
             and (self.above is None or value > self.above)
             and (self.at_least is None or value >= self.at_least)
             and (self.below is None or value < self.below)
@@ -76,8 +76,8 @@ class Options:
                 if value is None or isinstance(value, (str, bool)) or bounds.holds(value):
                     continue
                 words = ", ".join(_words(typing.get_type_hints(type(self))[field.name]))
-                number = "a finite number" if math.isinf(value) else bounds
-                raise MethodError(f"{field.name} must be {words + ' or ' if words else ''}{number}, got {given}")
+                number = bounds if is_number(value) or value != value else "a finite number"
+                raise MethodError(f"{field.name} must be {words + ' or ' if words else ''}{number}, got {shown(given)}")
 
 
 def _words(hint: Any) -> list[str]:
@@ -104,5 +104,5 @@ def read(method: str, cls: type, options: Mapping[str, Any]) -> dict[str, Any]:
         try:
             values[name] = convert(value, hints[name])
         except ValueError as error:
-            raise MethodError(f"{method}: option {name} must be {error}, got {value!r}") from None
+            raise MethodError(f"{method}: option {name} must be {error}, got {shown(value)}") from None
     return values

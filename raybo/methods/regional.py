@@ -37,7 +37,7 @@ from raybo.acquisition.protocols import Acquisition
 from raybo.events import FAILURES, State
 from raybo.history import History
 from raybo.methods.apart import least_distance, taken
-from raybo.methods.fitting import Fitted, observed
+from raybo.methods.fitting import Fitted, leader, observed, uncertain
 from raybo.methods.hyperparameters import ESTIMATES, Hyperparameters, fixed_values, with_fixed
 from raybo.methods.refits import AFRESH, last_estimate
 from raybo.solvers import Solution, SolverName, solve
@@ -88,9 +88,10 @@ class Regional:
         history: the study. model: what is assumed of f.
         X, y, z: (n, d), (n,), (n,), observations, and their values in the units of `outputs`; failed trials have the
             worst value.
+        added: (n,), what is added to the noise variance of each z, see `fitting.uncertain`.
         pending: (m, d), points in flight.
         theta: (p,), the hyperparameters. outputs: the values' transform.
-        best: (d,), where the best finished value was seen.
+        best, most: (d,), where the best finished value was seen, and that value; of predicted ones where none was.
     """
 
     history: History
@@ -98,10 +99,12 @@ class Regional:
     X: Array
     y: Array
     z: Array
+    added: Array
     pending: Array
     theta: Array
     outputs: Outputs
     best: Array
+    most: float
 
     @classmethod
     def of(cls, history: History, model: Model, outputs: Outputs, estimate: Hyperparameters = "map") -> Regional:
@@ -115,10 +118,11 @@ class Regional:
         """
         model = with_fixed(model, fixed_values(estimate), history.d)
         X, y = observed(history)
-        z = outputs.apply(y)
-        top = int(np.argmax(history.y))
-        theta = _estimate(history, model, X, z)
-        return cls(history, model, X, y, z, history.X_pending, theta, outputs, history.X[top])
+        z, added = outputs.apply(y), uncertain(history, outputs)
+        top = leader(history)
+        theta = _estimate(history, model, X, z, added)
+        best, most = history.X[top], float(history.y[top])
+        return cls(history, model, X, y, z, added, history.X_pending, theta, outputs, best, most)
 
     def wide(self) -> Fitted:
         """The GP of the whole cube, with more of what is near the best point."""
@@ -142,7 +146,9 @@ class Regional:
         """The GP of a hilltop's neighbourhood, in units and with hyperparameters of its own."""
         near = np.sort(self.nearest(self.X, top, HOME))
         outputs = Tamed.of(self.y[near])
-        observations = Observations.of(self.X[near], outputs.apply(self.y[near]), self.history.cube.categorical)
+        added = uncertain(self.history, outputs)[near]
+        flags = self.history.cube.categorical
+        observations = Observations.of(self.X[near], outputs.apply(self.y[near]), flags, added)
         last = last_estimate(self.history, self.model, self.history.d, "home")
         theta = fit_map(observations, self.model, [self.model.start(self.history.d) if last is None else last])
         pending = self.pending[self.nearest(self.pending, top, CLOSE_PENDING)]
@@ -163,11 +169,13 @@ class Regional:
         kernel = self.model.kernel_at(self.theta, self.history.cube.categorical)
         return np.asarray(kernel.squared_distances(x[None, :], X)[0])
 
-    def nearest(self, X: Array, x: Array, k: int) -> NDArray[np.intp]:
+    def nearest(self, X: Array, x: Array, k: int) -> NDArray[np.intp]:  # (m, d), (d,) -> (min(m, k),)
+        """Which k rows of X are nearest to x, in length-scales, in no particular order; all where there are fewer."""
         return _smallest(self.distances(X, x), k)
 
     def _fitted(self, numbers: NDArray[np.intp], pending: Array) -> Fitted:
-        observations = Observations.of(self.X[numbers], self.z[numbers], self.history.cube.categorical)
+        flags = self.history.cube.categorical
+        observations = Observations.of(self.X[numbers], self.z[numbers], flags, self.added[numbers])
         return self._conditioned(observations, self.theta, pending, self.outputs)
 
     def _conditioned(self, observations: Observations, theta: Array, pending: Array, outputs: Outputs) -> Fitted:
@@ -175,7 +183,7 @@ class Regional:
             pending = np.unique(pending, axis=0)
         gp = GP.of(observations, self.model, theta).believing(pending)
         tags = {"theta": self.theta.tolist(), "ended": self.history.ended}
-        incumbent = float(outputs.apply(np.array([self.history.y.max()]))[0])
+        incumbent = float(outputs.apply(np.array([self.most]))[0])
         return Fitted((gp,), outputs, incumbent, self.best, tags)
 
 
@@ -282,13 +290,13 @@ def _evenly(n: int, k: int) -> NDArray[np.intp]:
     return np.arange(n) if n <= k else np.linspace(0, n - 1, k).astype(np.intp)
 
 
-def _estimate(history: History, model: Model, X: Array, z: Array) -> Array:  # (p,)
+def _estimate(history: History, model: Model, X: Array, z: Array, added: Array) -> Array:  # (p,)
     """The most likely hyperparameters, as they were until there are a fiftieth more trials."""
     last = last_estimate(history, model, history.d)
     lasts = max(KEPT_LEAST, len(history) // KEPT_SHARE)
     if last is not None and len(history) % lasts:
         return last
     few = chosen(z, FITTED)
-    observations = Observations.of(X[few], z[few], history.cube.categorical)
+    observations = Observations.of(X[few], z[few], history.cube.categorical, added[few])
     starts = [model.start(history.d)] if last is None or len(history) // lasts % AFRESH == 0 else []
     return fit_map(observations, model, starts if last is None else [last, *starts])

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING
 
 from raybo.errors import RayboError
 from raybo.files import STANDARD_OUTPUT
+from raybo.journal import require_no_journal
 
 if TYPE_CHECKING:
     from raybo.study import Study
@@ -49,9 +50,10 @@ def draw(study: Study, path: Path | str) -> None:
 
     Raises:
         MissingExtra: what draws it is not installed.
-        RayboError: the name ends otherwise, or the file cannot be written.
+        RayboError: the name ends otherwise, or the file cannot be written, or is a journal.
     """
     path = Path(path)
+    require_no_journal(path)  # which may be called what it likes
     if str(path) == STANDARD_OUTPUT or path.suffix.lower() in (".html", ".htm"):
         from raybo.reporting.page import write_report
 

@@ -178,11 +178,12 @@ def best_trials(study: Study) -> str:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     top = f"<tr>{''.join(f'<th>{html.escape(name)}</th>' for name in head)}</tr>" if head else ""
-    kinds = ["td"] * 99 if head else ["th", "td"]
-    body = "".join(
-        "<tr>" + "".join(f"<{k}>{html.escape(cell)}</{k}>" for k, cell in zip(kinds, row, strict=False)) + "</tr>"
-        for row in rows
-    )
+
+    def cells(row: Sequence[str]) -> str:
+        kinds = ["td" if head or i else "th" for i in range(len(row))]
+        return "".join(f"<{kind}>{html.escape(cell)}</{kind}>" for kind, cell in zip(kinds, row, strict=True))
+
+    body = "".join(f"<tr>{cells(row)}</tr>" for row in rows)
     return f"<table>{top}{body}</table>"
 
 

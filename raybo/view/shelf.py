@@ -42,7 +42,7 @@ class Shelf:
 
     def find(self, name: str) -> Followed | None:
         """The study of an identifier; None where there is none."""
-        for path, followed in self._followed.items():
+        for path, followed in list(self._followed.items()):  # another thread may just be adding to them
             if identifier(path) == name:
                 return followed
         return self.all().get(name)

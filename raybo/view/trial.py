@@ -113,4 +113,4 @@ def _output(left: list[Left], directory: Any, asked: str) -> str:
 
 
 def _long(value: object) -> Any:
-    return value if isinstance(value, float) else text(value, TAG)
+    return plain(value) if isinstance(value, float) else text(value, TAG)

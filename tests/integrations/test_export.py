@@ -10,7 +10,9 @@ import re
 import threading
 import time
 import urllib.request
+from dataclasses import replace
 from datetime import datetime, timezone
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -21,7 +23,7 @@ from raybo.events import Event, Kind, State
 from raybo.integrations.export import EXPORTS, Recorder, exporter
 from raybo.journal import Description, Journal
 from raybo.searcher import Searcher
-from raybo.space import Categorical, Float, Space
+from raybo.space import Categorical, Float, Integer, Space
 from raybo.study import Study
 from tests.reporting.studies import run
 
@@ -218,6 +220,54 @@ def test_another_file_is_not_overwritten(study, tmp_path):
     with pytest.raises(RayboError, match="it contains something else; give another file"):
         exporter("optuna", str(path))(study)
     assert "mine" in path.read_text()
+
+
+def test_a_file_without_an_end_of_line_is_not_overwritten_either(study, tmp_path):
+    path = tmp_path / "s.log"
+    for before in (b"notes", b"{", b'{"op_code":0,"study_name":"mine"'):
+        path.write_bytes(before)
+        if before == b"{":  # as far as that goes, it is ours
+            exporter("optuna", str(path))(study)
+            assert len(loaded(path).trials) == len(study.trials)
+            continue
+        with pytest.raises(RayboError, match="it contains something else; give another file"):
+            exporter("optuna", str(path))(study)
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("form", [*EXPORTS, "html"])
+def test_a_journal_is_never_what_an_export_replaces(form, study, tmp_path):
+    path = tmp_path / "study.html"  # a journal may be called what it likes
+    with contextlib.closing(Journal(path, study.description)) as journal:
+        journal._insert(study.events)
+    (tmp_path / "link").symlink_to(path)
+    before = path.read_bytes()
+    refusal = "it is the journal of a study, which would be lost; give another file"
+    if form == "html":
+        from raybo.reporting import draw
+
+        with pytest.raises(RayboError, match=refusal):
+            draw(study, path)
+    else:
+        for where in (path, tmp_path / "link"):
+            with pytest.raises(RayboError, match=refusal):
+                exporter(form, f"sqlite:///{where}" if form == "mlflow" else str(where))
+        with pytest.raises(MethodError, match=r"new.db: it is the study's own journal; give another place"):
+            Recorder(tmp_path / "new.db", form, f"{'sqlite:///' if form == 'mlflow' else ''}{tmp_path / 'new.db'}")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_journal_that_has_come_since_is_not_replaced_either(form, study, tmp_path):
+    path = tmp_path / "s.db"
+    export = exporter(form, str(path))
+    export(study)
+    path.unlink()
+    with contextlib.closing(Journal(path, study.description)) as journal:
+        journal._insert(study.events)
+    with pytest.raises(RayboError, match="it is the journal of a study"):
+        export(study)
+    assert len(raybo.load(path).trials) == len(study.trials)
 
 
 def test_what_others_write_into_the_file_is_kept_and_ours_is_appended(study, tmp_path):
@@ -428,6 +478,120 @@ def test_mlflow_reads_a_run_a_trial_once_however_often_it_is_exported(study, tmp
     exporter("mlflow", uri)(Study(study.description, [*study.events, stopped]))
     child = client.get_run(children[pending].info.run_id)
     assert (child.info.status, child.data.tags["raybo.reason"]) == ("KILLED", "Ctrl-C")
+
+
+def told_study(events, *, space=None, name="s.db", metric="loss", begun=0, settings=None):
+    """A study of these events about trials, a second apart from each other, that began after so many."""
+    space = Space({"x": Float(0, 1)} if space is None else space)
+    searcher = Searcher(space, "random", "min", seed=0)
+    written = []
+    for kind, trial, data in events:
+        event = searcher.propose(searcher.history) if kind is Kind.ASKED else Event(kind, trial, data)
+        at = datetime.fromtimestamp(1_800_000_000 + begun + len(written), timezone.utc).isoformat()
+        written.append(replace(searcher.apply(event), at=at))
+    description = Description("job", metric, "min", space.to_json(), "random", 0, settings=settings or {})
+    return Study(description, written, Path("/a", name))
+
+
+FAILED_AND_RUN_AGAIN = [
+    (Kind.ASKED, 0, {}),
+    (Kind.FAILED, 0, {"reason": "boom", "traceback": "Traceback ..."}),
+    (Kind.RETRIED, 0, {"reason": "it had failed, and is retried", "attempt": 2}),
+    (Kind.TOLD, 0, {"value": 7.0, "attempt": 2}),
+]
+ONE_RESULT = [(Kind.ASKED, 0, {}), (Kind.TOLD, 0, {"value": 7.0, "seconds": 2.0})]
+
+
+@pytest.fixture(scope="module")
+def runs_in_mlflow(tmp_path_factory):
+    """Exports studies, each by an exporter of its own, and returns parents and children of an experiment."""
+    mlflow = pytest.importorskip("mlflow")
+    pytest.importorskip("sqlalchemy")
+
+    def exported(directory, *studies):
+        uri = f"sqlite:///{tmp_path_factory.mktemp('mlflow') / 'm.db'}" if directory is None else directory
+        for study in studies:
+            exporter("mlflow", uri)(study)
+        client = mlflow.MlflowClient(tracking_uri=uri)
+        runs = client.search_runs([client.get_experiment_by_name("job").experiment_id], max_results=1000)
+        parents = [run for run in runs if "raybo.study" in run.data.tags]
+        return parents, [run for run in runs if "raybo.trial" in run.data.tags], uri
+
+    return exported
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_failed_trial_that_runs_again_ends_in_mlflow_as_it_did_last(runs_in_mlflow):
+    parts = [told_study(FAILED_AND_RUN_AGAIN[:n]) for n in (2, 3, 4)]
+    uri = None
+    for study, status in zip(parts, ("FAILED", "RUNNING", "FINISHED"), strict=True):
+        _, (child,), uri = runs_in_mlflow(uri, study)
+        assert child.info.status == status
+    assert child.data.metrics["loss"] == 7.0
+    assert not child.data.tags["raybo.reason"]
+    _, (again,), _ = runs_in_mlflow(uri, parts[-1])
+    assert (again.info.status, again.info.end_time) == ("FINISHED", child.info.end_time)
+    _, (at_once,), _ = runs_in_mlflow(None, parts[-1])
+    assert (at_once.info.status, at_once.data.metrics["loss"]) == ("FINISHED", 7.0)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_studies_of_one_name_are_two_in_mlflow(runs_in_mlflow):
+    first, second = told_study(ONE_RESULT), told_study([*ONE_RESULT[:1], (Kind.TOLD, 0, {"value": 9.0})], begun=100)
+    parents, children, _ = runs_in_mlflow(None, first, second, first, second)
+    assert (len(parents), len(children)) == (2, 2)
+    assert sorted(child.data.metrics["loss"] for child in children) == [7.0, 9.0]
+    assert {child.data.tags["mlflow.parentRunId"] for child in children} == {parent.info.run_id for parent in parents}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_mlflow_takes_every_name(runs_in_mlflow):
+    names = ["../x", "/x", "a//b", ".", "a" * 300, "it's", "a@1", "a#1", "it`s"]
+    space = {name: Float(i, i + 1) for i, name in enumerate(names)}
+    metrics = dict.fromkeys([*names, ""], 1.0)
+    asked, (kind, trial, data) = ONE_RESULT
+    study = told_study(
+        [asked, (kind, trial, {**data, "metrics": metrics})],
+        space=space,
+        name='it\'s "mine".db',
+        settings={"seed": 3, "b@": 1, "b#": 2},
+    )
+    (parent,), (child,), _ = runs_in_mlflow(None, study, study)
+    values = study.trials[0].config.values()
+    assert sorted(child.data.params.values()) == sorted(map(str, values))
+    assert sorted(parent.data.params.values()) == sorted(["random", "0", "3", "1", "2"])
+    assert child.data.metrics["loss"] == 7.0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_metric_is_the_users_in_mlflow_whatever_it_is_called(runs_in_mlflow):
+    for metric in ("seconds", "suggest_seconds"):
+        _, (child,), _ = runs_in_mlflow(None, told_study(ONE_RESULT, metric=metric))
+        assert child.data.metrics[metric] == 7.0
+
+
+@pytest.mark.parametrize("metric", ["seconds", "suggest_seconds", "failed"])
+def test_the_metric_is_the_users_in_tensorboard_whatever_it_is_called(metric, tmp_path):
+    pytest.importorskip("tensorboardX")
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    exporter("tensorboard", str(tmp_path))(told_study(ONE_RESULT, metric=metric))
+    events = accumulator.EventAccumulator(str(tmp_path)).Reload()
+    assert [each.value for each in events.Scalars(metric)] == [7.0]
+
+
+def test_whole_numbers_beyond_64_bits_are_exported(tmp_path):
+    pytest.importorskip("tensorboardX")
+    study = told_study(ONE_RESULT, space={"n": Integer(2**70, 2**72)})
+    n = study.trials[0].config["n"]
+    for form in ("csv", "json", "optuna", "tensorboard"):
+        exporter(form, str(tmp_path / form))(study)
+    assert str(n) in (tmp_path / "csv").read_text()
+    assert json.loads((tmp_path / "json").read_text())["trials"][0]["config"] == {"n": n}
+    assert study.to_dataframe()["n"].tolist() == [n]
 
 
 # ---- what is told of the whole study

@@ -593,6 +593,16 @@ def test_a_file_that_is_no_state_is_refused(tmp_path):
         RayboSearch().restore(tmp_path / "nothing")
 
 
+def test_numbers_of_numpy_are_saved(tmp_path):
+    given = {"initial": np.int64(2), "nu": np.float32(0.5)}
+    saved = search("ei", seed=np.int64(3), steps=np.int64(5), **given)
+    saved.save(str(tmp_path / "state.json"))
+    restored = search("ei", seed=9)
+    restored.restore(str(tmp_path / "state.json"))
+    assert run(restored, names("t", 4)) == run(saved, names("t", 4))
+    RayboSearch(metric="loss", mode="min", seed=np.int64(3)).save(str(tmp_path / "without-a-space.json"))
+
+
 def test_restored_trials_that_never_come_back_hold_nothing_up(tmp_path):
     searcher = search()
     searcher.suggest("gone")

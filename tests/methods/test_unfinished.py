@@ -9,6 +9,7 @@ from sklearn.isotonic import IsotonicRegression
 from raybo.events import Kind, State
 from raybo.methods import METHODS, needs_context
 from raybo.methods.fitting import fitted
+from raybo.methods.regional import Regional
 from raybo.methods.unfinished import Regression, predicted
 from raybo.searcher import Searcher
 from raybo.surrogate import Standardised, standard_model
@@ -71,6 +72,14 @@ def test_the_surrogate_is_less_sure_of_what_was_predicted():
     np.testing.assert_allclose(fit.gp.observations.added, [0.0] * 12 + [sd**2])
     assert fit.gp.posterior(history.records[12].x[None])[1][0] > 10 * fit.gp.posterior(history.X)[1].max()
     assert not np.array_equal(fit.best, history.records[12].x)  # which is not known to be the best
+    regional = Regional.of(seen, standard_model(), Standardised.of(seen.y))  # of large studies
+    assert not np.array_equal(regional.best, history.records[12].x)
+    for made in (regional.wide(), regional.close(np.array([0.9, 0.9]))):
+        np.testing.assert_allclose(made.gp.observations.added, [0.0] * 12 + [sd**2])
+        assert made.incumbent == fit.incumbent
+    at_home = regional.home(regional.best).gp.observations.added
+    assert at_home is not None
+    assert np.flatnonzero(at_home).tolist() == [12]
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if not needs_context(name)])

@@ -18,7 +18,7 @@ from raybo.reporting.emulator import Emulator
 from raybo.reporting.figures import panels
 from raybo.reporting.importance import importance
 from raybo.reporting.page import page, write_report
-from raybo.reporting.summary import range_in_words
+from raybo.reporting.summary import best_trials, range_in_words
 from raybo.study import Study
 from tests.reporting.studies import run
 
@@ -66,6 +66,13 @@ def test_the_page_holds_everything_itself_and_escapes_what_users_wrote():
     assert "&lt;b&gt;relu&lt;/b&gt;" in body
     for fact in ("best accuracy", "finished of 20 planned", "Failures", "Best trial", "folds", "The best trials"):
         assert fact in text
+
+
+def test_a_table_has_every_column_of_however_many_parameters():
+    study = run("random", 6, space={f"p{i}": raybo.Float(0, 1) for i in range(120)}, failing=0.0)
+    for table in re.findall(r"<table>.*?</table>", best_trials(study), re.S):
+        head, *rows = table.split("</tr>")[:-1]
+        assert {row.count("<td>") for row in rows} == {head.count("<th>")} == {120 + 4}
 
 
 def test_ranges_are_told_in_words():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 
@@ -14,10 +15,10 @@ from raybo.journal import Description, Journal, Tail
 from raybo.reporting.figures import panels
 from raybo.study import Study, load
 from raybo.view import facts
-from raybo.view.figures import Figures
+from raybo.view.figures import Figures, as_bytes
 from raybo.view.followed import Followed
 from raybo.view.parallel import plain_lines
-from raybo.view.shelf import Shelf
+from raybo.view.shelf import Shelf, identifier
 from raybo.view.trial import trial_page
 from tests.reporting.studies import failed_study, run
 from tests.view.served import BEARER, address, asking, keep
@@ -194,6 +195,16 @@ def test_a_trial_s_page_holds_all_of_it(tmp_path):
     assert trial_page(followed, -1) is None
 
 
+def test_what_a_method_notes_may_be_infinite(tmp_path):
+    study = run("random", 3, failing=0.0)
+    asked = next(event for event in study.events if event.kind is Kind.ASKED)
+    asked.data["tags"]["log_ei"] = -math.inf
+    asked.data["tags"]["std"] = math.nan
+    page = trial_page(Followed(keep(study, tmp_path / "s.db")), 0)
+    assert {("log_ei", "-inf"), ("std", "nan")} <= {tuple(tag) for tag in page["tags"]}
+    as_bytes(page)
+
+
 def test_how_a_study_ended_is_told(tmp_path):
     study = run("random", 12)
     number = study.events[-1].number + 1
@@ -241,6 +252,16 @@ def test_a_directory_shows_its_journals_and_those_that_come(tmp_path):
     assert [f.path.name for f in shelf.all().values()] == ["b.db"]
     keep(run("random", 4), tmp_path / "a.db")
     assert [f.path.name for f in shelf.all().values()] == ["a.db", "b.db"]
+
+    def meanwhile(path):  # a journal that another thread finds while one is looked for
+        shelf._followed.setdefault(tmp_path / f"{len(shelf._followed)}.db", Followed(path))
+        return identifier(path)
+
+    wanted = identifier(tmp_path / "a.db")  # the second that it knows
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("raybo.view.shelf.identifier", meanwhile)
+        assert shelf.find(wanted).path.name == "a.db"
+    shelf = Shelf([tmp_path])
     data = bytearray((tmp_path / "a.db").read_bytes())
     data[-2_000:] = b"\xff" * 2_000
     (tmp_path / "a.db").write_bytes(bytes(data))
