@@ -85,11 +85,11 @@ def figures(
     together = [name for name in named if name not in JOBS]
     for names in [together, *([name] for name in named if name in JOBS)]:  # jobs have units of their own
         if names:
-            yield from _of_problems(names, numbers, entries, after, workers, processors, Path(out))
+            yield from _of_problems(names, numbers, entries, after, workers, processors, out)
 
 
 def _of_problems(
-    names: list[str], numbers: range, entries: str, after: list[int], workers: str, processors: int, out: Path
+    names: list[str], numbers: range, entries: str, after: list[int], workers: str, processors: int, out: str
 ) -> Figures:
     """The figures of problems whose regrets are in the same units."""
     of = f" of {names[0]}" if names[0] in JOBS else ""
