@@ -15,19 +15,27 @@ from raybo.goal import Goals, is_number
 from raybo.history import ONE
 
 
-def told(value: Any, number: int, goals: Goals = ONE) -> Data:
-    """What the event of a result holds; TrialError where a number that is needed is missing or not finite."""
+def told(value: Any, number: int, goals: Goals = ONE, whose: str = "") -> Data:
+    """What the event of a result holds; TrialError where a number that is needed is missing or not finite.
+
+    Args:
+        value: the result.
+        number: of its trial.
+        goals: what is needed.
+        whose: begins the error where the result is not that of a trial, which could be told to have failed.
+    """
     if goals.is_plain:
-        return {"value": finite(value, number)}
+        return {"value": finite(value, number, whose=whose)}
+    who = whose or f"trial {number}"
     if not isinstance(value, Mapping):
         needed = ", ".join(goals.needed)
-        raise TrialError(f"trial {number}: a dict with {needed} is needed, got {shown(value)}")
+        raise TrialError(f"{who}: a dict with {needed} is needed, got {shown(value)}")
     if lacking := [name for name in goals.needed if name not in value]:
+        remedy = "" if whose else ", or use fail()"
         raise TrialError(
-            f"trial {number}: its result has no {lacking[0]}; give a number for each of {', '.join(goals.needed)}, or "
-            "use fail()"
+            f"{who}: its result has no {lacking[0]}; give a number for each of {', '.join(goals.needed)}{remedy}"
         )
-    return _numbers(value, number, goals, goals.needed)
+    return _numbers(value, number, goals, goals.needed, whose)
 
 
 def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = None) -> Data:
@@ -51,9 +59,9 @@ def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = N
     return {"value": finite(value, number)}
 
 
-def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequence[str]) -> Data:
+def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequence[str], whose: str = "") -> Data:
     """What an event holds of a dict that has what is needed."""
-    numbers = {name: finite(value[name], number, name) for name in needed}
+    numbers = {name: finite(value[name], number, name, whose) for name in needed}
     others = {str(n): v for n, v in value.items() if n not in numbers and isinstance(v, (bool, int, float, str))}
     first = goals.names[0]
     rest = {name: v for name, v in numbers.items() if name != first}
@@ -61,18 +69,21 @@ def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequen
     return {"value": numbers[first], "metrics": {**rest, **others}}
 
 
-def finite(value: Any, number: int, name: str = "") -> float:
+def finite(value: Any, number: int, name: str = "", whose: str = "") -> float:
     """The value, whatever can be made a float, as one; TrialError, with its name, where it is no finite number."""
     needed = f" is needed for {name}," if name else " is needed,"
+    who = whose or f"trial {number}"
     try:
         plain = value.item() if isinstance(value, np.generic) or getattr(value, "ndim", None) == 0 else value
         if isinstance(plain, bool) or getattr(value, "ndim", None) or not hasattr(plain, "__float__"):
-            raise TrialError(f"trial {number}: a number{needed} got {shown(value)}; use fail() for a trial without one")
+            remedy = "" if whose else "; use fail() for a trial without one"
+            raise TrialError(f"{who}: a number{needed} got {shown(value)}{remedy}")
         converted = float(plain)
     except TrialError:
         raise
     except Exception:  # noqa: BLE001  # an integer beyond every float, an array of objects, a Decimal that signals
         converted = math.nan
     if not math.isfinite(converted):
-        raise TrialError(f"trial {number}: a finite number{needed} got {shown(value)}; use fail() for such a trial")
+        remedy = "" if whose else "; use fail() for such a trial"
+        raise TrialError(f"{who}: a finite number{needed} got {shown(value)}{remedy}")
     return converted

@@ -62,7 +62,7 @@ def known_of(entries: Sequence[Any], space: Space, goals: Goals = ONE) -> list[K
         if not isinstance(config, Mapping):
             raise SpaceError(f"enqueue: entry {i} is not a configuration, got {shown(entry)}")
         if value is not None:
-            told(value, i, goals)
+            told(value, i, goals, f"enqueue: the value of entry {i}")
         found.append(Known(space.accept(config), value))
     return found
 

@@ -129,8 +129,14 @@ def test_what_cannot_be_taken_is_refused_with_the_reason(tmp_path):
         warm_start.known_of([config(), 3], SPACE)
     with pytest.raises(SpaceError, match=r"x: 2\.0 lies outside"):
         warm_start.known_of([config(2.0)], SPACE)
-    with pytest.raises(TrialError, match="a finite number is needed"):
-        warm_start.known_of([(config(), float("nan"))], SPACE)
+    whose = "enqueue: the value of entry 1: "
+    with pytest.raises(TrialError, match=f"^{whose}a finite number is needed, got nan$"):
+        warm_start.known_of([config(), (config(), float("nan"))], SPACE)
+    with pytest.raises(TrialError, match=f"^{whose}a number is needed, got 'much'$"):
+        warm_start.known_of([config(), (config(), "much")], SPACE)
+    bounded = Goals.of(None, {"memory": "<= 3"}, metric="score")
+    with pytest.raises(TrialError, match=f"^{whose}its result has no memory; give a number for each of score, memory$"):
+        warm_start.known_of([config(), (config(), {"score": 1.0})], SPACE, bounded)
 
 
 def test_contexts_come_along_where_they_are_declared(tmp_path):

@@ -13,6 +13,7 @@ import pytest
 import raybo
 from raybo.engine.artifacts import Mirror, kept_directory
 from raybo.engine.checkpoints import Checkpoints
+from raybo.engine.driver import _place_of
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.task import run_trial
 from raybo.engine.trial_reports import BATCH_SECONDS, Answer, Course, TrialReports
@@ -428,3 +429,5 @@ def test_a_uri_that_nobody_knows_is_refused_in_a_line():
     pytest.importorskip("pyarrow")
     with pytest.raises(RayError, match="--artifacts nowhere://x: it cannot be used: ArrowInvalid"):
         Mirror("nowhere://x")
+    with pytest.raises(RayError, match=r"--artifacts s3:/.* it cannot be used: .*[Mm]issing bucket"):
+        _place_of("s3://")  # before any trial is run, and not by each of them
