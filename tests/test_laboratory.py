@@ -10,9 +10,10 @@ import pytest
 import raybo
 from benchmarks.default import functions, runs
 from benchmarks.default.__main__ import main
+from benchmarks.default.peers import PEERS, Named
 from benchmarks.default.problem import Problem, Task
-from benchmarks.default.runs import AFTER, Run, Table, run
-from benchmarks.default.score import Scale, difference, scales, scores
+from benchmarks.default.runs import AFTER, OPTIMUM, Run, Table, run
+from benchmarks.default.score import Scale, difference, ranks, scales, scores
 from benchmarks.default.sets import DEVELOPMENT, PROBLEMS, SETS, SMALL, VALIDATION
 from benchmarks.default.variants import searcher
 
@@ -89,13 +90,21 @@ def test_runs_are_kept_and_a_torn_last_line_is_run_again(tmp_path):
 
 
 def test_regret_is_0_at_the_optimum_and_1_at_randoms():
-    found = scales(
-        [a_run("levy5", "random", seed, final) for seed, final in enumerate((3.0, 4.0, 7.0))], {"levy5": 2.0}
-    )
+    made = [a_run("levy5", "random", seed, final) for seed, final in enumerate((3.0, 4.0, 7.0))]
+    found = scales([*made, a_run("levy5", OPTIMUM, 0, 2.0)])
     assert found == {"levy5": Scale(2.0, 4.0)}
     assert [found["levy5"].regret(value) for value in (2.0, 4.0, 5.0)] == [0.0, 1.0, 1.5]
-    unknown = scales([a_run("svm", "random", 0, 3.0), a_run("svm", "auto", 0, 1.0)], {"svm": None})
-    assert unknown["svm"].best == 1.0
+    made = [a_run("svm", "random", 0, 3.0), a_run("svm", "auto", 0, 1.0), a_run("svm", OPTIMUM, 0, math.nan)]
+    assert scales(made)["svm"].best == 1.0
+
+
+def test_a_problems_optimum_is_kept_as_a_run(tmp_path):
+    found = run("levy5", OPTIMUM, 0)
+    assert found.final == runs.task_of("levy5").optimum
+    unknown = run("svm", OPTIMUM, 0)
+    table = Table(tmp_path / "runs.csv")
+    table.add(unknown)
+    assert math.isnan(Table(table.path).runs[unknown.key].final)
 
 
 def test_differences_are_of_equal_seeds_and_their_interval_holds_the_truth():
@@ -113,6 +122,42 @@ def test_differences_are_of_equal_seeds_and_their_interval_holds_the_truth():
     assert less.p < 1e-3
 
 
+def test_ranks_are_among_the_seeds_that_all_have_and_ties_share_theirs():
+    made = [a_run("levy5", variant, 0, final) for variant, final in (("a", 0.5), ("b", 0.2), ("c", 0.2001))]
+    made += [a_run("cosine8", variant, seed, final) for seed in (0, 1) for variant, final in (("a", 0.1), ("b", 0.3))]
+    made += [a_run("cosine8", "c", 0, 0.2)]
+    found = scores(made, {"levy5": Scale(0.0, 1.0), "cosine8": Scale(0.0, 1.0)})
+    assert ranks(found, ["a", "b", "c"], "final", ["levy5", "cosine8"]) == {"a": 2.0, "b": 2.25, "c": 1.75}
+
+
+def test_several_workers_ask_before_they_tell_and_the_first_asked_ends_first(monkeypatch):
+    happened = []
+
+    class Counting:
+        def ask(self):
+            happened.append(("asks", sum(what == "asks" for what, _ in happened)))
+            return Named({"x": 0.1 * happened[-1][1]}, happened[-1][1])
+
+        def tell(self, trial, value):
+            happened.append(("told", trial.handle))
+
+    monkeypatch.setitem(PEERS, "counting", lambda space, seed: Counting())
+    task = Task(raybo.Space({"x": raybo.Float(0, 1)}), lambda config: 1.0 - config["x"], 0.0)
+    monkeypatch.setitem(PROBLEMS, "tried", Problem("tried", "synthetic", 5, lambda: task))
+    found = run("tried", "counting@3", 0)
+    asks, told = [("asks", i) for i in range(5)], [("told", i) for i in range(5)]
+    assert happened == [*asks[:3], told[0], asks[3], told[1], asks[4], *told[2:]]
+    assert (found.variant, found.final) == ("counting@3", pytest.approx(0.6))
+    assert run("tried", "random@3", 0).after == run("tried", "random", 0).after
+    runs.task_of.cache_clear()
+
+
+def test_a_peer_that_knows_no_running_trials_is_refused_several_workers(capsys):
+    with pytest.raises(SystemExit):
+        main(["auto", "--against", "hebo", "--on", "levy5", "--workers", "4"])
+    assert "hebo asks for one trial at a time: leave out --workers" in capsys.readouterr().err
+
+
 def test_variants_are_methods_with_options_and_named_ones():
     space = raybo.Space({"x": raybo.Float(0, 1)})
     assert searcher("ei:incumbent=mean", space, 0, 10).ask().config.keys() == {"x"}
@@ -124,10 +169,12 @@ def test_the_command_fills_a_table_and_goes_on(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("benchmarks.default.__main__.RANDOM_SEEDS", 3)
     monkeypatch.setitem(PROBLEMS, "levy5", Problem("levy5", "synthetic", 8, PROBLEMS["levy5"].make))
     rows = [("levy5", variant, seed) for variant in ("sobol", "random") for seed in range(3)]
+    rows.append(("levy5", OPTIMUM, 0))
     for key in rows:  # in this process: those of the command would not know the shorter budget
         Table(out).add(run(*key))
     main(["sobol", "random", "--on", "levy5", "--seeds", "3", "--out", str(out)])
     text = capsys.readouterr().out
+    assert "all, 1 problems, 3 seeds" in text
     assert "synthetic, 1 problems, 3 seeds" in text
     assert "sobol" in text
     with pytest.raises(SystemExit):

@@ -6,9 +6,11 @@
 A variant is a method of raybo with options (`auto`, `ei:incumbent=mean`), or MODULE.CLASS of one that is not
 registered. The first variant is what the others are compared with, in pairs of equal seeds. Runs are kept in a CSV
 file, and the same command goes on where it was stopped. Regret 0 is the optimum, 1 what random search reaches with the
-whole budget; figures are means over problems of medians over seeds.
+whole budget; figures are means over problems of medians over seeds. `auto@8` in the table is `auto` with 8 workers: so
+many trials are asked for before the first is told.
 
-pip install 'raybo[benchmarks,laboratory]' for the problems and the peers; what is missing is left out, and told.
+pip install 'raybo[benchmarks,laboratory]' smac for the problems and the peers; what is missing is left out, and told.
+HEBO needs an environment of its own, see peers.py; its runs can be kept in the same file.
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table as Printed
 
-from benchmarks.default.peers import PACKAGES, PEERS
-from benchmarks.default.runs import Run, Table, run, task_of
-from benchmarks.default.score import MEASURES, RANDOM, Scores, difference, group, scales, scores
+from benchmarks.default.peers import ONE_BY_ONE, PACKAGES, PEERS
+from benchmarks.default.runs import OPTIMUM, Run, Table, run, task_of
+from benchmarks.default.score import MEASURES, RANDOM, Scores, difference, group, ranks, scales, scores
 from benchmarks.default.sets import PROBLEMS, SETS
+from benchmarks.default.variants import with_workers
 from benchmarks.figures import console
 
 RANDOM_SEEDS = 15
@@ -43,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--against", nargs="+", default=[], choices=list(PEERS), metavar="PEER", help=", ".join(PEERS))
     parser.add_argument("--seeds", type=int, default=3, help="runs of each variant on each problem [default: 3]")
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument(
+        "--workers", type=int, nargs="+", default=[1], metavar="K", help="trials that run at once [default: 1]"
+    )
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("laboratory.csv"), help="where runs are kept")
     parser.add_argument("--by-problem", action="store_true", help="a row for each problem too")
@@ -51,10 +57,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in names:
         if name not in PROBLEMS:
             parser.error(f"there is no problem {name!r}; there are: {', '.join(PROBLEMS)}")
-    variants = [*given.variants, *given.against]
+    variants = [
+        variant if workers == 1 else f"{variant}@{workers}"
+        for variant in (*given.variants, *given.against)
+        for workers in given.workers
+    ]
+    for variant in variants:
+        alone, workers = with_workers(variant)
+        if workers > 1 and alone in ONE_BY_ONE:
+            parser.error(f"{alone} asks for one trial at a time: leave out --workers")
     seeds = range(given.first_seed, given.first_seed + given.seeds)
     table = Table(given.out)
-    wanted = [(name, RANDOM, seed) for name in names for seed in range(RANDOM_SEEDS)]
+    wanted = [(name, OPTIMUM, 0) for name in names]
+    wanted += [(name, RANDOM, seed) for name in names for seed in range(RANDOM_SEEDS)]
     wanted += [(name, variant, seed) for seed in seeds for variant in variants for name in names]
     names = fill(table, wanted, given.processes, names)
     report(table, names, variants, set(seeds), given.by_problem)
@@ -71,7 +86,7 @@ def fill(table: Table, wanted: list[tuple[str, str, int]], processes: int, names
         except (ImportError, OSError) as error:
             left_out.add(name)
             progress.print(f"{name} is left out: {error}", markup=False, highlight=False)
-    for variant in {variant for _, variant, _ in missing} & PEERS.keys():
+    for variant in {with_workers(variant)[0] for _, variant, _ in missing} & PEERS.keys():
         try:
             PEERS[variant](task_of("levy5").space, 0)
         except ImportError as error:
@@ -94,26 +109,27 @@ def fill(table: Table, wanted: list[tuple[str, str, int]], processes: int, names
 def report(table: Table, names: list[str], variants: list[str], seeds: set[int], by_problem: bool) -> None:
     """Print what the runs say."""
     every = list(table.runs.values())
-    scale = scales(every, {name: task_of(name).optimum for name in names})
+    scale = scales(every)
     chosen: list[Run] = [r for r in every if r.variant == RANDOM or (r.variant in variants and r.seed in seeds)]
     found = scores(chosen, scale)
     out = console()
-    for wanted in ("synthetic", "jobs"):
-        mine = [name for name in group(names, wanted) if all(name in found[v].problems for v in variants if v in found)]
+    variants = [variant for variant in variants if variant in found]
+    common = [name for name in names if all(name in found[variant].problems for variant in variants)]
+    for title, mine in (("all", common), *((wanted, group(common, wanted)) for wanted in ("synthetic", "jobs"))):
         if mine:
-            out.print(summary(f"{wanted}, {len(mine)} problems, {len(seeds)} seeds", found, variants, mine))
-            if by_problem:
+            out.print(summary(f"{title}, {len(mine)} problems, {len(seeds)} seeds", found, variants, mine))
+            if by_problem and title != "all":
                 out.print(each(found, variants, mine))
 
 
 def summary(title: str, found: dict[str, Scores], variants: list[str], problems: list[str]) -> Printed:
     """A row per variant: its figures, and its differences from the first."""
     made = Printed(title=title, title_justify="left")
-    for heading in ("variant", *MEASURES, "final less the first's", "mean less the first's", "pairs won", "ms"):
+    headings = "variant", *MEASURES, "final less the first's", "mean less the first's", "pairs won", "ranks", "ms"
+    for heading in headings:
         made.add_column(heading)
-    for variant in [*variants, RANDOM]:
-        if variant not in found:
-            continue
+    ranked = [ranks(found, variants, measure, problems) for measure in ("final", "mean")]
+    for variant in dict.fromkeys([*variants, RANDOM]):
         mine = found[variant]
         row = [variant, *(f"{mine.of(measure, problems):.3f}" for measure in MEASURES)]
         if variant in (variants[0], RANDOM):
@@ -122,7 +138,8 @@ def summary(title: str, found: dict[str, Scores], variants: list[str], problems:
             final, mean = (difference(mine, found[variants[0]], m, problems) for m in ("final", "mean"))
             row += [f"{d.mean:+.3f} ({d.low:+.3f} to {d.high:+.3f})" for d in (final, mean)]
             row.append(f"{final.won}:{final.lost}, p {final.p:.2g}; {mean.won}:{mean.lost}")
-        made.add_row(*row, f"{sum(mine.milliseconds) / len(mine.milliseconds):.1f}")
+        row.append("; ".join(f"{each[variant]:.2f}" for each in ranked) if variant in variants else "")
+        made.add_row(*row, f"{mine.cost(problems):.1f}")
     return made
 
 

@@ -1,7 +1,8 @@
 """Other libraries' tuners as they come, behind ask and tell.
 
-Each is optional: a missing one raises ImportError with the package to install. HEBO 0.3 needs an environment of its
-own, with numpy below 2 and scikit-learn below 1.6.
+Each is optional: a missing one raises ImportError with the package to install. HEBO 0.3.6 runs in an environment of
+its own, with numpy below 2 and scikit-learn below 1.6, though it asks for a numpy that is older than raybo's and a
+pymoo that is not compiled any more: it is installed without what it depends on, see PACKAGES.
 """
 
 from __future__ import annotations
@@ -68,10 +69,11 @@ class BoTorch:
         self._design = qmc.Sobol(space.d, rng=np.random.default_rng(seed)).random(16)[:initial]
         self._X: list[Array] = []
         self._y: list[float] = []
+        self._asked = 0
 
     def ask(self) -> Named:
-        known = len(self._y)
-        x = self._design[known] if known < len(self._design) else self._proposed()
+        x = self._design[self._asked] if self._asked < len(self._design) else self._proposed()
+        self._asked += 1
         config = self._space.decode(x[None, :])[0]
         return Named(config, self._space.encode([config])[0])
 
@@ -116,6 +118,7 @@ class Hebo:
     """HEBO as it comes. A failed trial counts as the worst value seen."""
 
     def __init__(self, space: raybo.Space, seed: int) -> None:
+        import torch
         from hebo.design_space.design_space import DesignSpace
         from hebo.optimizers.hebo import HEBO
 
@@ -129,6 +132,7 @@ class Hebo:
                 rows.append({"name": name, "type": "pow" if p.log else "num", "lb": p.low, "ub": p.high})
         self._optimiser = HEBO(DesignSpace().parse(rows), scramble_seed=seed)
         np.random.seed(seed)  # noqa: NPY002 - HEBO draws from it
+        torch.manual_seed(seed)
         self._worst = -math.inf
 
     def ask(self) -> Named:
@@ -188,6 +192,7 @@ class Smac:
         self._facade.tell(trial.handle, TrialValue(cost=math.inf, status=StatusType.CRASHED))
 
 
+ONE_BY_ONE = {"botorch", "hebo"}  # nothing is said to them of the trials that run
 PEERS: dict[str, Callable[[raybo.Space, int], Any]] = {
     "optuna": lambda space, seed: Optuna(space, seed, "TPESampler"),
     "optuna-gp": lambda space, seed: Optuna(space, seed, "GPSampler"),
@@ -195,4 +200,11 @@ PEERS: dict[str, Callable[[raybo.Space, int], Any]] = {
     "hebo": Hebo,
     "smac": Smac,
 }
-PACKAGES = {"optuna": "optuna", "optuna-gp": "optuna torch", "botorch": "botorch", "hebo": "hebo", "smac": "smac"}
+PACKAGES = {
+    "optuna": "optuna",
+    "optuna-gp": "optuna torch",
+    "botorch": "botorch",
+    "hebo": "'numpy<2' 'scikit-learn<1.6' 'pandas<2.3' pymoo==0.6.1.3 torch gpytorch disjoint-set; "
+    "pip install --no-deps HEBO==0.3.6",
+    "smac": "'smac>=2.4'",
+}

@@ -10,13 +10,15 @@ problems and, within each, seeds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.stats import binomtest, rankdata
 
-from benchmarks.default.runs import AFTER, Run
+from benchmarks.default.runs import AFTER, OPTIMUM, Run
 from benchmarks.default.sets import PROBLEMS
 from benchmarks.searches import Array
 
@@ -25,12 +27,15 @@ DRAWS = 2000
 CAP = 3.0  # regrets above it count as it, so that one steep function does not decide
 EVEN = 1e-3  # regrets closer than this are a tie
 
+
+def _after(run: Run, place: int) -> float:
+    return run.after[place]
+
+
 MEASURES: dict[str, Callable[[Run], float]] = {
     "final": lambda run: run.final,
     "mean": lambda run: run.mean,
-    "after 5": lambda run: run.after[AFTER.index(5)],
-    "after 10": lambda run: run.after[AFTER.index(10)],
-    "after 20": lambda run: run.after[AFTER.index(20)],
+    **{f"after {n}": partial(_after, place=place) for place, n in enumerate(AFTER)},
 }
 
 
@@ -46,19 +51,18 @@ class Scale:
         return (value - self.best) / max(self.random - self.best, 1e-12)
 
 
-def scales(runs: Iterable[Run], optima: dict[str, float | None]) -> dict[str, Scale]:
-    """The scale of every problem that random search was run on.
-
-    Args:
-        optima: of the problems, None where nobody knows it.
-    """
-    runs = list(runs)
+def scales(runs: Iterable[Run]) -> dict[str, Scale]:
+    """The scale of every problem that random search was run on."""
+    of: dict[str, list[Run]] = {}
+    for run in runs:
+        of.setdefault(run.problem, []).append(run)
     made = {}
-    for name, optimum in optima.items():
-        finals = [run.final for run in runs if run.problem == name]
-        yardstick = [run.final for run in runs if run.problem == name and run.variant == RANDOM]
+    for name, mine in of.items():
+        known = [run.final for run in mine if run.variant == OPTIMUM and not math.isnan(run.final)]
+        yardstick = [run.final for run in mine if run.variant == RANDOM]
         if yardstick:
-            made[name] = Scale(min(finals) if optimum is None else optimum, float(np.median(yardstick)))
+            least = known[0] if known else min(run.final for run in mine if run.variant != OPTIMUM)
+            made[name] = Scale(least, float(np.median(yardstick)))
     return made
 
 
@@ -67,16 +71,20 @@ class Scores:
     """Regrets of one variant: per problem, by seed.
 
     Attributes:
-        regrets: measure, problem, seed, regret. milliseconds: per proposal, one for each run.
+        regrets: measure, problem, seed, regret. milliseconds: of a proposal, by problem one for each run.
     """
 
     regrets: dict[str, dict[str, dict[int, float]]]
-    milliseconds: list[float]
+    milliseconds: dict[str, list[float]]
 
     def of(self, measure: str, problems: Sequence[str]) -> float:
         """Mean over the problems of the median over seeds, of at most CAP."""
         medians = [np.median(list(self.regrets[measure][name].values())) for name in problems]
         return float(np.mean(np.minimum(medians, CAP)))
+
+    def cost(self, problems: Sequence[str]) -> float:
+        """Milliseconds per proposal: the median over the problems' runs, as the first of a process loads libraries."""
+        return float(np.median([spent for name in problems for spent in self.milliseconds[name]]))
 
     @property
     def problems(self) -> set[str]:
@@ -90,10 +98,10 @@ def scores(runs: Iterable[Run], scale: dict[str, Scale]) -> dict[str, Scores]:
     for run in runs:
         if run.problem not in scale:
             continue
-        mine = found.setdefault(run.variant, Scores({measure: {} for measure in MEASURES}, []))
+        mine = found.setdefault(run.variant, Scores({measure: {} for measure in MEASURES}, {}))
         for measure, read in MEASURES.items():
             mine.regrets[measure].setdefault(run.problem, {})[run.seed] = scale[run.problem].regret(read(run))
-        mine.milliseconds.append(run.milliseconds)
+        mine.milliseconds.setdefault(run.problem, []).append(run.milliseconds)
     return found
 
 
@@ -126,12 +134,25 @@ def difference(one: Scores, other: Scores, measure: str, problems: Sequence[str]
     drawn = np.empty(DRAWS)
     for i in range(DRAWS):
         chosen = [pairs[k] for k in rng.integers(len(pairs), size=len(pairs))]
-        drawn[i] = np.mean([rng.choice(values, len(values)).mean() for values in chosen])
+        drawn[i] = np.mean([v[rng.integers(len(v), size=len(v))].mean() if len(v) > 1 else v[0] for v in chosen])
     low, high = np.quantile(drawn, [0.025, 0.975])
     every = np.concatenate(pairs)
     won, lost = int((every < -EVEN).sum()), int((every > EVEN).sum())
     p = float(binomtest(won, won + lost).pvalue) if won + lost else 1.0
     return Difference(float(np.mean([values.mean() for values in pairs])), float(low), float(high), won, lost, p)
+
+
+def ranks(found: dict[str, Scores], variants: Sequence[str], measure: str, problems: Sequence[str]) -> dict[str, float]:
+    """The mean rank of each variant among all of them, 1 the best: over the problems, and the seeds that all have."""
+    each: list[Array] = []
+    for name in problems:
+        regrets = [found[variant].regrets[measure].get(name, {}) for variant in variants]
+        seeds = sorted(set.intersection(*(set(mine) for mine in regrets)))
+        if seeds:
+            table = np.array([[mine[seed] for seed in seeds] for mine in regrets])
+            each.append(rankdata(np.round(table / EVEN), axis=0).mean(axis=1))
+    means = np.mean(each, axis=0) if each else np.full(len(variants), math.nan)
+    return dict(zip(variants, means.tolist(), strict=True))
 
 
 def group(problems: Iterable[str], wanted: str) -> list[str]:

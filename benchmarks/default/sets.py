@@ -1,12 +1,15 @@
 """The development set, on which the default may be tuned, and the validation set, on which it never was.
 
 They share no function, data set, job or task; `SMALL` is the part of the development set that takes minutes, and `LONG`
-are functions of it, and another, with budgets of 200.
+are functions of it, and another, with budgets of 200. `WIDE` is for many workers: every eighth function and every sixth
+job of the validation set, with budgets of 128. For what takes long there are `quarter` and `eighth`, every fourth and
+every eighth problem of the validation set.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -165,6 +168,14 @@ LONG = _some(
     },
 )
 
+WIDE = [
+    replace(problem, name=f"{problem.name}-wide", trials=128)
+    for problem in (
+        *[problem for problem in VALIDATION if problem.group == "synthetic"][:32:8],
+        *[problem for problem in VALIDATION if problem.group == "jobs"][::6],
+    )
+]
+
 SMALL = (
     "bbob-f3-d3 bbob-f8-d5 bbob-f17-d5 bbob-f21-d5 hartmann6 styblinski6 cosine8 hartmann6-noisy logs3 walled4 kinds7 "
     "bbob-mixed-f3-d10 lcbench-7593 lcbench-34539 lcbench-126029 hpobench-australian hpobench-vehicle"
@@ -173,7 +184,10 @@ SMALL = (
 SETS = {
     "development": DEVELOPMENT,
     "validation": VALIDATION,
+    "quarter": VALIDATION[::4],
+    "eighth": VALIDATION[::8],
     "long": LONG,
+    "wide": WIDE,
     "small": [problem for problem in DEVELOPMENT if problem.name in SMALL],
 }
-PROBLEMS = {problem.name: problem for problem in (*DEVELOPMENT, *VALIDATION, *LONG)}
+PROBLEMS = {problem.name: problem for problem in (*DEVELOPMENT, *VALIDATION, *LONG, *WIDE)}

@@ -18,6 +18,12 @@ ABLATIONS = {  # `auto` with fewer models
 FIRST = "auto-0.1"  # the rules of generation 1, which every change must beat
 
 
+def with_workers(variant: str) -> tuple[str, int]:
+    """A variant's name without the number of workers that may follow it, as in `auto@8`, and that number."""
+    alone, _, workers = variant.partition("@")
+    return alone, int(workers or 1)
+
+
 class Asked(Protocol):
     """A trial of whatever searcher."""
 
