@@ -5,6 +5,7 @@ A row that fails here is to be replaced by the one that is told.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -25,6 +26,17 @@ def found(file: str, *seeds: int) -> dict[str, Scores]:
     """The scores of every variant with these seeds."""
     runs = list(Table(KEPT / file).runs.values())
     return scores([run for run in runs if run.seed in seeds or run.variant == RANDOM], scales(runs))
+
+
+def as_numbers(file: str, *seeds: int) -> dict[str, Scores]:
+    """The same with the runs of `auto-as-numbers` in the place of those of `auto` that they differ from."""
+    kept = Table(KEPT / file).runs
+    old = {key: replace(run, variant="auto") for key, run in kept.items() if run.variant == "auto-as-numbers"}
+    runs = [
+        old.get((run.problem, "auto-as-numbers", run.seed), run) if run.variant == "auto" else run
+        for run in kept.values()
+    ]
+    return scores([run for run in runs if run.seed in seeds or run.variant == RANDOM], scales(kept.values()))
 
 
 def problems(chosen: str, *variants: Scores) -> list[str]:
@@ -132,7 +144,8 @@ AFTER = "after 20", "after 40", "after 60", "after 100", "final"
 
 
 def ablation():
-    runs = found("validation.csv", 20)
+    """All are of `auto` as it was before choices had a length-scale of their own, which `auto-as-numbers` is."""
+    runs = as_numbers("validation.csv", 20)
     yield from levels(runs, "validation", ABLATION)
     yield from differences(
         runs, "validation", {name: variant for name, variant in ABLATION.items() if variant != "auto"}

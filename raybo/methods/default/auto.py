@@ -10,7 +10,8 @@ What it does, and why:
   them, so that a steep wall or a penalty does not set the scale on which the good values are told apart.
 - Three Gaussian processes that assume different things, and a say for each by how well it explains the results: see
   `committee`. Their length-scales are expected at a third of the cube's side in every dimension: priors that grow with
-  the dimension take most functions for smoother than they are.
+  the dimension take most functions for smoother than they are. Those of choices, of which any two are 1 apart, are
+  expected at 3, so that what one choice is worth is learnt from configurations that differ in others.
 - The point of the highest expected improvement or upper confidence bound of 1.5 standard deviations, in the mean over
   the models. Which of the two is drawn anew each time: they fail in different places, and many workers asking at once
   are spread by it.
