@@ -2,10 +2,11 @@
 
 What counts after a budget is the last value of the configuration recommended then: 0 for the best known, 1 for random
 search after 40 whole runs; the mean over problems of the median over seeds. LCBench are its curves by their surrogate,
-52 epochs each (see lcbench.py); boosting and network are those of `trials/`, really run. --problems also takes their
-groups: lcbench, lcbench-others, jobs. An entry is METHOD or METHOD+SCHEDULER of raybo's, tpe or tpe+PRUNER of Optuna's,
-or "looks": a thirteenth of the steps for random configurations, then the best eight in full, planned for each budget
-anew. The settings of raybo's schedulers were tried on seeds below 100: those from there on are fresh.
+52 epochs each (see lcbench.py). boosting and network are jobs of `trials/`, really run; what counts of these is the log
+loss and the share of rows told wrongly, and each is told by itself. --problems also takes groups: lcbench,
+lcbench-others, jobs. An entry is METHOD or METHOD+SCHEDULER of raybo's, tpe or tpe+PRUNER of Optuna's, or "looks": a
+thirteenth of the steps for random configurations, then the best eight in full, planned for each budget anew.
+The settings of raybo's schedulers were tried on seeds below 100: those from there on are fresh.
 
 Every run is kept as a line of --out, if there is one, and the same command goes on after them. `--processors` of them
 are run at once.
@@ -26,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.early_problems import GROUPS, PROBLEMS
+from benchmarks.early_problems import GROUPS, JOBS, PROBLEMS
 from benchmarks.early_runs import LooksThenBest, OptunaSearch, Problem, RayboSearch, Search, run
 from benchmarks.figures import Figure, Figures, at_most, command, missing
 
@@ -79,8 +80,19 @@ def figures(
         yield missing("LCBench", "onnxruntime")
         return
     after = [int(budget) for budget in budgets.split(",")]
-    names = [name for each in problems.split(",") for name in GROUPS.get(each, [each])]
+    named = [name for each in problems.split(",") for name in GROUPS.get(each, [each])]
     numbers = range(first_seed, first_seed + seeds)
+    together = [name for name in named if name not in JOBS]
+    for names in [together, *([name] for name in named if name in JOBS)]:  # jobs have units of their own
+        if names:
+            yield from _of_problems(names, numbers, entries, after, workers, processors, out)
+
+
+def _of_problems(
+    names: list[str], numbers: range, entries: str, after: list[int], workers: str, processors: int, out: str
+) -> Figures:
+    """The figures of problems whose regrets are in the same units."""
+    of = f" of {names[0]}" if names[0] in JOBS else ""
     alone: dict[int, float] = {}  # regret of auto+curve by budget, with one worker
     for count in map(int, workers.split(",")):
         for entry in entries.split(","):
@@ -97,11 +109,11 @@ def figures(
                     [found[Key(name, entry, seed, count, at)].values[budget] for seed in numbers] for name in names
                 ]
                 means[budget] = float(np.mean(np.median(values, axis=1)))
-            row = ", ".join(f"{budget}: {mean:.2f}" for budget, mean in means.items())
+            row = ", ".join(f"{budget}: {mean:.{4 if of else 2}f}" for budget, mean in means.items())
             seconds = np.mean([done.seconds for done in found.values()])
-            what = f"{entry}, {count} worker{'s' if count > 1 else ''}"
+            what = f"{entry}{of}, {count} worker{'s' if count > 1 else ''}"
             yield Figure(f"{what}: regret after whole runs", f"{row} ({seconds:.1f} s per run)")
-            if entry == "auto+curve":
+            if entry == "auto+curve" and not of:
                 alone = means if count == 1 else alone
                 yield from _beside_goals(what, means, count, alone)
 

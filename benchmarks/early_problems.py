@@ -1,6 +1,6 @@
 """The learning curves of `benchmarks.early`, by name: LCBench by its surrogate, and jobs of `trials/` that are run.
 
-What is best and what is chance for a job is found first, once per process, by 200 random runs of it: some minutes.
+python -m benchmarks.early_problems       # the references of the jobs, made anew: two minutes of a processor
 """
 
 from __future__ import annotations
@@ -12,28 +12,36 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
+import raybo
 from benchmarks import lcbench
-from benchmarks.early_runs import Array, Problem
+from benchmarks.early_runs import Problem
 from raybo.reports import heard_by
 from trials.boosting_rounds import boosting_rounds
 from trials.network_epochs import network_epochs
 
 JOBS = {"boosting": boosting_rounds, "network": network_epochs}
-RUNS = 200  # random ones, that a job is judged by
+# of each: what counts as best, and as chance, so that regret is the log loss itself, and the share of rows told wrongly
+REFERENCES = {"boosting": (0.0, -1.0), "network": (1.0, 0.0)}
+LOOKS = (13, 4, 1)  # parts of a run, to which a job is run
 
 
 class Heard:
-    """Listens to a job that is run to its end, and saves nothing."""
+    """Listens to a job until it has reported so many steps.
 
-    def __init__(self, metric: str) -> None:
-        self.metric = metric
+    Args:
+        metric: the one that counts. until: the step after which the job is ended.
+        directory: for what it saves, which is thrown away.
+    """
+
+    def __init__(self, metric: str, until: int, directory: Path) -> None:
+        self.metric, self.until, self.directory = metric, until, directory
         self.values: list[float] = []
 
     def report(self, metrics: Any, step: int | None) -> None:
-        """A step's metrics."""
+        """A step's metrics. Raises TrialPruned after the last that is wanted."""
         self.values.append(float(metrics[self.metric]))
+        if len(self.values) == self.until:
+            raise raybo.TrialPruned
 
     def checkpoint(self) -> Path | None:
         """None: it begins from nothing."""
@@ -41,16 +49,50 @@ class Heard:
 
     @contextmanager
     def saving(self) -> Iterator[Path]:
-        """A directory that is thrown away."""
-        with TemporaryDirectory() as name:
-            yield Path(name)
+        """A directory in which the next checkpoint takes the place of this one."""
+        yield self.directory
+
+
+class Trained:
+    """The curve of a configuration, for which a job is run as far as somebody looks; maximised.
+
+    It is run to a thirteenth, a quarter or all of its steps, from the beginning each time: the same configuration
+    always has the same curve, and most of what a scheduler ends is never run to its end.
+    """
+
+    def __init__(self, job: raybo.Objective, config: dict[str, Any]) -> None:
+        assert job.steps is not None
+        self._job, self._config, self._steps = job, config, job.steps
+        self._values: list[float] = []
+
+    def __getitem__(self, place: int) -> float:
+        """The value after a step, of which the first is at place 0, and the last at -1."""
+        wanted = place + 1 if place >= 0 else self._steps + 1 + place
+        if wanted > len(self._values):
+            looks = (max(1, round(self._steps / part)) for part in LOOKS)
+            self._values = self._run(next(look for look in looks if look >= wanted))
+        return self._values[wanted - 1]
+
+    def _run(self, until: int) -> list[float]:
+        job, sign = self._job, 1.0 if self._job.mode == "max" else -1.0
+        with TemporaryDirectory() as scratch:
+            heard = Heard(job.metric, until, Path(scratch))
+            with heard_by(heard):
+                try:
+                    if isinstance(found := job(self._config), Iterator):
+                        for metrics in found:
+                            heard.report(metrics, None)
+                except raybo.TrialPruned:
+                    pass
+        return [sign * value for value in heard.values]
 
 
 def of_lcbench(task: str) -> Problem:
     """The accuracies of a network on one of LCBench's tasks."""
 
-    def curve(config: dict[str, Any]) -> Array:
-        return np.asarray(lcbench.curves(task, [config])[0])
+    def curve(config: dict[str, Any]) -> list[float]:
+        values: list[float] = lcbench.curves(task, [config])[0].tolist()
+        return values
 
     return Problem(f"lcbench-{task}", lcbench.space, lcbench.EPOCHS, curve, *lcbench.REFERENCES[task])
 
@@ -58,24 +100,13 @@ def of_lcbench(task: str) -> Problem:
 @lru_cache(maxsize=2)
 def of_job(name: str) -> Problem:
     """A job that reports its metric, maximised."""
-    job = JOBS[name]
-    sign = 1.0 if job.mode == "max" else -1.0
-    steps = job.steps
-    assert steps is not None
+    job, kept = JOBS[name], dict[tuple[Any, ...], Trained]()
+    assert job.steps is not None
 
-    def curve(config: dict[str, Any]) -> Array:
-        heard = Heard(job.metric)
-        with heard_by(heard):
-            if isinstance(found := job(config), Iterator):
-                for metrics in found:
-                    heard.report(metrics, None)
-        return sign * np.array(heard.values)
+    def curve(config: dict[str, Any]) -> Trained:
+        return kept.setdefault(tuple(config.values()), Trained(job, config))
 
-    rng = np.random.default_rng(0)
-    configs = job.space.decode(job.space.snap(rng.random((RUNS, job.space.d))))
-    y = np.array([curve(config)[-1] for config in configs])
-    chance = float(np.mean([rng.choice(y, 40).max() for _ in range(4_000)]))
-    return Problem(name, job.space, steps, curve, float(y.max()), chance)
+    return Problem(name, job.space, job.steps, curve, *REFERENCES[name])
 
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {

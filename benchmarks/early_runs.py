@@ -9,16 +9,22 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 import raybo
 from benchmarks.conditional import suggested
 
-Array: TypeAlias = NDArray[np.float64]
 SPREAD = 0.3  # of the logarithms of the trials' seconds per step
+
+
+class Curve(Protocol):
+    """The values of a configuration after every step, maximised; some are only found once they are looked at."""
+
+    def __getitem__(self, place: int, /) -> float:
+        """The value after a step, of which the first is at place 0, and the last at -1."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,14 +33,14 @@ class Problem:
 
     Attributes:
         name: as tables call it. space: of the configurations. steps: of a whole run.
-        curve: the values of a configuration after every step, maximised.
+        curve: of a configuration.
         best: the best known last value. chance: what random search comes to after 40 whole runs, in the mean.
     """
 
     name: str
     space: raybo.Space
     steps: int
-    curve: Callable[[dict[str, Any]], Array]
+    curve: Callable[[dict[str, Any]], Curve]
     best: float
     chance: float
 
@@ -65,7 +71,7 @@ class Running:
 
     trial: Any
     config: dict[str, Any]
-    curve: Array
+    curve: Curve
     step: int
     seconds: float  # per step
 
@@ -75,14 +81,19 @@ class Course:
     """What a search recommends over time.
 
     Attributes:
-        spent: steps, and from then on the last value of the configuration recommended, at every change.
+        changes: steps, and the curve of the configuration recommended from then on.
     """
 
-    spent: list[tuple[int, float]] = field(default_factory=list)
+    changes: list[tuple[int, Curve]] = field(default_factory=list)
+
+    @property
+    def spent(self) -> list[tuple[int, float]]:
+        """Steps, and from then on the last value of the configuration recommended, at every change."""
+        return [(at, curve[-1]) for at, curve in self.changes]
 
     def after(self, steps: int) -> float | None:
         """The last value of the configuration that is recommended after so many steps; None where there is none."""
-        return next((value for at, value in reversed(self.spent) if at <= steps), None)
+        return next((curve[-1] for at, curve in reversed(self.changes) if at <= steps), None)
 
 
 def run(problem: Problem, search: Search, budget: int, seed: int, workers: int = 1) -> Course:
@@ -107,16 +118,16 @@ def run(problem: Problem, search: Search, budget: int, seed: int, workers: int =
         now, place, running = heapq.heappop(queue)
         running.step += 1
         spent += 1
-        value, last = float(running.curve[running.step - 1]), float(running.curve[-1])
+        value = float(running.curve[running.step - 1])
         goes_on = search.report(running.trial, running.step, value)
         if best == -np.inf and value > leading:
             leading = value
-            course.spent.append((spent, last))
+            course.changes.append((spent, running.curve))
         if running.step == problem.steps:
             search.tell(running.trial, value)
             if value > best:
                 best = value
-                course.spent.append((spent, value))
+                course.changes.append((spent, running.curve))
             start(now)
         elif goes_on:
             heapq.heappush(queue, (now + running.seconds, place, running))

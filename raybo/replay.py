@@ -84,7 +84,8 @@ class Judged:
 def replay_verdicts(study: Study) -> Iterator[Judged]:
     """Judge each report again on which a verdict could be given, after the events that there were, in order.
 
-    That a paused trial goes on is checked likewise. What users ended themselves is left out.
+    That a paused trial goes on is checked likewise. What users ended themselves is left out, and so is the last report
+    of a trial that was stopped or lost before it was told a verdict.
     """
     rule = searcher_of(study.description, study.space, study.context).rule
     if rule is None:
@@ -94,6 +95,8 @@ def replay_verdicts(study: Study) -> Iterator[Judged]:
         for event in study.events
         if event.kind in _ACTIONS and event.data.get("rule") == rule.name
     }
+    told = (Kind.TOLD, *_ACTIONS)  # which show, as a later report does, that there was an answer to those before
+    answered = {event.trial: event.number for event in study.events if event.report or event.kind in told}
     ledger = Ledger(study.space, study.goals, study.context, study.steps, rule.metric)
     for event in study.events:
         if event.kind is Kind.RESUMED:
@@ -104,8 +107,10 @@ def replay_verdicts(study: Study) -> Iterator[Judged]:
         ledger.apply(event)
         if event.report is not None and rule.can_judge(ledger.history, cast(int, event.trial)):
             trial = cast(int, event.trial)
-            verdict = rule.judge(ledger.history, trial)
-            yield Judged(trial, event.data["step"], verdict.action, given.get((trial, event.number), "go"))
+            recorded = given.get((trial, event.number), "go" if answered[trial] > event.number else None)
+            if recorded is not None:
+                verdict = rule.judge(ledger.history, trial)
+                yield Judged(trial, event.data["step"], verdict.action, recorded)
 
 
 _ACTIONS = {Kind.PRUNED: "prune", Kind.PAUSED: "pause"}

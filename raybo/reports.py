@@ -6,6 +6,7 @@ Where the job runs as a trial, something listens; where it is only called, nothi
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -46,6 +47,7 @@ class Listener(Protocol):
 
 
 _listener: Listener | None = None  # of the process, which runs one trial at a time: threads of the job are heard too
+_saving: list[int] = []  # the threads that are saving a checkpoint
 
 
 def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
@@ -59,7 +61,7 @@ def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
         step: which step, counted from 1 and increasing; None for `metrics["step"]`, or else the one after the last.
     Raises:
         TrialPruned: the trial has to end here.
-        ObjectiveError: an argument is wrong.
+        ObjectiveError: an argument is wrong, or it is called within `raybo.saving()`.
     Example:
         >>> raybo.report({"loss": 0.5}, step=1)
         >>> raybo.report("half")
@@ -72,8 +74,18 @@ def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
         raise ObjectiveError(f"report: metrics must be a number or a dict of them, got {shown(metrics)}")
     if step is not None:
         require_step(step)
+    require_saved()
     if _listener is not None:
         _listener.report(metrics, step)
+
+
+def require_saved() -> None:
+    """ObjectiveError within a block of `saving`: that checkpoint would go with the report after this one."""
+    if threading.get_ident() in _saving:
+        raise ObjectiveError(
+            "report: a step is reported within raybo.saving(); report (or yield) after the block, when its checkpoint "
+            "is whole"
+        )
 
 
 def require_step(step: Any) -> int:
@@ -105,12 +117,19 @@ def saving() -> Iterator[Path]:
     Example:
         >>> with raybo.saving() as directory:
         ...     _ = (directory / "weights.txt").write_text("0.1 0.2")
-        ...     raybo.report({"loss": 0.5})
+        >>> raybo.report({"loss": 0.5})
     """
-    if _listener is not None:
-        with _listener.saving() as directory:
+    with _thrown_away() if _listener is None else _listener.saving() as directory:
+        here = threading.get_ident()
+        _saving.append(here)
+        try:
             yield directory
-        return
+        finally:
+            _saving.remove(here)
+
+
+@contextmanager
+def _thrown_away() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="raybo-checkpoint-") as name:
         yield Path(name)
 

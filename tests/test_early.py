@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import raybo
-from benchmarks import early
+from benchmarks import early, early_problems
 from benchmarks.early_runs import LooksThenBest, OptunaSearch, Problem, RayboSearch, run
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1), "n": raybo.Integer(1, 9)})
@@ -54,3 +54,36 @@ def test_runs_that_are_kept_are_not_run_again(tmp_path, monkeypatch):
     assert len((tmp_path / "a.csv").read_text().splitlines()) == 2 + 4
     monkeypatch.setitem(early.PROBLEMS, "toy", None)
     assert [figure.measured for figure in early.figures(**given)] == [figure.measured for figure in first]
+
+
+def test_a_job_is_run_as_far_as_somebody_looks(monkeypatch):
+    runs = []
+
+    @raybo.objective(space=SPACE, metric="loss", mode="min", steps=26)
+    def job(config):
+        runs.append(0)
+        for step in range(26):
+            runs[-1] += 1
+            with raybo.saving() as directory:
+                (directory / "model").write_text("trained")
+            yield {"loss": config["x"] * step}
+
+    monkeypatch.setitem(early_problems.JOBS, "job", job)
+    monkeypatch.setitem(early_problems.REFERENCES, "job", (0.0, -1.0))
+    problem = early_problems.of_job.__wrapped__("job")
+    curve = problem.curve({"x": 0.5, "n": 1})
+    assert runs == []
+    assert [curve[place] for place in range(3)] == [0.0, -0.5, -1.0]
+    assert runs == [2, 6]
+    assert problem.curve({"x": 0.5, "n": 1})[5] == -2.5  # the same configuration again
+    assert runs == [2, 6]
+    assert (curve[-1], curve[25]) == (-12.5, -12.5)
+    assert runs == [2, 6, 26]
+
+
+def test_jobs_are_told_each_by_itself_in_units_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setitem(early.PROBLEMS, "boosting", lambda: TOY)
+    monkeypatch.setitem(early.PROBLEMS, "network", lambda: TOY)
+    given = {"seeds": 1, "problems": "jobs", "entries": "random", "budgets": "2", "out": str(tmp_path / "a.csv")}
+    told = [figure.what for figure in early.figures(**given)]
+    assert told == [f"random of {name}, 1 worker: regret after whole runs" for name in ("boosting", "network")]

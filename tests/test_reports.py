@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -342,6 +343,17 @@ def test_outside_a_trial_a_report_is_only_checked(tmp_path):
     ):
         with pytest.raises(ObjectiveError, match=told):
             raybo.report(*arguments)
+
+
+def test_a_step_is_reported_after_its_checkpoint_was_saved():
+    """Within the block the checkpoint would go with the next report, and a lost trial would count its steps wrongly."""
+    with pytest.raises(ObjectiveError, match=r"within raybo\.saving.*after the block"), raybo.saving():
+        raybo.report({"accuracy": 0.5})
+    with raybo.saving():
+        reporting = threading.Thread(target=raybo.report, args=({"accuracy": 0.5},))  # it saves nothing itself
+        reporting.start()
+        reporting.join()
+    raybo.report({"accuracy": 0.5})
 
 
 def test_the_end_of_a_trial_is_not_swallowed_by_a_job_that_goes_on_after_errors():

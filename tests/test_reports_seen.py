@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,10 @@ from rich.console import Console
 import raybo
 from raybo.cli.console import conclude
 from raybo.engine.driver import describe
+from raybo.engine.event_log import EventLog
+from raybo.engine.judging import Judging
+from raybo.engine.pace import Pace
+from raybo.engine.plan import Plan
 from raybo.events import Event, Kind, State, planned, saved_share
 from raybo.experiments import Entry, Experiment, Problem, compare
 from raybo.experiments.here import tune_here
@@ -20,6 +25,7 @@ from raybo.experiments.measures import values
 from raybo.experiments.run import is_complete, steps_spent
 from raybo.integrations.export import exporter
 from raybo.journal import Description, Journal
+from raybo.journal.beside import trial_directory
 from raybo.loading import load_objective
 from raybo.replay import replay, replay_verdicts
 from raybo.reporting.curves_in_text import BLOCKS, spark_line
@@ -93,6 +99,66 @@ def test_interrupted_anywhere_it_goes_on_with_the_same_verdicts(job, tmp_path):
         again = run(job, path, **PROMOTE)
         for mine, theirs in zip(again.trials, whole.trials, strict=True):
             assert (mine.config, mine.state, mine.reports) == (theirs.config, theirs.state, theirs.reports)
+
+
+def without_their_verdicts(study):
+    """For each verdict that did not let a trial go on: its event, and those up to the report that it is about."""
+    for event in study.events:
+        if event.kind in (Kind.PRUNED, Kind.PAUSED) and event.data["rule"] == study.description.scheduler:
+            yield event, [before for before in study.events if before.number <= event.data["seen"]]
+
+
+@pytest.mark.parametrize("rule", [MEDIAN, PROMOTE], ids=lambda rule: rule["scheduler"])
+def test_a_report_that_was_committed_without_its_verdict_is_judged_when_the_study_goes_on(job, tmp_path, rule):
+    """The study's process may be killed between the two; the verdict is as it would have been."""
+    study = run(job, tmp_path / "s.db", **rule)
+    found = list(without_their_verdicts(study))
+    assert found
+    for index, (verdict, events) in enumerate(found):
+        path = tmp_path / f"{index}.db"
+        with contextlib.closing(Journal(path)) as opened:
+            opened.begin(study.description)
+            opened.append(events)
+        assert [again for again in replay_verdicts(raybo.load(path)) if again.verdict != again.recorded] == []
+        with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
+            (directory := trial_directory(path, verdict.trial) / "checkpoints" / "9-9").mkdir(parents=True)
+            judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
+            judging.take_up()
+            judging.close()
+        went_on = raybo.load(path)
+        made = went_on.events[-1]
+        assert (made.kind, made.trial, made.data["seen"]) == (verdict.kind, verdict.trial, verdict.data["seen"])
+        assert (made.data["reason"], made.data["numbers"]) == (verdict.data["reason"], verdict.data["numbers"])
+        assert directory.exists() == (verdict.kind is Kind.PAUSED)  # of what has ended only the last is kept
+        judged = list(replay_verdicts(went_on))
+        assert {"prune", "pause"} & {again.recorded for again in judged if again.trial == verdict.trial}
+        assert [again for again in judged if again.verdict != again.recorded] == []
+        with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
+            judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
+            judging.take_up()  # again, and nothing is left to be said
+            judging.close()
+        assert len(raybo.load(path).events) == len(went_on.events)
+
+
+def plan_of(description, path):
+    return Plan(
+        description=description, path=path, trials=12, workers=1, elastic=False, grows=False, takes_all_room=False,
+        retries=2, trial_seconds=None, max_seconds=None, driver=os.getpid(), detached=False, begun=0.0, after=0,
+    )  # fmt: skip
+
+
+def test_what_was_promoted_is_not_halted_again(job, tmp_path):
+    study = run(job, tmp_path / "s.db", **PROMOTE)
+    resumed = next(event for event in study.events if event.kind is Kind.RESUMED)
+    path = tmp_path / "t.db"
+    with contextlib.closing(Journal(path)) as opened:
+        opened.begin(study.description)
+        opened.append([event for event in study.events if event.number <= resumed.number])
+    with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
+        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
+        judging.take_up()
+        judging.close()
+    assert raybo.load(path).trials[resumed.trial].state is State.PENDING
 
 
 def test_a_comparison_with_a_scheduler_spends_the_steps_of_as_many_whole_trials(job, tmp_path):
@@ -208,6 +274,19 @@ def test_optuna_reads_pruned_trials_with_their_intermediate_values(study, tmp_pa
     assert (tmp_path / "s.log").stat().st_size == size
 
 
+def test_optuna_reads_how_long_a_trial_ran_that_had_to_wait(job, tmp_path):
+    optuna = pytest.importorskip("optuna")
+    study = run(job, tmp_path / "s.db", **PROMOTE)
+    exporter("optuna", str(tmp_path / "s.log"))(study)
+    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(tmp_path / "s.log")))
+    read = optuna.load_study(study_name="s", storage=storage).trials
+    resumed = [trial for trial in study.trials if trial.attempt > 1]
+    assert resumed
+    for trial in resumed:
+        told = read[trial.number].user_attrs
+        assert (told["attempt"], told.get("seconds")) == (trial.attempt, trial.seconds or None)
+
+
 def test_tensorboard_has_a_curve_for_each_trial(study, tmp_path):
     pytest.importorskip("tensorboardX")
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
@@ -232,6 +311,11 @@ def test_mlflow_has_a_curve_for_each_trial(study, tmp_path):
     for each in runs:
         trial = study.trials[int(each.data.tags["raybo.trial"])]
         assert each.data.tags["raybo.state"] == "pruned"
+    for each in client.search_runs([experiment.experiment_id], "tags.`raybo.trial` != ''"):
+        trial = study.trials[int(each.data.tags["raybo.trial"])]
+        for name in ("accuracy", "loss"):  # each step once, the last of a whole run too
+            history = client.get_metric_history(each.info.run_id, name)
+            assert [metric.step for metric in history] == [step for step, _ in trial.reports]
         history = client.get_metric_history(each.info.run_id, "accuracy")
         assert [(metric.step, metric.value) for metric in history] == trial.reports
 

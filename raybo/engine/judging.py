@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import cast
 
 from raybo.engine.artifacts import kept_directory
 from raybo.engine.event_log import EventLog
@@ -20,6 +22,7 @@ from raybo.errors import RayError
 from raybo.events import Data, Event, Kind, State, Trial
 from raybo.goal import Goal
 from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory
+from raybo.ledger import Ledger
 from raybo.schedulers import GO, Verdict
 from raybo.schedulers.rule import event_of
 
@@ -50,6 +53,43 @@ class Judging:
         said = trial.details.get("metrics", {})
         has_rule, judged = self.rule is not None, searcher.history.judged_metric
         return Course(searcher.steps, has_rule, waits_at, trial.checkpoint, step, said, judged)
+
+    def take_up(self) -> None:
+        """As the study begins again: end or halt trials whose last report was committed without its verdict.
+
+        The study's process died between the two. The verdict is the one that was due: made of what there was up to the
+        report.
+        """
+        rule, searcher = self.rule, self.log.searcher
+        last: dict[int, Event] = {}
+        for event in self.log.journal.events if rule is not None else ():
+            if event.report is not None:
+                last[cast(int, event.trial)] = event
+            elif event.kind is Kind.PAUSED:  # its verdict has been given
+                last.pop(cast(int, event.trial), None)
+        due = {
+            event.number
+            for number, event in last.items()
+            if rule is not None
+            and searcher.trials[number].state is State.PENDING
+            and rule.can_judge(searcher.history, number)
+        }
+        if rule is None or not due:
+            return
+        ledger = Ledger(searcher.space, searcher.goals, searcher.context, searcher.steps, rule.metric)
+        ended: list[Trial] = []
+        for event in self.log.journal.events[: max(due)]:
+            ledger.apply(event)
+            number = event.trial
+            if number is None or event.number not in due:
+                continue
+            if (verdict := rule.judge(ledger.history, number)).action != "go":
+                made = event_of(verdict, rule.name, number, event.data["step"], event.number)
+                told: Data = {"seconds": event.data["seconds"], "attempt": searcher.trials[number].attempt}
+                self.log.add(replace(made, data={**made.data, **told}))
+                ended += [searcher.trials[number]] if verdict.prune else []
+        self.log.commit()
+        self._tidy(ended)
 
     async def hear(self, flight: Flight, batch: list[Data]) -> Answer:
         """Take in what an attempt that runs has reported; what is answered is committed."""
@@ -106,16 +146,20 @@ class Judging:
             verdict = Verdict("prune", "the study ended before it was its turn")
             self.log.add(event_of(verdict, "study", trial.number, trial.step, self.log.newest))
         self.log.commit()
-        plan = self.log.plan
-        for trial in waiting:
-            with contextlib.suppress(RayError, OSError):  # what cannot be removed stays
-                at = kept_directory(plan.path, trial.number, 1, plan.artifacts, trial.checkpoint, plan.keep_checkpoints)
-                with at as (_, checkpoints):
-                    checkpoints.end()
+        self._tidy(waiting)
 
     def close(self) -> None:
         """Judge no more."""
         self._thread.shutdown(wait=False)
+
+    def _tidy(self, ended: Sequence[Trial]) -> None:
+        """Keep no more checkpoints than is wanted of trials that have ended while no process of theirs ran."""
+        plan = self.log.plan
+        for trial in ended:
+            with contextlib.suppress(RayError, OSError):  # what cannot be removed stays
+                at = kept_directory(plan.path, trial.number, 1, plan.artifacts, trial.checkpoint, plan.keep_checkpoints)
+                with at as (_, checkpoints):
+                    checkpoints.end()
 
     def _look_for(self, number: int, checkpoint: str) -> None:
         """Say so, once, where a checkpoint is on the disk of another node, with which it would be lost."""

@@ -179,7 +179,8 @@ class StudyLoop:
         return answer
 
     def _take_up(self) -> None:
-        """Find out what was in flight, and record that it was interrupted."""
+        """Find out what was in flight, and record that it was interrupted, but for what a verdict ends."""
+        self.judging.take_up()
         for trial in self.log.searcher.trials:
             if trial.state is State.PENDING:
                 losses = self.log.losses.get(trial.number, 0)

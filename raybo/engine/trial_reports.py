@@ -19,7 +19,7 @@ from raybo.engine.checkpoints import Checkpoints
 from raybo.errors import ObjectiveError
 from raybo.events import Data
 from raybo.goal import is_number
-from raybo.reports import TrialPruned, require_step
+from raybo.reports import TrialPruned, require_saved, require_step
 
 BATCH_SECONDS = 0.05  # between two batches that decide nothing
 LONG_SECONDS = 0.1  # of a step, from which on its verdict is waited for
@@ -127,6 +127,7 @@ class TrialReports:
             named = metrics.pop("step")
             step = named if step is None else step
         try:
+            require_saved()  # a generator may yield within the block
             step = self._step + 1 if step is None else require_step(step)
         except ObjectiveError as error:
             self._reject(str(error))

@@ -62,9 +62,12 @@ class _Runs:
         if not self.parent:
             self._find_or_begin(study)
         curves: dict[int, list[Event]] = {}
+        last: dict[int, Event] = {}
         for event in study.events:
-            if event.number > self.seen and event.report is not None:
-                curves.setdefault(cast(int, event.trial), []).append(event)
+            if event.report is not None:
+                last[cast(int, event.trial)] = event
+                if event.number > self.seen:
+                    curves.setdefault(cast(int, event.trial), []).append(event)
         again = {event.trial: event.number for event in study.events if event.kind is Kind.RETRIED}
         for event in study.events:
             if event.number > self.seen and event.trial is not None:
@@ -77,7 +80,7 @@ class _Runs:
                     self.client.update_run(self.children[trial.number], status="RUNNING")
                     self.ended.pop(trial.number, None)
                 elif event.kind in ENDS and is_last and not self._has_ended(event):
-                    self._end(study, trial, event)
+                    self._end(study, trial, event, last.get(trial.number))
         for number, reports in curves.items():
             if number not in self.ended:
                 self._report(study, number, reports)
@@ -169,22 +172,21 @@ class _Runs:
         found = [
             Metric(_allowed(name), float(value), _milliseconds(event) or 0, event.data["step"])
             for event in reports
-            for name, value in {
-                study.description.metric: event.data["value"],
-                **(event.data.get("metrics") or {}),
-            }.items()
+            for name, value in _said(study, event).items()
             if isinstance(value, (int, float)) and not isinstance(value, bool)
         ]
         for i in range(0, len(found), BATCH):
             self.client.log_batch(self.children[number], metrics=found[i : i + BATCH])
 
-    def _end(self, study: Study, trial: Trial, event: Event) -> None:
+    def _end(self, study: Study, trial: Trial, event: Event, last: Event | None) -> None:
         run = self.children[trial.number]
         metrics = {"seconds": trial.seconds, "suggest_seconds": trial.suggest_seconds}
         metrics |= {
             **(trial.details.get("metrics") or {}),
             study.description.metric: trial.value,
         }  # the user's names win
+        said = {} if last is None else _said(study, last)  # its curve ends with these, and would show them twice
+        metrics = {name: value for name, value in metrics.items() if name not in said or said[name] != value}
         at = _milliseconds(event) or 0
         from mlflow.entities import Metric, RunTag
 
@@ -204,6 +206,11 @@ class _Runs:
         tags = [RunTag(key, text) for key, text in words.items() if text or trial.attempt > 1]
         self.client.log_batch(run, metrics=numbers, tags=tags)
         self.client.set_terminated(run, STATUS[trial.state], end_time=at)
+
+
+def _said(study: Study, report: Event) -> dict[str, Any]:
+    """What a trial has said of a step."""
+    return {study.description.metric: report.data["value"], **(report.data.get("metrics") or {})}
 
 
 def _allowed(name: str) -> str:

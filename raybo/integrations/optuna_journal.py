@@ -221,14 +221,16 @@ def _operations(study: Study, event: Event, trial: Trial, why: str) -> list[dict
         ]
     if event.kind is Kind.RETRIED:
         return [_attribute(trial, "attempt", event.data["attempt"]), _attribute(trial, "reason", event.data["reason"])]
-    if event.kind in (Kind.CONTEXT_OBSERVED, Kind.PAUSED, Kind.RESUMED):
+    if event.kind is Kind.RESUMED:
+        return [_attribute(trial, "attempt", event.data["attempt"])]
+    if event.kind in (Kind.CONTEXT_OBSERVED, Kind.PAUSED):
         return []
     if event.kind is Kind.REPORTED:
         if event.report is None:
             return []
         step, reported = event.report
         return [{"op_code": REPORT, "trial_id": trial.number, "step": step, "intermediate_value": reported}]
-    known: dict[str, Any] = {"seconds": event.data.get("seconds"), "reason": event.data.get("reason")}
+    known: dict[str, Any] = {"seconds": trial.seconds, "reason": event.data.get("reason")}
     known |= {key: event.data.get(key) for key in KEPT}
     if trial.context is not None:
         known["context"] = {key: str(v) if not isinstance(v, (int, float)) else v for key, v in trial.context.items()}

@@ -320,6 +320,23 @@ def test_so_is_one_with_several_metrics(tmp_path):
         assert data.get("metrics", {}) == said
 
 
+@pytest.mark.parametrize("spelling", ["yield", "report"])
+def test_a_step_that_is_reported_while_it_is_saved_is_refused(tmp_path, spelling):
+    def yielding(config):
+        with raybo.saving():
+            yield 0.5
+
+    def calling(config):
+        with raybo.saving():
+            raybo.report(0.5)
+
+    study = StudySide()
+    _, data = run(yielding if spelling == "yield" else calling, study, tmp_path)
+    assert "after the block" in data["reason"]
+    assert study.batches == []
+    assert names(tmp_path) == []
+
+
 def test_a_checkpoint_that_is_not_there_is_none(tmp_path):
     study, seen = StudySide(), []
     run(saving(2, seen=seen), study, tmp_path, Course(checkpoint="1-7", step=7), attempt=2)

@@ -21,10 +21,12 @@ from tests.faults.cluster import Cluster
 from tests.faults.harness import Report, look_for_processes, run
 from tests.faults.plan import (
     AT_A_STEP,
+    KILLS_A_STUDY,
     REPORTED_TO,
     WHILE_PAUSED,
     Kind,
     Place,
+    PlannedStudy,
     kinds_at,
     kinds_where_trials_report,
     reporting_studies,
@@ -44,6 +46,9 @@ def main() -> int:
     parser.add_argument(
         "--reports", action="store_true", help="a plan of jobs that report, killed at their steps and while paused"
     )
+    parser.add_argument(
+        "--kills-per-study", type=int, default=KILLS_A_STUDY, help="fewer make more studies of as many kills"
+    )
     parser.add_argument("--no-hosts", action="store_true", help="do without a cluster of several hosts")
     parser.add_argument("--source", type=Path, default=HERE, help="the clone whose raybo is killed; default: this one")
     asked = parser.parse_args()
@@ -56,14 +61,14 @@ def main() -> int:
     if not fills:
         print(NO_DISK)
     begun, reports, done = time.monotonic(), [], 0
-    print(f"{'study':>5s}  {'where':31s}  {'method':11s}  {'kills':>5s}  {'s':>4s}  complaints")
+    print(f"{'study':>5s}  {'where':31s}  {'method':11s}  {'scheduler':17s}  {'kills':>5s}  {'s':>4s}  complaints")
     with ExitStack() as stack:
         small = stack.enter_context(disk.Disk()) if fills else None  # before the hosts, which see what is mounted then
         cluster = stack.enter_context(Cluster()) if hosts_there else None
         plan = (
-            reporting_studies(asked.seed, hosts=hosts_there, first=asked.first)
+            reporting_studies(asked.seed, hosts=hosts_there, first=asked.first, kills=asked.kills_per_study)
             if asked.reports
-            else studies(asked.seed, hosts=hosts_there, disk=fills, first=asked.first)
+            else studies(asked.seed, hosts=hosts_there, disk=fills, first=asked.first, kills=asked.kills_per_study)
         )
         for planned in plan:
             if done >= asked.kills:
@@ -100,9 +105,17 @@ def main() -> int:
 def _line(report: Report) -> str:
     planned = report.planned
     return (
-        f"{planned.number:5d}  {planned.place:31s}  {planned.method:11s}  {report.kills.total():5d}  "
-        f"{report.seconds:4.0f}  {len(report.complaints) or 'none'}"
+        f"{planned.number:5d}  {planned.place:31s}  {planned.method:11s}  {_rule(planned):17s}  "
+        f"{report.kills.total():5d}  {report.seconds:4.0f}  {len(report.complaints) or 'none'}"
     )
+
+
+def _rule(planned: PlannedStudy) -> str:
+    """What ends the study's trials early, in words."""
+    if planned.scheduler is None:
+        return "none" if planned.reports else "no reports"
+    name, options = planned.scheduler
+    return f"{name}, {variant}" if (variant := options.get("variant")) else name
 
 
 def table(reports: list[Report], possible: set[Kind], joined: int | None, built: int, seconds: float) -> str:
@@ -110,7 +123,7 @@ def table(reports: list[Report], possible: set[Kind], joined: int | None, built:
     wrong = Counter(complaint.wrong for report in reports for complaint in report.complaints)
     places = Counter(report.planned.place for report in reports)
     methods = Counter(report.planned.method for report in reports)
-    schedulers = Counter("none" if (rule := report.planned.scheduler) is None else rule[0] for report in reports)
+    schedulers = Counter(_rule(report.planned) for report in reports)
     kinds = [kind for kind in Kind if kind in possible or kind not in (*AT_A_STEP, *WHILE_PAUSED)]
     retried = sum((report.retried for report in reports), Counter[str]())
     again = sum((report.again for report in reports), Counter[str]())

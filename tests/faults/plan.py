@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import count
 
@@ -29,12 +29,15 @@ SCHEDULERS: tuple[tuple[str, dict[str, int | str]] | None, ...] = (  # as many a
     ("asha", {"eta": 2}),
     ("hyperband", {"eta": 2}),
 )
-# of a plan of jobs that report: neither these have a divisor with the methods, of which one needs a context
-REPORTED_TO: tuple[tuple[str, dict[str, int | str]], ...] = (
+# of a plan of jobs that report: neither these nor the places nor the methods have a divisor with each other, so that
+# every rule meets every place within 21 studies, and every method, of which one needs a context, within 231
+REPORTED_TO: tuple[tuple[str, dict[str, int | str]] | None, ...] = (
     ("asha", {"eta": 2, "variant": "promote"}),
     ("median", {"startup": 3}),
-    ("asha", {"eta": 2, "variant": "promote"}),
+    ("hyperband", {"eta": 2, "variant": "promote"}),
     ("curve", {}),
+    ("asha", {"eta": 2}),
+    None,
     ("hyperband", {"eta": 2}),
 )
 REPORTING = tuple(method for method in METHODS if method != "sbo-kde")
@@ -115,7 +118,7 @@ _OFTEN_THERE: dict[Place, dict[Kind, float]] = {
 
 
 _OFTEN_REPORTING: dict[Kind, float] = {
-    **dict.fromkeys(AT_A_STEP, 2), **dict.fromkeys(WHILE_PAUSED, 2),
+    **dict.fromkeys(AT_A_STEP, 2), **dict.fromkeys(WHILE_PAUSED, 4),
     Kind.WORKER: 2, Kind.ACTOR: 2, Kind.DRIVER_KILL: 1, Kind.RAYLET: 1,
 }  # fmt: skip
 
@@ -146,7 +149,8 @@ class PlannedStudy:
         number: its place in the plan, from 0.
         workers: None for as many as the cluster has room for.
         trial_seconds: how long a trial takes.
-        scheduler: what ends its trials early, which then report, and its options; None where they do not.
+        scheduler: what ends its trials early, which then report, and its options; None for nothing.
+        reports: whether its trials report.
     """
 
     number: int
@@ -158,6 +162,7 @@ class PlannedStudy:
     trial_seconds: float
     kills: tuple[Kill, ...]
     scheduler: tuple[str, dict[str, int | str]] | None = None
+    reports: bool = False
 
 
 def kinds_at(place: Place, *, disk: bool) -> dict[Kind, float]:
@@ -170,21 +175,23 @@ def kinds_at(place: Place, *, disk: bool) -> dict[Kind, float]:
     return {kind: weight for kind, weight in often.items() if disk or kind is not Kind.FULL}
 
 
-def kinds_where_trials_report(place: Place, scheduler: tuple[str, dict[str, int | str]]) -> dict[Kind, float]:
+def kinds_where_trials_report(place: Place, scheduler: tuple[str, dict[str, int | str]] | None) -> dict[Kind, float]:
     """What may be done to a study whose trials report, beside what may be done to any."""
-    left_out = set() if scheduler[1].get("variant") == "promote" else set(WHILE_PAUSED)
+    left_out = set() if scheduler is not None and scheduler[1].get("variant") == "promote" else set(WHILE_PAUSED)
     left_out |= {Kind.PAUSED_NODE} if place is Place.OWN else set()
     return {kind: weight for kind, weight in _OFTEN_REPORTING.items() if kind not in left_out}
 
 
 def reporting_studies(seed: int, *, hosts: bool, first: int = 0, kills: int = KILLS_A_STUDY) -> Iterator[PlannedStudy]:
     """A plan of its own: every study's trials report, and kills meet them at their steps and while they are paused."""
+    places = tuple(Place) if hosts else (Place.OWN,)
     for number in count(first):
         rng = random.Random(f"reports-{seed}-{number}")
-        place = PLACES[number % len(PLACES)] if hosts else Place.OWN
+        place = places[number % len(places)]
         scheduler = REPORTED_TO[(seed + number) % len(REPORTED_TO)]
         often = kinds_where_trials_report(place, scheduler)
-        yield _drawn(rng, number, place, REPORTING[(seed + number) % len(REPORTING)], scheduler, often, kills)
+        method = REPORTING[(seed + number) % len(REPORTING)]
+        yield replace(_drawn(rng, number, place, method, scheduler, often, kills), reports=True)
 
 
 def studies(
@@ -224,6 +231,7 @@ def _drawn(
         trial_seconds=rng.choice([0.2, 0.4, 0.6]),
         kills=tuple(_kill(rng, often) for _ in range(kills)),
         scheduler=scheduler,
+        reports=scheduler is not None,
     )
 
 

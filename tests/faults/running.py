@@ -95,7 +95,7 @@ class Running:
             "method": planned.method, "seed": planned.seed, "workers": planned.workers, "retries": RETRIES,
             "scheduler": planned.scheduler and planned.scheduler[0],
             "scheduler_options": planned.scheduler[1] if planned.scheduler else {},
-            "detach": planned.place is Place.DETACHED,
+            "detach": planned.place is Place.DETACHED, "reports": planned.reports,
             "settings": {"log": str(self.log), "seconds": planned.trial_seconds},
         }  # fmt: skip
         if self.cluster is not None:

@@ -21,11 +21,21 @@ import raybo
 from raybo import methods
 from raybo.events import Event, Kind
 from raybo.journal import Description
+from raybo.schedulers import SCHEDULERS
 from raybo.schedulers.rule import event_of
 from raybo.study import Study
 from tests.faults import checks
 from tests.faults.checks import Wrong
-from tests.faults.plan import AT_A_STEP, ON_NODES, WHILE_PAUSED, Place, reporting_studies, studies
+from tests.faults.plan import (
+    AT_A_STEP,
+    ON_NODES,
+    REPORTED_TO,
+    REPORTING,
+    WHILE_PAUSED,
+    Place,
+    reporting_studies,
+    studies,
+)
 from tests.faults.plan import Kind as Kill
 from tests.faults.running import HERE, SOON
 
@@ -245,14 +255,25 @@ def test_where_every_trial_reports_kills_meet_steps_and_pauses() -> None:
     plan = list(islice(reporting_studies(1, hosts=True), 24))
     assert plan[5:] == list(islice(reporting_studies(1, hosts=True, first=5), 19))
     assert {kill.kind for study in plan for kill in study.kills} >= {*AT_A_STEP, *WHILE_PAUSED}
-    assert {study.scheduler[0] for study in plan if study.scheduler} == {"asha", "median", "hyperband", "curve"}
     assert not any(methods.needs_context(study.method) for study in plan)
     for study in plan:
-        assert study.scheduler is not None
-        waits = study.scheduler[1].get("variant") == "promote"
+        assert study.reports
+        waits = study.scheduler is not None and study.scheduler[1].get("variant") == "promote"
         assert waits or not {kill.kind for kill in study.kills} & {*WHILE_PAUSED}
     alone = [kill.kind for study in islice(reporting_studies(1, hosts=False), 24) for kill in study.kills]
     assert Kill.PAUSED_NODE not in alone
+
+
+def test_rules_places_and_methods_are_crossed() -> None:
+    plan = list(islice(reporting_studies(7, hosts=True, kills=3), 21))
+    rules = {str(rule) for rule in REPORTED_TO}
+    assert {rule[0] for rule in REPORTED_TO if rule is not None} == set(SCHEDULERS)
+    assert {(str(study.scheduler), study.place) for study in plan} == {(r, place) for r in rules for place in Place}
+    assert {study.method for study in plan} == set(REPORTING)
+    assert {len(study.kills) for study in plan} == {3}
+    assert {kill.kind for study in plan for kill in study.kills} >= {*AT_A_STEP, *WHILE_PAUSED}
+    crossed = list(islice(reporting_studies(1, hosts=True, kills=1), 231))
+    assert len({(str(study.scheduler), study.place, study.method) for study in crossed}) == 231
 
 
 @pytest.mark.parametrize(("moment", "whom"), [("saved", ["worker"]), ("judged", ["worker"]), ("saved", ["study"])])
