@@ -13,6 +13,7 @@ import sys
 from benchmarks.figures import Figure, Figures, command
 
 QUICK = {"kills": 5}
+IN_BRIEF = {"kills": 40}
 RECOVERED = "from the kill to the next trial begun"
 
 
