@@ -34,7 +34,7 @@ from trials.fast_boosting import fast_boosting
 from trials.several_goals import FRONTS
 
 QUICK = {"seeds": 1, "trials": 15, "problems": "zdt1,gramacy", "methods": "auto,random", "results": ""}
-IN_BRIEF = {"seeds": 1, "methods": "auto,TPE,NSGA-II", "results": ""}
+IN_BRIEF = {"seeds": 1, "methods": "auto,Optuna TPE,NSGA-II", "results": ""}
 RESULTS = Path(__file__).with_name("goals.csv")
 CHECKED = (40, 80)  # evaluations of a constrained problem
 JOB = "fast_boosting"

@@ -18,6 +18,7 @@ from benchmarks.apart import measured
 from benchmarks.faults import recoveries
 from benchmarks.figures import Figure, at_least, at_most, missing, table, timed
 from benchmarks.searches import parse_method, published, search, simple_regret
+from raybo.methods import METHODS
 from tests.faults.__main__ import table as faults_table
 from tests.faults.harness import Report
 from tests.faults.plan import Kind, studies
@@ -80,6 +81,15 @@ def test_a_benchmark_is_a_function_of_its_command_line(name):
         assert type(value) is parameters[key].annotation
         assert value != parameters[key].default
     assert module.__doc__
+
+
+def test_methods_that_a_benchmark_is_run_with_beside_the_others_are_there():
+    from benchmarks import early, goals, local_defaults
+    from benchmarks.goal_rivals import RIVALS
+
+    assert set(goals.IN_BRIEF["methods"].split(",")) <= {*METHODS, *RIVALS}
+    assert set(local_defaults.IN_BRIEF["methods"].split(",")) <= {*METHODS}
+    assert set(early.IN_BRIEF["entries"].split(",")) <= set(early.ENTRIES.split(","))
 
 
 def test_the_benchmarks_are_run_in_processes_of_their_own():
