@@ -137,8 +137,9 @@ PEERS = {
     "Optuna's GP sampler": "optuna-gp",
     "SMAC": "smac",
     "BoTorch": "botorch",
+    "HEBO": "hebo",
 }
-RANKED = {"`auto`": "auto", **{name: variant for name, variant in PEERS.items() if variant != "botorch"}}
+RANKED = {"`auto`": "auto", **{name: variant for name, variant in PEERS.items() if variant not in ("botorch", "hebo")}}
 CREWS = {1: "", 8: "@8", 64: "@64"}
 AFTER = "after 20", "after 40", "after 60", "after 100", "final"
 
