@@ -2,9 +2,9 @@
 
 Each problem is searched without a guess, with one within a tenth of the cube's side of the optimum on every axis, and
 with one as far from it as the cube lets it be; the three are paired by their seeds. Reported: the median regret, after
-so many trials, as a share of the spread of a thousand uniform points' values; and the delay, how many trials later (or,
-where negative, earlier) the study with a guess has reached what the one without had after so many: the median over
-seeds.
+so many trials, as a share of the spread of a thousand uniform points' values; in how many pairs the study with a guess
+is ahead then; and the delay, how many trials later (or, where negative, earlier) it has reached what the one without
+had after so many: the median over seeds.
 """
 
 from __future__ import annotations
@@ -88,6 +88,12 @@ def study(problem: Problem, method: str, kind: str, seed: int, trials: int) -> A
     return f(optimum) - np.array(best, dtype=np.float64)
 
 
+def _ahead(none: Array, other: Array, after: int) -> str:  # twice (seeds, trials)
+    """In how many pairs the other is ahead after so many trials, and in how many behind."""
+    difference = other[:, after - 1] - none[:, after - 1]
+    return f"{(difference < 0).sum()}:{(difference > 0).sum()}"
+
+
 def delay(none: Array, other: Array, after: int) -> int:
     """How many trials later the other reached what the first had after so many; its whole length where it did not."""
     reached = np.flatnonzero(other <= none[after - 1])
@@ -107,13 +113,17 @@ def figures(
             kind: np.array([study(problem, method, kind, seed, trials) for seed in range(first, first + seeds)])
             for kind in KINDS
         }
+        ends = (trials // 4, trials // 2, trials)
         for kind, runs in found.items():
-            ends = (trials // 4, trials // 2, trials)
             regrets = ", ".join(f"{float(np.median(runs[:, n - 1])) / spread:.3g}" for n in ends)
             what = f"{name}, {WORDS[kind]}: median regret over {seeds} seeds after {', '.join(map(str, ends))} trials"
             yield Figure(what, regrets)
             if kind == "none":
                 continue
+            pairs = ", ".join(_ahead(found["none"], runs, n) for n in ends)
+            yield Figure(
+                f"{name}, {WORDS[kind]}: pairs ahead of and behind none after {', '.join(map(str, ends))}", pairs
+            )
             for n in (3 * trials // 8, 3 * trials // 4):
                 late = np.median([delay(a, b, n) for a, b in zip(found["none"], runs, strict=True)])
                 yield Figure(f"{name}, {WORDS[kind]}: later than {n} trials without one", f"{late:+.0f} trials")

@@ -43,7 +43,8 @@ class Confirm:
             return given
         if isinstance(given, (tuple, list)) and len(given) == 2:
             pair = given
-        numbers = [n for n in pair if isinstance(n, int) and not isinstance(n, bool) and n >= 1]
+        whole = [n for n in pair if isinstance(n, (int, np.integer)) and not isinstance(n, bool)]
+        numbers = [int(n) for n in whole if n >= 1]
         if len(numbers) != 2:
             raise MethodError(
                 f"confirm must be KxR, such as 5x3: configurations times runs of each, got {shown(given)}"

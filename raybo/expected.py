@@ -58,7 +58,9 @@ class Expectation:
         """Mean and standard deviation of f, without noise, at the rows of X, in the values' units."""
         values = self._values(X)
         mean = values @ _weights()
-        return mean, np.sqrt(np.maximum(np.square(values - mean[:, None]) @ _weights(), 0.0))
+        away = values - mean[:, None]
+        power = np.exp2(np.frexp(np.abs(away).max(axis=1, initial=0.0))[1].clip(-1_000, 1_000))  # huge squares overflow
+        return mean, power * np.sqrt(np.maximum(np.square(away / power[:, None]) @ _weights(), 0.0))
 
     def gain(self, X: Array, best: float) -> Array:  # (m, d) -> (m,)
         """By how much f is expected to be above a value, in the values' units, never below 0."""

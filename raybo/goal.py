@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,28 @@ LARGEST = float(np.finfo(np.float64).max)
 
 def is_number(value: object) -> TypeGuard[float]:
     """Whether it is a finite number, and no truth value."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+    if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
     try:
         return math.isfinite(value)
     except OverflowError:  # a whole number beyond every float
         return False
+
+
+def number_in(value: object) -> float | None:
+    """What a job measured, as a float: whatever can be made one, such as a tensor of one number or a Decimal.
+
+    None where it is no number; NaN where it is one that fails to become a float.
+    """
+    if isinstance(value, (bool, np.bool_, np.timedelta64, np.datetime64)):  # the last two may convert as whole numbers
+        return None
+    try:
+        plain: Any = value.item() if getattr(value, "ndim", None) == 0 else value  # type: ignore[attr-defined]
+        if isinstance(plain, bool) or getattr(value, "ndim", None) or not hasattr(plain, "__float__"):
+            return None
+        return float(plain)
+    except Exception:  # noqa: BLE001  # an integer beyond every float, an array of objects, a Decimal that signals
+        return math.nan
 
 
 @dataclass(frozen=True)
@@ -70,8 +86,8 @@ class Goal:
         return self.maximised(value) > self.maximised(than)
 
     def gap(self, value: Value, best: Value | float) -> Value:
-        """By how much a value, or each of many, is worse than the best: a regret."""
-        return self.maximised(best - value)
+        """By how much a value, or each of many, is worse than the best: a regret, never the zero with a sign."""
+        return self.maximised(best - value) + 0.0
 
     def best_of(self, values: Array | Sequence[float]) -> float:
         """The best value."""
@@ -186,6 +202,8 @@ class Goals:
             if given is not None and not isinstance(given, Mapping):
                 raise ValueError(f"{what} must be a dict by name, got {given!r}")
         bounds = tuple(Constraint.read(name, text) for name, text in (constraints or {}).items())
+        if metrics is None and not (isinstance(metric, str) and metric):
+            raise ValueError(f"metric must be a name, got {metric!r}")
         wanted = {metric: mode} if metrics is None else dict(metrics)
         if metrics is not None and not FEWEST <= len(wanted) <= MOST:
             remedy = "; for one give metric= and mode=" if len(wanted) == 1 else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,9 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias, cast
 
+import numpy as np
+
 from raybo.error_text import ELSEWHERE, in_words, nearest, shown
 from raybo.errors import ObjectiveError, RayboError, SpaceError
-from raybo.goal import Goals, Mode
+from raybo.goal import Goals, Mode, is_number
 from raybo.history import ONE
 from raybo.shared_data import is_data
 from raybo.space import Space, context_space
@@ -158,6 +159,7 @@ class Objective:
         alone: tuple[str, Mode] = ("value", "max") if given is not None else (self.metric, self.mode)
         goals = goals_of(*alone, given, rules)
         _check_value(self.value, goals)
+        _check_names(self.function, self.declared_steps, goals)
         return replace(self, metric=goals.names[0], mode=goals.modes[0], goals=goals)
 
     def with_settings(self, /, **settings: Any) -> Objective:
@@ -180,11 +182,11 @@ class Objective:
                 values[name] = value
                 continue
             default = parameters.get(name)
-            hint = hints.get(name, str if default is None else type(default))
+            hint = hints.get(name, Any if default is None else type(default))  # of None nothing follows
             try:
                 values[name] = convert(value, hint)
             except ValueError as error:
-                raise ObjectiveError(f"{self.name}: parameter {name} must be {error}, got {value!r}") from None
+                raise ObjectiveError(f"{self.name}: parameter {name} must be {error}, got {shown(value)}") from None
         return replace(self, settings={**self.settings, **values})
 
 
@@ -251,24 +253,25 @@ def objective(
     _check_value(value, goals)
     _check_resources({} if resources is None else resources)
     for name, amount in {"num_cpus": num_cpus, "num_gpus": num_gpus, "memory": memory or 0}.items():
-        if not _is_number(amount) or not 0 <= amount < math.inf:
+        if not is_number(amount) or amount < 0:
             raise ObjectiveError(f"{name} must be a number from 0, got {shown(amount)}")
-    if trial_seconds is not None and not (_is_number(trial_seconds) and 0 < trial_seconds < math.inf):
+    if trial_seconds is not None and not (is_number(trial_seconds) and trial_seconds > 0):
         raise ObjectiveError(f"trial_seconds must be above 0, got {shown(trial_seconds)}")
 
     def decorate(function: Callable[..., Any]) -> Objective:
         _check_function(function)
+        _check_names(function, steps, goals)
         return Objective(
             function=function,
             declared_space=space,
             metric=goals.names[0],
             mode=goals.modes[0],
             declared_context=context,
-            num_cpus=num_cpus,
-            num_gpus=num_gpus,
-            memory=memory,
-            resources=dict(resources or {}),
-            trial_seconds=trial_seconds,
+            num_cpus=_plain(num_cpus),
+            num_gpus=_plain(num_gpus),
+            memory=_plain(memory),
+            resources={name: _plain(amount) for name, amount in (resources or {}).items()},
+            trial_seconds=_plain(trial_seconds),
             declared_steps=steps,
             value=value,
             goals=goals,
@@ -298,6 +301,12 @@ def _check_value(value: str, goals: Goals) -> None:
         )
 
 
+def _check_names(function: Callable[..., Any], steps: object, goals: Goals) -> None:
+    """ObjectiveError where a number of a job that reports has the name by which a report says its step."""
+    if "step" in goals.needed and (steps is not None or inspect.isgeneratorfunction(function)):
+        raise ObjectiveError("in a report 'step' says which step it is; give the metric or constraint another name")
+
+
 def _check_function(function: Any) -> None:
     """ObjectiveError where it cannot be called with a configuration, or what that returns is no result."""
     if inspect.isclass(function) or not callable(function):
@@ -325,12 +334,13 @@ def _check_resources(resources: Mapping[str, float]) -> None:
             raise ObjectiveError(f"resources: a name must be text, got {shown(name)}")
         if name in RESERVED:
             raise ObjectiveError(f"resources: {name} is not a custom resource; use {RESERVED[name]}")
-        if not _is_number(amount) or not 0 <= amount < math.inf:
+        if not is_number(amount) or amount < 0:
             raise ObjectiveError(f"resources: {name} must be a number from 0, got {shown(amount)}")
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _plain(number: Any) -> Any:
+    """Python's own number where it is one of numpy's, which Ray refuses."""
+    return number.item() if isinstance(number, np.generic) else number
 
 
 _report: ContextVar[Callable[[Mapping[str, Any]], None] | None] = ContextVar("_report", default=None)

@@ -6,12 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from raybo.error_text import shown
 from raybo.errors import TrialError
 from raybo.events import Data
-from raybo.goal import Goals, is_number
+from raybo.goal import Goals, is_number, number_in
 from raybo.history import ONE
 
 
@@ -73,16 +71,10 @@ def finite(value: Any, number: int, name: str = "", whose: str = "") -> float:
     """The value, whatever can be made a float, as one; TrialError, with its name, where it is no finite number."""
     needed = f" is needed for {name}," if name else " is needed,"
     who = whose or f"trial {number}"
-    try:
-        plain = value.item() if isinstance(value, np.generic) or getattr(value, "ndim", None) == 0 else value
-        if isinstance(plain, bool) or getattr(value, "ndim", None) or not hasattr(plain, "__float__"):
-            remedy = "" if whose else "; use fail() for a trial without one"
-            raise TrialError(f"{who}: a number{needed} got {shown(value)}{remedy}")
-        converted = float(plain)
-    except TrialError:
-        raise
-    except Exception:  # noqa: BLE001  # an integer beyond every float, an array of objects, a Decimal that signals
-        converted = math.nan
+    converted = number_in(value)
+    if converted is None:
+        remedy = "" if whose else "; use fail() for a trial without one"
+        raise TrialError(f"{who}: a number{needed} got {shown(value)}{remedy}")
     if not math.isfinite(converted):
         remedy = "" if whose else "; use fail() for such a trial"
         raise TrialError(f"{who}: a finite number{needed} got {shown(value)}{remedy}")

@@ -63,7 +63,10 @@ def known_of(entries: Sequence[Any], space: Space, goals: Goals = ONE) -> list[K
             raise SpaceError(f"enqueue: entry {i} is not a configuration, got {shown(entry)}")
         if value is not None:
             told(value, i, goals, f"enqueue: the value of entry {i}")
-        found.append(Known(space.accept(config), value))
+        try:
+            found.append(Known(space.accept(config), value))
+        except SpaceError as error:
+            raise SpaceError(f"enqueue: entry {i}: {error}") from None
     return found
 
 
@@ -189,7 +192,9 @@ def enter(journal: Journal, searcher: Searcher, known: Sequence[Known]) -> list[
         if entry.value is not None:
             data = told(entry.value, len(searcher.trials) - 1, searcher.goals)
             if entry.context is not None and context is not None:
-                data = {**data, **told_context(context, entry.context, f"trial {asked.trial}")}
+                source = entry.source
+                whose = f"{source['from']}, trial {source['trial']}" if source else f"trial {asked.trial}"
+                data = {**data, **told_context(context, entry.context, whose)}
             events.append(searcher.apply(Event(Kind.TOLD, asked.trial, data)))
     journal.append(events)
     return events
@@ -246,10 +251,12 @@ def _enqueue(
         if (description := opened.description) is None:
             raise JournalError(f"{path}: there is no study in it yet; `raybo tune ... --storage {path}` starts one")
         study = Study(description, opened.events)
-        known = known_of([(config_in(study.space), value)], study.space, study.goals)
+        known = Known(study.space.accept(config_in(study.space)), value)
+        if value is not None:
+            told(value, 0, study.goals, "enqueue: the value")
         opened.begin(description)
-        if not enter(opened, searcher_of(description, study.space, study.context), known):
-            _refuse_repeated(study, known[0].config, Origin.ENQUEUED if value is None else Origin.ADDED)
+        if not enter(opened, searcher_of(description, study.space, study.context), [known]):
+            _refuse_repeated(study, known.config, Origin.ENQUEUED if value is None else Origin.ADDED)
     return "Added; the study's next run " + ("starts with it" if value is None else "knows its result")
 
 
@@ -264,7 +271,10 @@ def _ask_for(
     study = load(path)
     config = study.space.accept(config_in(study.space))
     _refuse_repeated(study, config, Origin.ENQUEUED)
-    requests.ask(path, study.space.pack(config))
+    row = study.space.pack(config)
+    if any(request.values == row for request in requests.waiting(path)):
+        raise TrialError("this configuration was enqueued before, and waits to be taken up; change a value")
+    requests.ask(path, row)
     return "Enqueued; the study runs it as soon as a worker is free"
 
 

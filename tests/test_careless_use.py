@@ -13,6 +13,7 @@ from click.testing import CliRunner
 import raybo
 from raybo import warm_start
 from raybo.cli import cli, main
+from raybo.confirming import Confirm
 from raybo.engine.driver import tune
 from raybo.errors import JournalError, MethodError, ObjectiveError, RayboError, SpaceError, TrialError
 from raybo.events import Event, Kind
@@ -41,6 +42,7 @@ def job(config):
         ({"resources": {1: 1}}, "resources: a name must be text, got 1"),
         ({"resources": ["disk"]}, "resources must be a dict"),
         ({"metric": 3}, "metric must be a name, got 3"),
+        ({"resources": {"disk": np.timedelta64(1, "s")}}, "resources: disk must be a number from 0"),
         ({"mode": ["max"]}, "mode must be 'max' or 'min'"),
         ({"trial_seconds": True}, "trial_seconds must be above 0"),
         ({"trial_seconds": float("inf")}, "trial_seconds must be above 0"),
@@ -88,11 +90,46 @@ def test_names_that_no_file_can_have(name):
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"max_minutes": True}, {"max_minutes": float("inf")}, {"max_minutes": "1"}, {"trials": 1.0}]
+    "arguments",
+    [
+        {"max_minutes": True},
+        {"max_minutes": float("inf")},
+        {"max_minutes": "1"},
+        {"trials": 1.0},
+        {"detach": "no"},
+        {"fresh_workers": "no"},
+        {"retry_failed": 1},
+        {"keep_going": None},
+        {"watch": True},
+        {"watch": 5},
+        {"storage": 5},
+        {"storage": b"job.db"},
+        {"artifacts": 5, "storage": "job.db"},
+        {"settings": {1: 2}},
+    ],
+    ids=str,
 )
 def test_an_argument_of_tune(arguments):
-    with pytest.raises(MethodError, match=next(iter(arguments))):
+    with pytest.raises((MethodError, JournalError, ObjectiveError), match=f"^{next(iter(arguments))} must be "):
         tune(job, **{"trials": 1, **arguments})
+
+
+@pytest.mark.parametrize("path", [5, None, b"job.db", ["job.db"]])
+def test_what_is_no_path(path):
+    for use in (raybo.load, lambda path: tune(job, trials=1, known_from=path) if path else raybo.load(path)):
+        with pytest.raises(JournalError, match="a journal must be a path, got "):
+            use(path)
+    with pytest.raises(TrialError, match=r"plots needs a study, got .*; raybo\.load"):
+        raybo.plots(path)
+
+
+def test_numbers_of_numpy_are_limits(monkeypatch):
+    plans = []
+    monkeypatch.setattr("raybo.engine.driver._run", lambda _, planned, *__: plans.append(planned.keywords))
+    tune(job, max_minutes=np.int64(3), trial_seconds=np.float32(0.5), confirm=(np.int64(5), 3), retries=np.int64(1))
+    assert [plans[0][name] for name in ("max_seconds", "trial_seconds", "retries")] == [180.0, 0.5, 1]
+    assert {type(plans[0][name]) for name in ("max_seconds", "trial_seconds")} == {float}
+    assert plans[0]["confirm"] == Confirm(5, 3)
 
 
 def nested(levels):
@@ -157,6 +194,25 @@ def test_only_a_number_is_a_trial(number):
         with pytest.raises(TrialError, match="no such trial"):
             use()
     assert searcher.tell(np.int64(1), 1.0).number == 1
+
+
+@pytest.mark.parametrize("metric", [3, None, ["loss"], np.array("loss"), ""])
+def test_a_metric_is_a_name(metric):
+    with pytest.raises(MethodError, match=r"^metric must be a name, got "):
+        raybo.Searcher(SPACE, metric=metric)
+
+
+def test_a_duration_is_no_number():
+    week = np.timedelta64(7, "D")
+    for parameter in (raybo.Float(0, week), raybo.Integer(0, week), raybo.Float(0, 1, guess=week)):
+        with pytest.raises(SpaceError, match="number"):
+            Space({"x": parameter})
+    searcher = raybo.Searcher(SPACE, "random", seed=0)
+    for duration in (week, np.timedelta64(7, "ns"), np.datetime64("2026-01-01", "ns")):
+        with pytest.raises(TrialError, match="a number is needed"):
+            searcher.tell(searcher.ask(), duration)
+        with pytest.raises(SpaceError, match="a number is needed"):
+            searcher.add({"x": duration}, 1.0)
 
 
 def test_tags_that_no_method_wrote():
@@ -278,3 +334,13 @@ def test_tags_of_another_hand_are_told_in_a_line_or_do_no_harm(method):
                     refused.append(str(error))
     assert refused
     assert all("not what the method writes" in each for each in refused)
+
+
+def test_the_end_of_a_file_is_not_taken_for_ctrl_c(monkeypatch):
+    def load(path):
+        raise EOFError("marshal data too short")
+
+    monkeypatch.setattr("raybo.study.load", load)
+    monkeypatch.setattr("sys.argv", ["raybo", "show", "job.db"])
+    with pytest.raises(EOFError, match="too short"):
+        main()

@@ -199,8 +199,8 @@ def test_show_prints_json(run, tmp_path):
     one = printed(run("show", "job.db", "--json", "--trial", 3))
     assert one == whole["trials"][3]
     assert set(one) == {
-        "number", "state", "value", "config", "context", "seconds", "suggest_seconds", "attempt", "reason", "tags",
-        "details", "expected", "expected_sd",
+        "number", "state", "value", "config", "context", "seconds", "suggest_seconds", "suggest_processor_seconds",
+        "attempt", "reason", "tags", "details", "expected", "expected_sd",
     }  # fmt: skip
     assert run("show", "job.db", "--json", "--trial", 99)[:2] == (1, "")
 

@@ -12,7 +12,7 @@ import pytest
 from raybo.confirming import Confirm, again, confirmed, most_promising, still_to_run
 from raybo.errors import MethodError, TrialError
 from raybo.events import Event, Kind, Origin
-from raybo.expected import Expectation
+from raybo.expected import WEIGHTS, Expectation
 from raybo.searcher import Searcher
 from raybo.space import Float
 
@@ -157,3 +157,15 @@ def test_nothing_is_expected_far_beyond_all_values():
     assert mean.max() <= 2 * y.max() - y.min()
     assert mean.min() >= 2 * y.min() - y.max()
     assert sd.max() <= 3 * np.ptp(y)
+
+
+def test_a_deviation_of_huge_values_is_finite_and_of_others_what_it_was():
+    """The square of 1e300 is beyond every float; powers of two change no digit."""
+    rng = np.random.default_rng(2)
+    X, y = rng.random((20, 2)), rng.normal(size=20)
+    found = Expectation.of(X, y, (False, False))
+    values, weights = found._values(X), WEIGHTS / WEIGHTS.sum()
+    plain = np.sqrt(np.maximum(np.square(values - (values @ weights)[:, None]) @ weights, 0.0))
+    assert (found.at(X)[1] == plain).all()
+    y[3] = 1e300
+    assert np.isfinite(Expectation.of(X, y, (False, False)).at(X)).all()

@@ -344,7 +344,8 @@ def test_contexts_are_columns_and_never_take_the_place_of_another():
     ],
 )
 def test_a_changed_declaration_is_another_study(tmp_path, context, words):
-    Journal(tmp_path / "job.db", described()).close()
+    with contextlib.closing(Journal(tmp_path / "job.db", described())) as journal:
+        journal.append([Event(Kind.PLANNED, None, {"trials": 3}, 1)])
     Journal(tmp_path / "job.db", described()).close()
     with pytest.raises(JournalError, match=words):
         Journal(tmp_path / "job.db", described(context))

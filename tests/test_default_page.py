@@ -5,7 +5,6 @@ A row that fails here is to be replaced by the one that is told.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -26,17 +25,6 @@ def found(file: str, *seeds: int) -> dict[str, Scores]:
     """The scores of every variant with these seeds."""
     runs = list(Table(KEPT / file).runs.values())
     return scores([run for run in runs if run.seed in seeds or run.variant == RANDOM], scales(runs))
-
-
-def as_numbers(file: str, *seeds: int) -> dict[str, Scores]:
-    """The same with the runs of `auto-as-numbers` in the place of those of `auto` that they differ from."""
-    kept = Table(KEPT / file).runs
-    old = {key: replace(run, variant="auto") for key, run in kept.items() if run.variant == "auto-as-numbers"}
-    runs = [
-        old.get((run.problem, "auto-as-numbers", run.seed), run) if run.variant == "auto" else run
-        for run in kept.values()
-    ]
-    return scores([run for run in runs if run.seed in seeds or run.variant == RANDOM], scales(kept.values()))
 
 
 def problems(chosen: str, *variants: Scores) -> list[str]:
@@ -76,7 +64,7 @@ def p_of(p: float) -> str:
 
 
 def beside_0_1():
-    runs = found("validation.csv", 20, 21)
+    runs = found("validation.csv", *range(30, 36))
     old, new = runs["auto-0.1"], runs["auto"]
     every = problems("validation", old, new)
     parts = [group(every, wanted) for wanted in BOTH]
@@ -89,6 +77,11 @@ def beside_0_1():
         less = [less_of(new, old, measure, *part) for part in parts]
         told = (f"{each.won} and {each.lost} (p {p_of(each.p)})" for each in less)
         yield f"| pairs won and lost, {measure} | " + " | ".join(told) + " |"
+    won, lost = zip(*((each.won, each.lost) for each in (less_of(new, old, m, *every) for m in ENDS)), strict=True)
+    shares = [round(100 * one / (one + other)) for one, other in zip(won, lost, strict=True)]
+    p = p_of(less_of(new, old, "final", *every).p)
+    yield f"it wins {shares[0]} % at the end ({won[0]} and {lost[0]}, p {p}) and {shares[1]} % in the mean"
+    yield f"({won[1]} and {lost[1]})"
     costs = (f"{old.cost(part):.0f} and {new.cost(part):.0f} ms" for part in parts)
     yield "| processor time of a proposal, median run, of both | " + " | ".join(costs) + " |"
 
@@ -140,13 +133,12 @@ PEERS = {
     "HEBO": "hebo",
 }
 RANKED = {"`auto`": "auto", **{name: variant for name, variant in PEERS.items() if variant not in ("botorch", "hebo")}}
-CREWS = {1: "", 8: "@8", 64: "@64"}
+CREWS = {1: "", 2: "@2", 8: "@8", 64: "@64"}
 AFTER = "after 20", "after 40", "after 60", "after 100", "final"
 
 
 def ablation():
-    """All are of `auto` as it was before choices had a length-scale of their own, which `auto-as-numbers` is."""
-    runs = as_numbers("validation.csv", 20)
+    runs = found("validation.csv", 20, 21)
     yield from levels(runs, "validation", ABLATION)
     yield from differences(
         runs, "validation", {name: variant for name, variant in ABLATION.items() if variant != "auto"}
@@ -154,19 +146,25 @@ def ablation():
 
 
 def peers():
-    runs = found("validation.csv", 20)
+    runs = found("validation.csv", *range(30, 36))
     yield from levels(runs, "validation", {"`auto`": "auto", "Optuna's TPE": "optuna"})
     yield from differences(runs, "validation", {"Optuna's TPE": "optuna"})
-    yield from together(runs, "eighth", PEERS)
-    every = problems("eighth", *(runs[variant] for variant in RANKED.values()))
+    runs = found("validation.csv", 20)
+    yield from together(runs, "quarter", PEERS)
+    every = problems("quarter", *(runs[variant] for variant in RANKED.values()))
     for measure in ENDS:
         ranked = ranks(runs, list(RANKED.values()), measure, every)
         yield ", ".join(f"{name} {ranked[variant]:.2f}" for name, variant in RANKED.items())
+    all_six = {"`auto`": "auto", **PEERS}
+    every = problems("quarter", *(runs[variant] for variant in all_six.values()))
+    final, mean = (ranks(runs, list(all_six.values()), measure, every) for measure in ENDS)
+    yield f"`auto` has {final['auto']:.2f} of 6 at the end and HEBO {final['hebo']:.2f}, the others"
+    yield f"`auto` has {mean['auto']:.2f} and the next, Optuna's GP sampler, {mean['optuna-gp']:.2f}."
 
 
 def workers():
     """A row per method and number of workers: the mean regret after so many trials."""
-    runs = found("workers.csv", 20)
+    runs = found("workers.csv", 20, 21, 22)
     names = [problem.name for problem in SETS["wide"]]
     for name, variant in (("`auto`", "auto"), ("Optuna's TPE", "optuna")):
         for number, crew in CREWS.items():

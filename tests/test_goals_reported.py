@@ -17,7 +17,9 @@ from raybo.methods.several import Several
 from raybo.methods.unfinished import predicted
 from raybo.replay import replay, replay_verdicts
 from raybo.reporting.figures import panels
+from raybo.reporting.front_view import constraints_line
 from raybo.reporting.studies import studies_in
+from raybo.reporting.tables import best_view
 from raybo.space import Space
 from raybo.surrogate import standard_model
 
@@ -98,7 +100,16 @@ def test_a_constraint_at_every_step_ends_a_trial_with_the_first_report_that_brea
             assert trial.reason == why
         else:
             assert (trial.state, trial.step, trial.feasible) == (State.FINISHED, STEPS, True)
+    (line,) = constraints_line(study)
+    assert str(line) == f"constraints: megabytes <= 80 at every step: broken by {len(large)} of 12"
     assert not [again for again in replay(study) if again.differs]
+
+
+def test_the_best_for_a_context_is_refused_where_there_is_none(tmp_path):
+    study = run(steps, tmp_path / "a.db", metrics=METRICS, constraints=SMALL)
+    assert study.front
+    with pytest.raises(TrialError, match="context"):
+        best_view(study, {"load": 1})
 
 
 def test_a_bound_on_the_first_metric_may_hold_at_every_step_too(tmp_path):

@@ -483,6 +483,20 @@ def test_a_journal_of_another_study_is_refused_with_what_differs(written, change
     assert os.listdir(written.parent) == ["study.db"]
 
 
+@pytest.mark.parametrize("end", ["journal.close()", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_a_study_of_which_nothing_has_happened_gives_way_to_another(path, end):
+    program(f"journal = Journal(path, DESCRIPTION); {end}", path).communicate()
+    assert read(path) == (DESCRIPTION, [])
+    other = dataclasses.replace(DESCRIPTION, mode="max", seed=3)
+    with contextlib.closing(Journal(path, other)) as journal:
+        assert read(path) == (other, [])
+        journal.append([told(1)])
+    assert (read(path)[0], numbers(path)) == (other, [1])
+    assert os.listdir(path.parent) == ["study.db"]
+    with pytest.raises(JournalError, match="journal of another study"):
+        Journal(path, DESCRIPTION)
+
+
 def test_all_that_differs_is_told_at_once():
     other = dataclasses.replace(DESCRIPTION, mode="max", seed=0)
     assert len(DESCRIPTION.differences(other)) == 2

@@ -127,7 +127,7 @@ def test_a_goal_says_what_is_better(mode):
     assert goal.best_first(values).tolist() == [1, 3, 2, 0]
     given = np.array(values)
     assert goal.best_so_far(given).tolist() == [turn * value for value in (1.0, 3.0, 3.0, 3.0)]
-    assert goal.gap(given, turn * 3.0).tolist() == [2.0, 0.0, 1.0, 0.0]
+    assert str(goal.gap(given, turn * 3.0).tolist()) == "[2.0, 0.0, 1.0, 0.0]"  # and not -0.0
     assert goal.maximised(given).tolist() == [1.0, 3.0, 2.0, 3.0]
     assert goal.value_of(goal.maximised(given)).tolist() == values
     assert goal.is_better(values[1], values[0])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import raybo
@@ -104,6 +105,21 @@ def test_only_functions_are_objectives():
         raybo.objective(space=SPACE)(3)
 
 
+@pytest.mark.parametrize(
+    "declared", [{"metric": "step"}, {"metrics": {"a": "max", "step": "min"}}, {"constraints": {"step": "<= 3"}}]
+)
+def test_a_job_that_reports_has_no_number_called_step(declared):
+    def reporting(config):
+        yield {"a": 1.0, "step": 1}
+
+    for job, steps in ((reporting, None), (lambda config: 0.0, 5)):
+        with pytest.raises(ObjectiveError, match="in a report 'step' says which step it is"):
+            raybo.objective(space=SPACE, steps=steps, **declared)(job)
+    with pytest.raises(ObjectiveError, match="in a report 'step' says which step it is"):
+        raybo.objective(space=SPACE)(reporting).wanting({"a": "max", "step": "min"}, None)
+    assert raybo.objective(space=SPACE, **declared)(lambda config: {"a": 1.0, "step": 2.0}).name == "<lambda>"
+
+
 def test_a_function_without_a_name_has_its_types():
     job = raybo.objective(space=SPACE)(functools.partial(lambda config, k: config["x"] + k, k=1))
     assert job.name == "partial"
@@ -126,6 +142,26 @@ def test_settings_take_the_types_of_the_parameters():
     assert bound({}) == (10, 0.001, Path("b.csv"), True, "hi", 3)
     assert bound.with_settings(folds=2)({})[:2] == (2, 0.001)
     assert declared()({})[0] == 5  # the original is as it was
+
+
+def test_a_default_of_none_says_nothing_about_the_type():
+    for value in (5, None, [1, 2], "hi"):
+        assert declared().with_settings(note=value)({})[4] == value
+    free = raybo.objective(space=SPACE)(lambda config, *, needed, **more: (needed, more))
+    assert free.with_settings(needed=5, depth=3)({}) == (5, {"depth": 3})
+
+
+def test_numbers_of_numpy_are_resources_and_limits():
+    job = raybo.objective(
+        space=SPACE,
+        num_cpus=np.int64(2),
+        num_gpus=np.float32(0.5),
+        resources={"disk": np.int64(1)},
+        trial_seconds=np.int64(60),
+    )(lambda config: 0.0)
+    numbers = (job.num_cpus, job.num_gpus, job.resources["disk"], job.trial_seconds)
+    assert numbers == (2, 0.5, 1, 60)
+    assert {type(number) for number in numbers} == {int, float}
 
 
 @pytest.mark.parametrize(

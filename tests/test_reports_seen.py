@@ -284,7 +284,7 @@ def test_optuna_reads_how_long_a_trial_ran_that_had_to_wait(job, tmp_path):
     assert resumed
     for trial in resumed:
         told = read[trial.number].user_attrs
-        assert (told["attempt"], told.get("seconds")) == (trial.attempt, trial.seconds or None)
+        assert (told["attempt"], told.get("seconds")) == (trial.attempt, trial.seconds)
 
 
 def test_tensorboard_has_a_curve_for_each_trial(study, tmp_path):

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import date
+from enum import Enum
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from raybo.text_values import convert
+
+
+class Words(str, Enum):
+    FEW = "few"
 
 
 @pytest.mark.parametrize(
@@ -32,7 +39,17 @@ from raybo.text_values import convert
         ("a/b", Path | None, Path("a/b")),
         ("a,b", tuple[str, ...], ("a", "b")),
         ([1, "2"], tuple[int, ...], (1, 2)),
+        ("1,2", list[int], [1, 2]),
+        ("1,2", Sequence[float], [1.0, 2.0]),
+        ("1,a", tuple[int, str], (1, "a")),
+        ((1, 2), list[int], (1, 2)),  # only text is read
         ("lbfgsb", Literal["lbfgsb", "mixed"], "lbfgsb"),
+        ("2", Literal[1, 2], 2),
+        (np.True_, bool, True),
+        ("2", np.float64, 2.0),
+        ("2", np.int64, 2),
+        ("as it is", Any, "as it is"),
+        ("as it is", Words, "as it is"),
         ("as it is", str, "as it is"),
     ],
 )
@@ -56,6 +73,13 @@ def test_text_is_read_as_the_type_that_is_wanted(value, hint, meant):
         (7, Path, "a path"),
         (10**400, float, "a number"),
         ("1e400", int, "a whole number"),
+        ("1,2,3", tuple[int, str], "a list of 2"),
+        ("3", Literal[1, 2], "one of 1, 2"),
+        # what a job would take for its own, letter by letter
+        ("1,2", list, r"of type list, which text is not \(annotated as list\[int\], say, it would be read as one\)"),
+        ("1,2", tuple, r"of type tuple, which text is not \(annotated as tuple\[int, ...\], say, .*"),
+        ("{}", dict[str, int], "of type dict, which text is not"),
+        ("2020-01-01", date | None, "of type date, which text is not or none"),
     ],
 )
 def test_what_cannot_be_read_says_what_it_must_be(value, hint, wanted):

@@ -127,8 +127,8 @@ def test_what_cannot_be_taken_is_refused_with_the_reason(tmp_path):
         warm_start.known_from(tmp_path / "none.db", GOALS, SPACE)
     with pytest.raises(SpaceError, match="enqueue: entry 1 is not a configuration, got 3"):
         warm_start.known_of([config(), 3], SPACE)
-    with pytest.raises(SpaceError, match=r"x: 2\.0 lies outside"):
-        warm_start.known_of([config(2.0)], SPACE)
+    with pytest.raises(SpaceError, match=r"^enqueue: entry 1: x: 2\.0 lies outside"):
+        warm_start.known_of([config(), config(2.0)], SPACE)
     whose = "enqueue: the value of entry 1: "
     with pytest.raises(TrialError, match=f"^{whose}a finite number is needed, got nan$"):
         warm_start.known_of([config(), (config(), float("nan"))], SPACE)
@@ -147,6 +147,9 @@ def test_contexts_come_along_where_they_are_declared(tmp_path):
     enter(path, description, known)
     assert [trial.context for trial in load(path).trials] == [{"load": 0.25}, None]
     assert [entry.context for entry in warm_start.known_from(path, GOALS, SPACE)] == [{"load": 0.25}, None]
+    elsewhere = describe(context=Space({"wind": raybo.Float(0, 1)}).to_json())
+    with pytest.raises(TrialError, match=r"^c\.db, trial 0: 'load' is not a declared context; the study declares wind"):
+        enter(tmp_path / "w.db", elsewhere, warm_start.known_from(path, GOALS, SPACE))
     plain = tmp_path / "p.db"
     enter(plain, describe(), known)
     assert [trial.context for trial in load(plain).trials] == [None, None]

@@ -79,7 +79,9 @@ def main() -> None:
     except RayboError as error:
         say(f"Error: {shortened(str(error))}", err=True)
         sys.exit(2 if isinstance(error, WRONG_USE) else 1)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as stopped:
+        if isinstance(stopped.__cause__, EOFError):  # click takes the end of any file for Ctrl-C, and says nothing
+            raise stopped.__cause__ from None
         sys.exit(130)
 
 

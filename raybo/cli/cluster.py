@@ -8,6 +8,7 @@ import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -215,12 +216,14 @@ def attach(name: str, address: str | None) -> None:
     console = make_console()
     try:
         with Display(console) as display:
-            study = run(name, address, display)
+            ended = run(name, address, display)
     except KeyboardInterrupt:
         say(f"{name} keeps running; raybo stop {name} stops it", err=True)
         raise
-    if study is not None and study.path is not None:
-        conclude(console, study, study.path)
+    if ended.study is None:
+        say(f"{name} has ended; {_there(ended.path)}")
+    else:
+        conclude(console, ended.study, ended.path)
 
 
 @click.command()
@@ -253,9 +256,13 @@ def stop(name: str, address: str | None) -> None:
         return
     from raybo.engine.follow import stop as run
 
-    study = run(name, address)
-    where = "" if study is None else f"; the study is in {study.path}"
-    say(f"Stopped{where}")
+    ended = run(name, address)
+    say(f"Stopped; {_there(ended.path) if ended.study is None else f'the study is in {ended.path}'}")
+
+
+def _there(path: Path) -> str:
+    """Where the journal of a study is that was started on another machine, and which command shows it."""
+    return f"its journal is {path} on the machine where it was started: raybo show {quote(str(path))} shows it there"
 
 
 def _stop_here(path: Path) -> None:
@@ -311,7 +318,7 @@ def job_send(storage: str) -> None:
 
 
 def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
-    """Show a job until it ends, bring its journal to `here`, and leave with its exit code."""
+    """Show a job until it ends, bring its journal to `here` or say where it is, and leave with its exit code."""
     from raybo.errors import RayError
     from raybo.integrations.jobs import failure
 
@@ -322,6 +329,9 @@ def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
         raise
     if here is not None and _has_run(job):
         say(_told(cluster.fetch(name, here), name))
+    elif _has_run(job):
+        fetch = f"raybo fetch {name} --address {cluster.address}"
+        say(f"its journal is {job.storage} on the head node; {fetch} brings it here")
     if job.state == "STOPPED":
         say(f"{name} was stopped", err=True)
         sys.exit(130)

@@ -107,7 +107,7 @@ def compare(
     from raybo.loading import study_name
 
     entries = []
-    for text in names.split(","):
+    for text in map(str.strip, names.split(",")):
         method, options = _name_and_options(text.partition("@")[0])
         rule, rule_options = _name_and_options(text.partition("@")[2])
         entries.append(Entry(text, method, options, scheduler=rule or scheduler, scheduler_options=rule_options))

@@ -65,11 +65,12 @@ def show(
         raybo show job.db --json > job.json
 
     --json prints one object, as `raybo export --to json` does: study (what is tuned, and how), planned (the number of
-    trials), ended (why, or empty), best and best_expected (numbers, or null), front (numbers, with several metrics) and
-    trials. It holds every trial unless --last is given; with --trial, that trial alone; with --context, the best one
-    for it. The keys of a trial: number, state, value, config, context, seconds, suggest_seconds, attempt, reason, tags,
-    details; values and violations where there are several metrics or constraints; expected and expected_sd where a
-    model expects something of it; reports and checkpoint where it has reported steps.
+    trials), ended (why, or empty), best and best_expected (numbers, or null), front (numbers, with several metrics),
+    notes (at, trial and text, where any were taken) and trials. It holds every trial unless --last is given; with
+    --trial, that trial alone; with --context, the best one for it. The keys of a trial: number, state, value, config,
+    context, seconds, suggest_seconds, suggest_processor_seconds, attempt, reason, tags, details; values and violations
+    where there are several metrics or constraints; expected and expected_sd where a model expects something of it;
+    reports and checkpoint where it has reported steps.
     """
     from raybo.integrations.export import study_as_json, trial_as_json
     from raybo.reporting.tables import best_view, study_view

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,7 +81,8 @@ def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | Non
     warn_of_open_token()
     if joins:
         with _on_loopback() if _is_loopback_only(ray, joins) else contextlib.nullcontext():
-            _join(ray, joins)
+            with _sigterm_kept():
+                _join(ray, joins)
             try:
                 yield ray
             finally:
@@ -87,7 +90,8 @@ def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | Non
         return
     with private_directory() as directory, _on_loopback():
         try:
-            start_local(ray, cpus, directory / "ray", data)
+            with _sigterm_kept():
+                start_local(ray, cpus, directory / "ray", data)
             yield ray
         finally:
             ray.shutdown()
@@ -174,6 +178,18 @@ def patience_with(ray: Any) -> Iterator[None]:
         yield
     finally:
         services.get_node, services.start_raylet = of_ray, start_of_ray
+
+
+@contextlib.contextmanager
+def _sigterm_kept() -> Iterator[None]:
+    """SIGTERM does to this process what it did before: with Ray's handler it prints a C++ stack, and aborts later."""
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        # Python sets handlers in the main thread only, and only those that are its own
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
 
 
 @contextlib.contextmanager

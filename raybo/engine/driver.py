@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import logging
-import math
 import os
 import sys
 import time
@@ -33,6 +32,7 @@ from raybo.engine.task import LARGE_BYTES, stored
 from raybo.error_text import ELSEWHERE, first_line, in_words, near, shown
 from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.events import artifacts_of
+from raybo.goal import is_number
 from raybo.history import GENERATION
 from raybo.journal import Description, Journal
 from raybo.journal.beside import is_uri, trial_uri
@@ -150,12 +150,22 @@ def tune(
     """
     require_not_loading()
     _check(objective, trials, workers, max_minutes, trial_seconds, retries)
+    for name, flag in (
+        ("detach", detach),
+        ("fresh_workers", fresh_workers),
+        ("retry_failed", retry_failed),
+        ("keep_going", keep_going),
+    ):
+        if not isinstance(flag, (bool, np.bool_)):
+            raise MethodError(f"{name} must be True or False, got {shown(flag)}")
+    if watch is not None and watch is not False and not callable(watch):
+        raise MethodError(f"watch must be a function of a status, None or False, got {shown(watch)}")
     if keep_checkpoints not in ("all", "last", "none"):
         raise MethodError(f"keep_checkpoints must be 'all', 'last' or 'none', got {shown(keep_checkpoints)}")
     place = _place_of(artifacts)
     if place is not None and storage is None:
         raise RayError("artifacts are kept under the name of a permanent journal; give storage")
-    if settings is not None and not isinstance(settings, Mapping):
+    if settings is not None and not (isinstance(settings, Mapping) and all(isinstance(name, str) for name in settings)):
         raise ObjectiveError(f"settings must be a dict of the objective's keyword parameters, got {shown(settings)}")
     limits = Limits(target, patience, stop_below_gain)
     confirmation = None if confirm is None else Confirm.of(confirm)
@@ -170,7 +180,7 @@ def tune(
     bound = replace(bound, declared_space=bound.space, declared_context=bound.context, declared_steps=bound.steps)
     rule = (scheduler, scheduler_options or {})
     with private_directory() as scratch:
-        path = Path(scratch, "study.db") if storage is None else Path(storage).absolute()
+        path = Path(scratch, "study.db") if storage is None else journal.as_path(storage, "storage").absolute()
         begun = time.monotonic()
         # what is wrong with the journal is better said before Ray is started
         with contextlib.closing(Journal(path)) as opened:
@@ -191,8 +201,8 @@ def tune(
             path=path,
             trials=int(trials) + warm_start.count_added(events),
             retries=int(retries),
-            trial_seconds=trial_seconds if trial_seconds is not None else bound.trial_seconds,
-            max_seconds=None if max_minutes is None else 60 * max_minutes,
+            trial_seconds=bound.trial_seconds if trial_seconds is None else float(trial_seconds),
+            max_seconds=None if max_minutes is None else 60 * float(max_minutes),
             driver=os.getpid(),
             detached=detach,
             begun=begun,
@@ -234,8 +244,7 @@ def _check(
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise MethodError(f"{name} must be a whole number from {least}, got {shown(value)}")
     for name, limit in (("max_minutes", max_minutes), ("trial_seconds", trial_seconds)):
-        is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
-        if limit is not None and not (is_number and 0 < limit < math.inf):
+        if limit is not None and not (is_number(limit) and limit > 0):
             raise MethodError(f"{name} must be above 0, got {shown(limit)}")
 
 
@@ -247,7 +256,7 @@ def _place_of(artifacts: Path | str | None) -> str | None:
         Mirror(str(artifacts))
         Mirror(trial_uri("study.db", 0, str(artifacts)))  # which a URI of nothing but a scheme has none of
         return str(artifacts)
-    return str(Path(artifacts).expanduser().absolute())
+    return str(journal.as_path(artifacts, "artifacts").expanduser().absolute())
 
 
 def _is_there(place: str) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
 from raybo import journal
@@ -24,6 +26,19 @@ STOP_SECONDS = 20.0  # after which a study that does not stop is killed; its jou
 
 class StudyLost(RayError):
     """The process that runs the study is gone."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A detached study that has ended.
+
+    Attributes:
+        path: its journal, on the machine where the study was started.
+        study: what it holds; None where that is another machine.
+    """
+
+    path: Path
+    study: Study | None
 
 
 def run_to_end(
@@ -75,31 +90,35 @@ def leave(ray: Any, actor: Any) -> None:
     _wait(ray, actor, outcome, _Show(ray, None, 0))
 
 
-def attach(name: str, address: str, watch: Callable[[Status], object] | None = None) -> Study | None:
+def attach(name: str, address: str, watch: Callable[[Status], object] | None = None) -> Ended:
     """Follow a detached study to its end; Ctrl-C leaves it running.
 
     Args:
         name: of its journal, without `.db`.
         address: "auto" or HOST:PORT of the cluster that it runs on.
         watch: called with a `Status` several times a second.
-    Returns:
-        the study, or None where its journal lies on another machine.
     Raises:
-        RayboError: no such study runs there, or what ended it early.
+        RayboError: no such study runs there, which says where its journal is if it has ended; or what ended it early.
     """
     with ray_for_study(address, None) as ray:
         actor, plan = _find(ray, name)
-        _wait(ray, actor, actor.outcome.remote(), _Show(ray, watch, 0))
-    return _study(plan.path)
+        try:
+            _wait(ray, actor, actor.outcome.remote(), _Show(ray, watch, 0))
+        except StudyLost:
+            ended = _ended(plan.path)
+            if ended.study is None or not ended.study.ended:
+                raise
+            return ended  # its process goes soon after its end
+    return _ended(plan.path)
 
 
-def stop(name: str, address: str) -> Study | None:
-    """End a detached study: what runs is stopped and recorded. Returns and raises as `attach`."""
+def stop(name: str, address: str) -> Ended:
+    """End a detached study: what runs is stopped and recorded. Raises as `attach`."""
     with ray_for_study(address, None) as ray:
         actor, plan = _find(ray, name)
         _stop(ray, actor, actor.outcome.remote())
         ray.kill(actor)
-    return _study(plan.path)
+    return _ended(plan.path)
 
 
 def _find(ray: Any, name: str) -> tuple[Any, Plan]:
@@ -111,11 +130,24 @@ def _find(ray: Any, name: str) -> tuple[Any, Plan]:
     except (ValueError, ray.exceptions.RayActorError):
         names = [a["name"] for a in ray.util.list_named_actors(all_namespaces=True) if a["namespace"] == NAMESPACE]
         running = f"available: {', '.join(sorted(names))}" if names else "no study is"
-        raise RayError(f"no detached study named {name} is running on this cluster; {running}") from None
+        raise RayError(
+            f"no detached study named {name} is running on this cluster ({running}); {_where(name)}"
+        ) from None
 
 
-def _study(path: Path) -> Study | None:
-    return Study(*journal.read(path), path) if journal.exists(path) else None
+def _where(name: str) -> str:
+    """Where the journal of a study is that does not run, or no longer, and which command shows it."""
+    path = Path(f"{name}.db")
+    if journal.exists(path):
+        return f"its journal is {path.absolute()}: `raybo show {quote(str(path))}` shows it"
+    return (
+        f"if it has ended, its journal is where it was started, {path} or what --storage named: "
+        f"`raybo show {quote(str(path))}` shows it there"
+    )
+
+
+def _ended(path: Path) -> Ended:
+    return Ended(path, Study(*journal.read(path), path) if journal.exists(path) else None)
 
 
 def _wait(ray: Any, actor: Any, outcome: Any, show: _Show) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from raybo.goal import number_in
+
 METRICS_KEPT = 50
 NAME_CHARACTERS = 200
 JSON_CHARACTERS = 10_000  # of a metric that is no scalar; longer ones are left out
@@ -51,13 +53,12 @@ def read_result(result: Any, metric: str) -> tuple[float | None, str, dict[str, 
         result = result[metric]
     elif result is None:
         return None, f"it returned None; return the number, or a dict with {metric!r}", others
-    if isinstance(result, np.ndarray) and result.ndim == 0:
-        result = result[()]
-    if isinstance(result, (bool, np.bool_)) or not isinstance(result, (int, float, np.integer, np.floating)):
+    number = number_in(result)
+    if number is None:
         return None, f"its {metric} is not a number but {' '.join(_short(result).split())}", others
-    if not math.isfinite(result):
-        return None, f"its {metric} is {float(result)}, not a finite number", others
-    return float(result), "", others
+    if not math.isfinite(number):
+        return None, f"its {metric} is {number}, not a finite number", others
+    return number, "", others
 
 
 def left_out(result: Any, known: set[str]) -> list[str]:
@@ -70,6 +71,8 @@ def _kept(value: Any) -> Any:
     """What is kept of a further metric: plain values, and lists and dicts of them. Raises for others."""
     if _is_plain(value):
         return _plain(value)
+    if not isinstance(value, np.ndarray) and (number := number_in(value)) is not None:  # a tensor of one number, say
+        return _plain(number)
     kept = _as_json(value)
     if len(json.dumps(kept)) > JSON_CHARACTERS:
         raise ValueError("too long")

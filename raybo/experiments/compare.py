@@ -10,7 +10,7 @@ from pathlib import Path
 from raybo import methods, schedulers
 from raybo.engine.connection import ray_for_study
 from raybo.engine.resources import workers_available
-from raybo.errors import ObjectiveError
+from raybo.errors import MethodError, ObjectiveError
 from raybo.experiments.output import matplotlib_figure, write
 from raybo.experiments.plan import Claim, Experiment, Measure
 from raybo.experiments.results import Row, measured
@@ -49,6 +49,8 @@ def compare(
     """
     if experiment.repeats < 1:
         raise ObjectiveError(f"repeats must be at least 1, got {experiment.repeats}")
+    if workers is not None and workers < 1:
+        raise MethodError(f"workers must be a whole number from 1, got {workers}")
     root = Path.cwd() if root is None else root
     objectives = [bound_objective(problem, root) for problem in experiment.problems]
     for problem, objective in zip(experiment.problems, objectives, strict=True):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from textwrap import fill
@@ -17,7 +18,7 @@ from raybo.errors import MissingExtra, install_command
 from raybo.experiments.measures import curve
 from raybo.experiments.page import page
 from raybo.experiments.plan import Curve, Entry, Experiment, Problem
-from raybo.experiments.results import against, measured, read_rows, write_rows
+from raybo.experiments.results import Row, against, measured, read_rows, write_rows
 from raybo.experiments.run import Run
 from raybo.files import write_file
 from raybo.space import Array
@@ -142,13 +143,18 @@ def draw(experiment: Experiment, directory: Path) -> Path:
     labels = [entry.name for entry in experiment.entries if entry.name in found]
     handles = [found[label] for label in labels]
     figure.legend(handles, labels, loc="outside lower center", ncols=columns + 1, frameon=False, fontsize="small")
-    repeats = len({row.seed for row in rows})
-    title = f"{experiment.title}: mean and standard error of {repeats} runs"
+    title = f"{experiment.title}: mean and standard error of {runs_in_words(rows)}"
     figure.suptitle(fill(title, TITLE_CHARACTERS * columns), fontsize="medium")
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=150, format="png")
     write_file(directory / FIGURE, drawn.getvalue())
     return directory / FIGURE
+
+
+def runs_in_words(rows: Sequence[Row]) -> str:
+    """How many runs each method has on each problem."""
+    counts = Counter((row.problem, row.method) for row in rows).values()
+    return f"{max(counts)} runs" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)} runs"
 
 
 def _read_curves(file: Path) -> dict[tuple[str, str, str], tuple[Array, Array, Array]]:

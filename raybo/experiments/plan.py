@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -173,6 +174,11 @@ class Experiment:
                 raise MethodError(f"{self.name}: it has no {what} to compare")
             if doubled := next((name for name in names if names.count(name) > 1), None):
                 raise MethodError(f"{self.name}: {what} {doubled!r} is named twice; each needs a name of its own")
+        for problem in self.problems:  # what is wrong is better said before the first run
+            if problem.trials < 1:
+                raise MethodError(f"trials must be a whole number from 1, got {problem.trials}")
+            if problem.optimum is not None and not math.isfinite(problem.optimum):
+                raise MethodError(f"optimum must be a finite number, got {problem.optimum}")
         if len({problem.held_out is None for problem in self.problems}) > 1:
             raise MethodError(f"{self.name}: recommendations are held out on some problems; do so on all or none")
         known = {entry.name for entry in self.entries}

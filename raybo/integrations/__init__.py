@@ -18,6 +18,7 @@ Ray jobs on a cluster
     travel          how a journal goes there and back
 Exports
     export          the forms that there are; CSV and JSON
+    trial_terms     a trial in the terms that other programs have
     optuna_journal  for Optuna's viewers
     tensorboard     TensorBoard
     mlflow          MLflow

@@ -21,6 +21,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -29,9 +30,10 @@ from raybo.details import EXPECTED
 from raybo.error_text import in_words, nearest
 from raybo.errors import MethodError, RayboError
 from raybo.files import STANDARD_OUTPUT, write_file
-from raybo.journal import require_no_journal
+from raybo.journal import Tail, require_no_journal
+from raybo.journal.notes import read_notes
 from raybo.space import Opaque, object_to_json
-from raybo.study import Study, load
+from raybo.study import Study
 
 if TYPE_CHECKING:
     from raybo.events import Trial
@@ -100,6 +102,9 @@ class Recorder:
         if os.path.realpath(_file_of(destination)) == os.path.realpath(journal):  # which need not be there yet
             raise MethodError(f"{destination}: it is the study's own journal; give another place for the export")
         self._export = exporter(to, destination)
+        self._tail = Tail(self.journal)
+        self._study: Study | None = None
+        self._times = 0  # that the journal was read from its beginning
         self.destination = destination
         self._last = -1
         self._has_failed = False
@@ -113,11 +118,19 @@ class Recorder:
             return
         self._last = status.last_event
         try:
-            self._export(load(self.journal))
+            self._export(self._now())
         except Exception as error:  # noqa: BLE001  # whatever it is, the study goes on without its copy
             if not self._has_failed:
                 log.warning("%s is no longer up to date: %s", self.destination, in_words(error))
             self._has_failed = True
+
+    def _now(self) -> Study:
+        """The study with what has been committed until now; what was read before is not read again."""
+        events = self._tail.read()
+        if self._study is None or self._times != self._tail.times:
+            self._study, self._times = Study(self._tail.description, [], self.journal), self._tail.times
+        self._study.extend(events)
+        return self._study
 
 
 def csv_exporter(destination: str, *, raw: bool = False) -> Exporter:
@@ -151,8 +164,11 @@ def _write_csv(destination: str, columns: Mapping[str, Sequence[Any]], raw: bool
 
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([cell(name) for name in columns])
-    writer.writerows([cell(value) for value in row] for row in zip(*columns.values(), strict=True))
+    quoting = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for row in (list(columns), *zip(*columns.values(), strict=True)):
+        cells = [cell(value) for value in row]
+        # a return ends a line for whoever reads the file, but not for the writer
+        (quoting if any("\r" in str(one) for one in cells) else writer).writerow(cells)
     require_no_journal(destination)  # it may have come since
     write_file(destination, text.getvalue())
 
@@ -170,6 +186,7 @@ def json_exporter(destination: str) -> Exporter:
 def study_as_json(study: Study, last: int | None = None) -> dict[str, Any]:
     """Everything about a study, with its last trials or all of them."""
     best = study.furthest if study.incumbent is None else study.best  # as `Study.best`
+    notes = [] if study.path is None else [asdict(note) for note in read_notes(study.path)]
     return {
         "study": described(study.description),
         "planned": study.planned,
@@ -177,6 +194,7 @@ def study_as_json(study: Study, last: int | None = None) -> dict[str, Any]:
         "best": None if best is None else best.number,
         "best_expected": None if study.incumbent is None else study.best_expected.number,
         **({"front": [trial.number for trial in study.front]} if study.goals.k > 1 else {}),
+        **({"notes": notes} if notes else {}),
         "trials": [trial_as_json(study, trial) for trial in study.trials[-last if last else 0 :]],
     }
 
@@ -195,6 +213,7 @@ def trial_as_json(study: Study, trial: Trial) -> dict[str, Any]:
         "context": trial.context,
         "seconds": trial.seconds,
         "suggest_seconds": trial.suggest_seconds,
+        "suggest_processor_seconds": trial.suggest_processor_seconds,
         "attempt": trial.attempt,
         "reason": trial.reason,
         "tags": trial.tags,

@@ -6,16 +6,16 @@ what is new. A trial that had failed and runs again is one run, which ends as th
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
-from datetime import datetime
 from posixpath import normpath
 from typing import Any, cast
 
 from raybo.details import EXPECTED
 from raybo.errors import MissingExtra, install_command
-from raybo.events import COUNTED, ENDS, OPEN, Event, Kind, State, Trial
+from raybo.events import COUNTED, OPEN, Event, Kind, State, Trial
 from raybo.integrations.export import Exporter, described, plain, summary_of
+from raybo.integrations.trial_terms import Names, news, numbers_of, numbers_said, parameters, time_of
 from raybo.study import Study
 
 STATUS = {
@@ -25,12 +25,14 @@ STATUS = {
     State.STOPPED: "KILLED",
     State.PRUNED: "KILLED",  # MLflow has no state of its own for it: the tag raybo.state says so
 }
-BATCH = 1_000  # metrics that MLflow takes at a time
+METRICS, PARAMETERS = 1_000, 100  # that MLflow takes at a time
 REFUSED = re.compile(r"[^\w\-. :/]")  # in the names of parameters and metrics
 NAME_CHARACTERS = 250  # of such a name, at most
 QUOTES = re.compile("['\"`]")  # which MLflow cannot search for
 PARAMETER_CHARACTERS = 500  # that every MLflow store holds
-STUDY, TRIAL = "raybo.study", "raybo.trial"
+TAG_CHARACTERS = 4_000  # the same of a tag, of which the end tells most
+OWN = ("seconds", "suggest_seconds")  # metrics that are not a user's
+STUDY, TRIAL, STATE = "raybo.study", "raybo.trial", "raybo.state"
 
 
 def mlflow_exporter(destination: str) -> Exporter:
@@ -55,36 +57,37 @@ class _Runs:
         self.parent = ""
         self.children: dict[int, str] = {}  # by trial
         self.ended: dict[int, int | None] = {}  # by trial, when its run in the store ended, in milliseconds
+        self.names = Names(_allowed, OWN, NAME_CHARACTERS)  # of metrics
+        self.last: dict[int, Event] = {}  # report of each trial
         self.seen = 0
         self.why = ""  # the study ended, as the store has it
 
     def __call__(self, study: Study) -> None:
+        if not study.events:  # when it began, by which it is known, is yet to be said
+            return
         if not self.parent:
             self._find_or_begin(study)
+        more = (name for event in study.events[self.seen :] for name in event.data.get("metrics") or ())
+        for name in (*study.goals.needed, *more):
+            self.names[name]  # given in the order of events, and so the same whenever this is done
         curves: dict[int, list[Event]] = {}
-        last: dict[int, Event] = {}
-        for event in study.events:
-            if event.report is not None:
-                last[cast(int, event.trial)] = event
-                if event.number > self.seen:
-                    curves.setdefault(cast(int, event.trial), []).append(event)
-        again = {event.trial: event.number for event in study.events if event.kind is Kind.RETRIED}
-        for event in study.events:
-            if event.number > self.seen and event.trial is not None:
-                trial = study.trials[event.trial]
-                is_last = event.number > again.get(event.trial, 0)  # else it went on after that
-                if event.kind is Kind.ASKED and trial.number not in self.children:
-                    self._begin(study, trial, event)
-                    self._report(study, trial.number, curves.pop(trial.number, []))
-                elif event.number == again.get(event.trial) and trial.state in OPEN:
-                    self.client.update_run(self.children[trial.number], status="RUNNING")
-                    self.ended.pop(trial.number, None)
-                elif event.kind in ENDS and is_last and not self._has_ended(event):
-                    self._end(study, trial, event, last.get(trial.number))
+        for event, trial in news(study, self.seen):
+            if event.kind is Kind.ASKED and trial.number not in self.children:
+                self._begin(study, trial, event)
+            elif event.report is not None:
+                curves.setdefault(trial.number, []).append(event)
+                self.last[trial.number] = event
+            elif event.kind in (Kind.RETRIED, Kind.PAUSED, Kind.RESUMED) and trial.state in OPEN:
+                self.client.update_run(self.children[trial.number], status="RUNNING")
+                self.client.set_tag(self.children[trial.number], STATE, str(event.state))
+                self.ended.pop(trial.number, None)
+            elif event.is_end and not self._has_ended(event):
+                self._report(study, trial.number, curves.pop(trial.number, []))
+                self._end(study, trial, event)
         for number, reports in curves.items():
             if number not in self.ended:
                 self._report(study, number, reports)
-        self.seen = study.events[-1].number if study.events else 0
+        self.seen = len(study.events)
         ended = study.count(*COUNTED)
         if study.goals.k > 1:
             self.client.log_metric(self.parent, "hypervolume", study.hypervolume(), step=ended)
@@ -123,7 +126,7 @@ class _Runs:
         found = self.client.get_experiment_by_name(d.objective)
         self.experiment = found.experiment_id if found else self.client.create_experiment(d.objective)
         identity = QUOTES.sub("_", f"{name}-{d.method}-{d.seed}")
-        begun = _milliseconds(study.events[0]) if study.events else None
+        begun = _milliseconds(study.events[0])
         runs = self._search(f"tags.`{STUDY}` = '{identity}'")
         if own := next((run for run in runs if begun in (None, run.info.start_time)), None):
             self.parent = own.info.run_id
@@ -141,8 +144,9 @@ class _Runs:
         run = self.client.create_run(self.experiment, start_time=begun, tags=tags, run_name=name)
         self.parent = run.info.run_id
         told = [("method", d.method), ("seed", d.seed), *d.options.items(), *d.settings.items()]
-        for key, (_, value) in zip(_told_apart(key for key, _ in told), told, strict=True):
-            self.client.log_param(self.parent, key, str(value)[:PARAMETER_CHARACTERS])
+        names = Names(_allowed, longest=NAME_CHARACTERS)
+        for key, value in told:  # a setting may be called as an option is
+            self.client.log_param(self.parent, names.another(key), str(value)[:PARAMETER_CHARACTERS])
 
     def _search(self, rule: str) -> list[Any]:
         found: list[Any] = []
@@ -155,62 +159,57 @@ class _Runs:
                 return found
 
     def _begin(self, study: Study, trial: Trial, event: Event) -> None:
-        tags = {"mlflow.parentRunId": self.parent, TRIAL: str(trial.number), "raybo.why": study.explain(trial)}
+        tags = {"mlflow.parentRunId": self.parent, TRIAL: str(trial.number), STATE: str(event.state)}
+        tags["raybo.why"] = study.explain(trial)[:TAG_CHARACTERS]
         name = f"trial-{trial.number}"
         run = self.client.create_run(self.experiment, start_time=_milliseconds(event), tags=tags, run_name=name)
         self.children[trial.number] = run.info.run_id
         from mlflow.entities import Param
 
-        names = dict(zip(study.space.names, _told_apart(study.space.names), strict=True))
-        values = [Param(names[n], str(v)[:PARAMETER_CHARACTERS]) for n, v in study.space.open_values(trial.config)]
-        self.client.log_batch(run.info.run_id, params=values)
+        names = Names(_allowed, longest=NAME_CHARACTERS)
+        for name in study.space.names:  # in the same order for each trial, whichever are open in it
+            names[name]
+        told = parameters(study.space, trial.config)
+        values = [Param(names[name], str(value)[:PARAMETER_CHARACTERS]) for name, value in told]
+        for i in range(0, len(values), PARAMETERS):
+            self.client.log_batch(run.info.run_id, params=values[i : i + PARAMETERS])
 
     def _report(self, study: Study, number: int, reports: list[Event]) -> None:
         """What a trial has reported, over its steps."""
         from mlflow.entities import Metric
 
         found = [
-            Metric(_allowed(name), float(value), _milliseconds(event) or 0, event.data["step"])
+            Metric(self.names[name], value, _milliseconds(event) or 0, event.data["step"])
             for event in reports
-            for name, value in _said(study, event).items()
-            if isinstance(value, (int, float)) and not isinstance(value, bool)
+            for name, value in numbers_said(study, event).items()
         ]
-        for i in range(0, len(found), BATCH):
-            self.client.log_batch(self.children[number], metrics=found[i : i + BATCH])
+        for i in range(0, len(found), METRICS):
+            self.client.log_batch(self.children[number], metrics=found[i : i + METRICS])
 
-    def _end(self, study: Study, trial: Trial, event: Event, last: Event | None) -> None:
-        run = self.children[trial.number]
-        metrics = {"seconds": trial.seconds, "suggest_seconds": trial.suggest_seconds}
-        metrics |= {
-            **(trial.details.get("metrics") or {}),
-            study.description.metric: trial.value,
-        }  # the user's names win
-        said = {} if last is None else _said(study, last)  # its curve ends with these, and would show them twice
-        metrics = {name: value for name, value in metrics.items() if name not in said or said[name] != value}
-        at = _milliseconds(event) or 0
+    def _end(self, study: Study, trial: Trial, event: Event) -> None:
         from mlflow.entities import Metric, RunTag
 
+        run, at = self.children[trial.number], _milliseconds(event) or 0
+        own = {"seconds": trial.seconds, "suggest_seconds": trial.suggest_seconds}
+        last = self.last.get(trial.number)
+        said = {} if last is None else numbers_said(study, last)  # its curve ends with these, and would show them twice
         numbers = [
-            Metric(
-                _allowed(name), float(value), at, trial.step or trial.number
-            )  # at the end of its curve, where it has one
-            for name, value in metrics.items()
-            if isinstance(value, (int, float)) and not isinstance(value, bool)
+            Metric(self.names[name], value, at, trial.step or trial.number)  # at the end of its curve, if it has one
+            for name, value in {**own, **numbers_of(study, trial)}.items()  # the user's names win
+            if value is not None and said.get(name) != value
         ]
-        state = str(trial.state) if trial.state is State.PRUNED else ""
         words = {
-            "raybo.state": state,
+            STATE: str(trial.state),
             "raybo.reason": trial.reason,
-            "raybo.traceback": str(trial.details.get("traceback", ""))[-4_000:],
+            "raybo.context": "" if trial.context is None else json.dumps(plain(trial.context)),
+            "raybo.violations": json.dumps(plain(trial.violations)) if trial.violations else "",
+            "raybo.traceback": str(trial.details.get("traceback", "")),
         }
-        tags = [RunTag(key, text) for key, text in words.items() if text or trial.attempt > 1]
-        self.client.log_batch(run, metrics=numbers, tags=tags)
+        tags = [RunTag(key, text[-TAG_CHARACTERS:]) for key, text in words.items() if text or trial.attempt > 1]
+        for i in range(0, len(numbers), METRICS):
+            self.client.log_batch(run, metrics=numbers[i : i + METRICS])
+        self.client.log_batch(run, tags=tags)
         self.client.set_terminated(run, STATUS[trial.state], end_time=at)
-
-
-def _said(study: Study, report: Event) -> dict[str, Any]:
-    """What a trial has said of a step."""
-    return {study.description.metric: report.data["value"], **(report.data.get("metrics") or {})}
 
 
 def _allowed(name: str) -> str:
@@ -221,18 +220,6 @@ def _allowed(name: str) -> str:
     return text or "_"
 
 
-def _told_apart(names: Iterable[str]) -> list[str]:
-    """The same of several, no two alike: of a@1 and a#1 the second becomes a_1_2."""
-    found: list[str] = []
-    for name in names:
-        first = text = _allowed(name)
-        count = 1
-        while text in found:
-            count += 1
-            text = f"{first[: NAME_CHARACTERS - 10]}_{count}"
-        found.append(text)
-    return found
-
-
 def _milliseconds(event: Event) -> int | None:
-    return int(1_000 * datetime.fromisoformat(event.at).timestamp()) if event.at else None
+    at = time_of(event)
+    return None if at is None else int(1_000 * at)

@@ -27,6 +27,7 @@ from raybo.errors import RayboError
 from raybo.events import Event, Kind, State, Trial
 from raybo.files import is_stream, write_file
 from raybo.integrations.export import Exporter, described, plain, summary_of
+from raybo.integrations.trial_terms import choices, news
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study import Study
 
@@ -133,24 +134,18 @@ class _Written:
         for operation in attributes:
             if (text := _text(operation)) != self.told.get(_named(operation)):
                 yield text
-        places, begun = [place for place, _ in self.ours], len(self.ours)
-        again = {event.trial: event.number for event in study.events if event.kind is Kind.RETRIED}
-        for event in study.events[self.events :]:
-            if event.trial is None:
-                continue
-            if event.kind is Kind.FAILED and event.number < again.get(event.trial, 0):  # it ends for good in Optuna
-                continue
-            trial = study.trials[event.trial]
-            for operation in _operations(study, event, trial, study.explain(trial)):
+        begun = len(self.ours)
+        for event, trial in news(study, self.events):  # without failures that were retried: an end is for good there
+            is_new = trial.number >= begun
+            place = self.created + trial.number - begun if is_new else self.ours[trial.number][0]
+            for operation in _operations(study, event, trial):
+                text = _text({**operation, "trial_id": place})
                 if operation["op_code"] == CREATE_TRIAL:
-                    if trial.number >= begun:
-                        places.append(self.created + len(places) - begun)
+                    if is_new:
                         yield _text(operation)
-                    elif json.loads(_text(operation))["params"] != self.ours[trial.number][1]:
+                    elif json.loads(text)["params"] != self.ours[trial.number][1]:
                         raise RayboError(f"{path}: it contains another study of this name; give another file")
-                    continue
-                text = _text({**operation, "trial_id": places[trial.number]})
-                if places[trial.number] not in self.ended and text not in self.said:
+                elif place not in self.ended and text not in self.said:
                     yield text
         self.events = len(study.events)
 
@@ -197,10 +192,10 @@ def _named(operation: dict[str, Any]) -> str:
 
 
 def _text(operation: dict[str, Any]) -> str:
-    return json.dumps({**operation, "worker_id": WRITER}, separators=(",", ":")) + "\n"
+    return json.dumps(plain({**operation, "worker_id": WRITER}), separators=(",", ":"), allow_nan=False) + "\n"
 
 
-def _operations(study: Study, event: Event, trial: Trial, why: str) -> list[dict[str, Any]]:
+def _operations(study: Study, event: Event, trial: Trial) -> list[dict[str, Any]]:
     at = event.at or "1970-01-01T00:00:00+00:00"
     if event.kind is Kind.ASKED:
         values = study.space.open_values(trial.config)
@@ -216,24 +211,27 @@ def _operations(study: Study, event: Event, trial: Trial, why: str) -> list[dict
                     name: kind.position(value, name) if isinstance(kind := kinds[name], Categorical) else value
                     for name, value in values
                 },
-                "user_attrs": {"why": why, "suggest_seconds": trial.suggest_seconds},
+                "user_attrs": {"why": study.explain(trial), "suggest_seconds": trial.suggest_seconds},
             }
         ]
     if event.kind is Kind.RETRIED:
         return [_attribute(trial, "attempt", event.data["attempt"]), _attribute(trial, "reason", event.data["reason"])]
     if event.kind is Kind.RESUMED:
         return [_attribute(trial, "attempt", event.data["attempt"])]
-    if event.kind in (Kind.CONTEXT_OBSERVED, Kind.PAUSED):
+    if event.kind is Kind.PAUSED:
+        return [_attribute(trial, "paused_after", event.data.get("step", 0))]
+    if event.kind is Kind.CONTEXT_OBSERVED:
         return []
     if event.kind is Kind.REPORTED:
         if event.report is None:
             return []
         step, reported = event.report
         return [{"op_code": REPORT, "trial_id": trial.number, "step": step, "intermediate_value": reported}]
-    known: dict[str, Any] = {"seconds": trial.seconds, "reason": event.data.get("reason")}
+    known: dict[str, Any] = {"seconds": trial.seconds, "reason": trial.reason or None}
+    if trial.attempt > 1:  # what was said of an attempt before is not left there
+        known |= {"attempt": trial.attempt, "reason": trial.reason}
     known |= {key: event.data.get(key) for key in KEPT}
-    if trial.context is not None:
-        known["context"] = {key: str(v) if not isinstance(v, (int, float)) else v for key, v in trial.context.items()}
+    known["context"] = trial.context
     if trial.state in (State.LOST, State.STOPPED):
         known["state"] = str(trial.state)
     # Optuna shows a pruned trial with its last report, where one value is all that there is
@@ -246,7 +244,7 @@ def _operations(study: Study, event: Event, trial: Trial, why: str) -> list[dict
         "values": _values(study, event) if event.kind is Kind.TOLD else last,
         "datetime_complete": at,
     }
-    attributes = [_attribute(trial, key, value) for key, value in known.items() if value]
+    attributes = [_attribute(trial, key, value) for key, value in known.items() if value is not None]
     return [*attributes, *(_constraints(study, event) if event.kind is Kind.TOLD else []), ended]
 
 
@@ -270,8 +268,7 @@ def _attribute(trial: Trial, key: str, value: Any) -> dict[str, Any]:
 def _distribution(parameter: Parameter) -> str:
     """A parameter as Optuna writes it; it has no steps on logarithmic scales, and choices are plain values."""
     if isinstance(parameter, Categorical):
-        choices = [c if c is None or isinstance(c, (bool, int, float, str)) else repr(c) for c in parameter.choices]
-        return json.dumps({"name": "CategoricalDistribution", "attributes": {"choices": choices}})
+        return json.dumps({"name": "CategoricalDistribution", "attributes": {"choices": choices(parameter)}})
     name, step = "FloatDistribution", parameter.step
     if isinstance(parameter, Integer):
         name, step = "IntDistribution", 1 if parameter.log else parameter.step

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from raybo import methods
+from raybo.error_text import shown
 from raybo.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError, install_command
 from raybo.events import Data, Event, Kind, Origin, State
 from raybo.goal import Goals, Mode
@@ -56,6 +57,7 @@ class RayboSearch(Searcher):
         points_to_evaluate: configurations to run first, in order: nested, with flat keys ("model/lr"), or partial; the
             rest of a partial one is proposed.
         evaluated_rewards: known values of these points, which are then not run; None for a point that should be run.
+            With several metrics or constraints each is a dict, as trials report it.
         context: what each trial observes and nobody controls, declared like a space; trials report it too.
         seed: seed of every random stream; None draws one.
         where: rules that every configuration must satisfy, as in `raybo.Space`, for a space that is Ray Tune's.
@@ -68,7 +70,7 @@ class RayboSearch(Searcher):
         options: the method's options.
     Raises:
         SpaceError: the space or a point cannot be expressed; names the path.
-        MethodError: the method, an option, the mode or the number of rewards is wrong.
+        MethodError: the method, an option, the mode, the number of rewards or one of them is wrong.
 
     `save` writes JSON: the events of the study and the ids of Tune's trials. `restore` replays them.
 
@@ -90,7 +92,7 @@ class RayboSearch(Searcher):
         mode: Mode | None = None,
         method: str = "auto",
         points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
-        evaluated_rewards: Sequence[float | None] | None = None,
+        evaluated_rewards: Sequence[float | Mapping[str, float] | None] | None = None,
         context: Space | Mapping[str, Any] | None = None,
         seed: int | None = None,
         where: Sequence[str] | str | None = None,
@@ -288,7 +290,7 @@ class RayboSearch(Searcher):
     def add_evaluated_point(
         self,
         parameters: Mapping[str, Any],
-        value: float | None,
+        value: float | Mapping[str, float] | None,
         error: bool = False,
         pruned: bool = False,
         intermediate_values: Sequence[float] | None = None,
@@ -307,7 +309,7 @@ class RayboSearch(Searcher):
             self._add_known()
 
     def add_evaluated_points(
-        self, points: Sequence[Mapping[str, Any]], values: Sequence[float | None]
+        self, points: Sequence[Mapping[str, Any]], values: Sequence[float | Mapping[str, float] | None]
     ) -> None:  # the plural of Tune's function
         """Results known from elsewhere, as many values as points."""
         if len(points) != len(values):
@@ -423,6 +425,8 @@ class RayboSearch(Searcher):
         asker = self._ready()
         while self._known:
             point, value, failure = self._known.pop(0)
+            if value is not None and not failure:
+                _require_each(value, asker.goals)
             config = whole(asker.space, parameters_of(asker.space, nested(asker.space, point)))
             self._add(config, ended(value, failure, asker.goals))
 
@@ -494,6 +498,13 @@ class RayboSearch(Searcher):
         if about not in self._noted:
             self._noted.add(about)
             logger.warning("raybo: %s", text)
+
+
+def _require_each(value: Any, goals: Goals) -> None:
+    """MethodError where a known result lacks a number that is wanted, and would be taken for a failure."""
+    has_each = isinstance(value, Mapping) and all(name in value for name in goals.needed)
+    if not goals.is_plain and not has_each:
+        raise MethodError(f"a known value must be a dict with {', '.join(goals.needed)}, got {shown(value)}")
 
 
 def _space_of(given: Space | Mapping[str, Any], where: Sequence[str] | str | None) -> Space:

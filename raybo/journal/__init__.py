@@ -27,7 +27,7 @@ from raybo.journal.checks import fits
 from raybo.journal.clean import clean, clean_text
 from raybo.journal.description import Description
 from raybo.journal.lock import holder, in_use
-from raybo.journal.reading import exists, is_marked, read, require_exists, require_no_journal
+from raybo.journal.reading import as_path, exists, is_marked, read, require_exists, require_no_journal
 from raybo.journal.tail import Tail
 from raybo.journal.writing import Journal
 
@@ -35,6 +35,7 @@ __all__ = [
     "Description",
     "Journal",
     "Tail",
+    "as_path",
     "clean",
     "clean_text",
     "exists",

@@ -12,7 +12,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from raybo.error_text import near
+from raybo.error_text import near, shown
 from raybo.errors import JournalError
 from raybo.events import Event
 from raybo.journal.acknowledged import Mark, from_text, mark_path, read_mark
@@ -48,7 +48,7 @@ def read(path: Path | str) -> tuple[Description, list[Event]]:
     Raises:
         JournalError: there is no such file, or it is not a journal that this version can read, or not a whole one.
     """
-    held = read_whole(Path(path))
+    held = read_whole(as_path(path))
     return held.description, held.events
 
 
@@ -153,6 +153,14 @@ class Rows:
             raise Nonsense(f"event {event.number} has been changed")
         self._is_chained = checksum is not None
         return event
+
+
+def as_path(given: Path | str, what: str = "a journal") -> Path:
+    """What a user gives as a path, as one; JournalError where it is none."""
+    try:
+        return Path(given)
+    except TypeError:
+        raise JournalError(f"{what} must be a path, got {shown(given)}") from None
 
 
 def exists(path: Path | str) -> bool:

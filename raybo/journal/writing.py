@@ -67,11 +67,14 @@ class Journal:
     def begin(self, description: Description) -> None:
         """Make ready to write: makes the file where there is none. Changes nothing where it is another study's.
 
+        A study of which nothing has happened yet gives way: its command was refused or stopped before its first trial.
+
         Raises:
             JournalError: it is about another study, or cannot be written.
         """
         description = Description(**clean_json(description.to_json()))
-        if self.description is not None and (different := self.description.differences(description)):
+        different = [] if self.description is None else self.description.differences(description)
+        if self.description is not None and different and self.events:
             here = self.description
             is_alike = (here.metric, here.mode) == (description.metric, description.mode)
             remedy = (
@@ -104,6 +107,11 @@ class Journal:
                     for statement in FROM_1:
                         connection.execute(statement)
                     connection.execute(f"PRAGMA user_version={SCHEMA}")
+            if different:
+                text = json.dumps(description.to_json())
+                with _transaction(connection):
+                    connection.execute("UPDATE study SET description = ?, closed_at = NULL", (text,))
+                self._held = Held(description, [], beginning(text), beginning(text), SCHEMA, Rows(text))
         self._mark = Mark(len(self.events), self._held.checksum, self._held.beginning)
         self._marker = Marker(self.path)
         self._marker.write(self._mark)

@@ -24,7 +24,7 @@ OTHERS = 2  # results of trials that the belief did not lead to, from which on i
 def design_by_guess(history: History, point: Proposal) -> Proposal:
     """A point of the design as it is, or every other time drawn to where the best is guessed to lie."""
     belief = held(history)
-    if belief is None or history.count_tag("sobol") % 2:
+    if belief is None or history.count_tag("sobol") % 2 == 0:  # the guesses themselves came before
         return point
     return Proposal(history.cube.led_back(belief.drawn(point.x)), {**point.tags, "by_guess": True})
 

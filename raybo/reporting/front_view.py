@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import cast
+
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from raybo.events import State, Trial
+from raybo.events import Kind, State, Trial
+from raybo.goal import is_number
 from raybo.reporting.fitted import Named, add_column
 from raybo.reporting.words import named
 from raybo.study import Study
@@ -48,12 +52,32 @@ def spread(front: list[Trial]) -> list[Trial]:
 
 
 def constraints_line(study: Study) -> list[RenderableType]:
-    """How many finished trials break each constraint; nothing where none is declared."""
+    """How many finished trials break each constraint; nothing where none is declared.
+
+    Of one that holds at every step, pruned trials count too that have reported its number: breaking it ends a trial.
+    """
     if not study.goals.constraints:
         return []
-    done = [trial for trial in study.trials if trial.state is State.FINISHED]
+    done = {trial.number for trial in study.trials if trial.state is State.FINISHED}
     told = []
     for constraint in study.goals.constraints:
-        broken = sum(constraint.name in trial.violations for trial in done)
-        told.append(f"{constraint}: broken by {broken} of {len(done)}" if broken else f"{constraint}: satisfied by all")
-    return [Text(f"constraints: {'; '.join(told)}", "dim")] if done else []
+        broken = {number for number in done if constraint.name in study.trials[number].violations}
+        counted = set(done)
+        if constraint.at_every_step:
+            for number, value in _reported(study, constraint.name):
+                counted.add(number)
+                broken |= {number} if constraint.margin(value) < 0.0 else set()
+        if not counted:
+            continue
+        how_many = f"broken by {len(broken)} of {len(counted)}" if broken else "satisfied by all"
+        told.append(f"{constraint}: {how_many}")
+    return [Text(f"constraints: {'; '.join(told)}", "dim")] if told else []
+
+
+def _reported(study: Study, name: str) -> Iterator[tuple[int, float]]:
+    """What pruned trials have reported of a number: which trial, and the number."""
+    for event in study.events:
+        if event.kind is Kind.REPORTED and study.trials[cast(int, event.trial)].state is State.PRUNED:
+            told = {**event.data.get("metrics", {}), study.goals.names[0]: event.data["value"]}
+            if is_number(value := told.get(name)):
+                yield cast(int, event.trial), value

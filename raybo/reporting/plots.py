@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from raybo.error_text import shown
 from raybo.errors import TrialError
 from raybo.reporting import curve_figures, model_figures, parameter_figures, run_figures
 from raybo.reporting.emulator import LEAST_TRIALS, Emulator
@@ -13,21 +14,24 @@ from raybo.reporting.panel import Panel
 from raybo.reporting.story_figures import stories
 from raybo.reporting.summary import summary
 from raybo.reporting.theme import TOOLBAR
+from raybo.study import Study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-
-    from raybo.study import Study
 
 
 def plots(study: Study) -> Plots:
     """What a notebook shows of a study: a table of its best trials, and each figure when it is asked for.
 
+    Raises:
+        TrialError: it is given no study.
     Example:
         >>> figure = raybo.plots(raybo.load("job.db")).best_so_far()
         >>> type(figure).__name__
         'Figure'
     """
+    if not isinstance(study, Study):
+        raise TrialError(f"plots needs a study, got {shown(study)}; raybo.load(...) gives that of a journal")
     return Plots(study)
 
 

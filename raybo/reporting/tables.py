@@ -165,9 +165,9 @@ def best_view(study: Study, context: Mapping[str, Any] | None = None, *, one_lin
         words = Text.assemble(("no trial has finished; ", "yellow"), f"{furthest_in_words(study, furthest)}")
         values = config_values(study, furthest)
         return Group(words, Named(values, most_lines=1) if one_line else named_grid(values), *limits)
-    if study.goals.k > 1 and study.front:
+    if context is None and study.goals.k > 1 and study.front:
         return Group(front_view(study, one_line=one_line), *limits)
-    if not study.goals.is_plain and not study.front:
+    if context is None and not study.goals.is_plain and not study.front:
         return Group(Text(study.nearest, "yellow"), *limits)
     best = study.best if context is None else study.best_for(context)
     metric = study.description.metric

@@ -95,7 +95,8 @@ def _nearest(parameter: Parameter, value: Any, name: str) -> Any:
     """The declared value nearest to a finite number, or the category; SpaceError where it is neither."""
     if isinstance(parameter, Categorical):
         return parameter.accept(value, name)
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    if not is_number or isinstance(value, (bool, np.bool_, np.timedelta64)):
         raise SpaceError(f"{name}: a number is needed, got {shown(value)}")
     if not -math.inf < value < math.inf:
         raise SpaceError(f"{name}: a finite number is needed, got {shown(value)}")

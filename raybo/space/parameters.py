@@ -65,7 +65,7 @@ class Float:
         _plain_numbers(self, float)
         if self.scale == "log":
             object.__setattr__(self, "log", True)
-        elif self.log and self.scale == "linear":
+        elif self.log is True and self.scale == "linear":
             object.__setattr__(self, "scale", "log")
 
     def __repr__(self) -> str:
@@ -73,6 +73,7 @@ class Float:
 
     def check(self, name: str) -> None:
         """Raise SpaceError, naming the parameter, where the range is not one, or the guess is not in it."""
+        _check_log(name, self.log)
         if self.scale not in get_args(Scale):
             raise SpaceError(f"{name}: scale must be one of {', '.join(get_args(Scale))}, got {shown(self.scale)}")
         if self.scale == "logit" and self.log:
@@ -185,6 +186,7 @@ class Integer:
 
     def check(self, name: str) -> None:
         """Raise SpaceError, naming the parameter, where the range is not one."""
+        _check_log(name, self.log)
         for which, value in (("low", self.low), ("high", self.high), ("step", self.step)):
             if not _is_number(value) or value != int(value):
                 raise SpaceError(f"{name}: {which} must be a whole number, got {which}={shown(value)}")
@@ -370,7 +372,9 @@ def level_index(parameter: Parameter, u: Array) -> NDArray[np.int64]:
 
 
 def _is_number(value: object) -> bool:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+    if isinstance(value, (bool, np.bool_, np.timedelta64)):  # the last is one of numpy's integers
+        return False
+    if not isinstance(value, (int, float, np.integer, np.floating)):
         return False
     try:
         return math.isfinite(value)
@@ -415,6 +419,14 @@ def _plain_numbers(parameter: Float | Integer, kind: type) -> None:
         value = getattr(parameter, name)
         if _is_number(value) and kind(value) == value:
             object.__setattr__(parameter, name, kind(value))
+    if isinstance(parameter.log, np.bool_):
+        object.__setattr__(parameter, "log", bool(parameter.log))
+
+
+def _check_log(name: str, log: object) -> None:
+    """SpaceError where `log` is no truth value, as a step in its place would be, and silently change the scale."""
+    if not isinstance(log, bool):
+        raise SpaceError(f"{name}: log must be True or False, got log={shown(log)}; a step is given as step=...")
 
 
 def _check_range(name: str, low: float, high: float, log: bool) -> None:

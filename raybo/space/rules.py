@@ -56,11 +56,17 @@ class Rule:
         text: as its user wrote it.
         axes: of the parameters that it names, ascending.
         condition: the condition as a function of these parameters' values.
+        read_among: names and parameters of the space that it was read for.
     """
 
     text: str
     axes: tuple[int, ...]
     condition: Callable[[Columns], Truth]
+    read_among: tuple[Sequence[str], Sequence[Parameter]]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as its text, and read again: the condition is made of functions within functions."""
+        return read_rule, (self.text, *self.read_among)
 
     def __repr__(self) -> str:
         return repr(self.text)
@@ -108,7 +114,7 @@ def read_rule(text: Any, names: Sequence[str], parameters: Sequence[Parameter]) 
     condition = reader.truth(reader.tree(), 0)
     if not reader.named:
         raise reader.refusal("it names no parameter")
-    return Rule(text, tuple(sorted(reader.named)), condition)
+    return Rule(text, tuple(sorted(reader.named)), condition, (names, parameters))
 
 
 # ---- reading

@@ -189,13 +189,15 @@ def template_to_json(template: Any, *, exact: bool = False) -> Any:
 def template_from_json(description: Any) -> Any:
     """What `template_to_json` described."""
     kind = description["type"]
+    if kind in ("float", "integer"):
+        log = bool(description["log"])  # 0.1 took any object for one
     if kind == "float":
         kind_of = HalfOpen if description.get("open") else Float
-        values = (description["low"], description["high"], description["log"], description["step"])
-        scale: Scale = "linear" if description["log"] else description.get("scale", "linear")
+        values = (description["low"], description["high"], log, description["step"])
+        scale: Scale = "linear" if log else description.get("scale", "linear")
         return kind_of(*values, scale=scale, guess=description.get("guess"))
     if kind == "integer":
-        values = (description["low"], description["high"], description["log"], description["step"])
+        values = (description["low"], description["high"], log, description["step"])
         return Integer(*values, guess=description.get("guess"))
     if kind in ("categorical", "ordinal"):
         choices = [object_from_json(choice) for choice in description["choices"]]

@@ -172,6 +172,7 @@ def test_a_detached_study_can_be_stopped_and_continued(cluster, directory):
     assert all(trial.state in (State.FINISHED, State.STOPPED) for trial in stopped.trials)
     gone = output(command(cluster, directory, "attach", "long", "--address", cluster.address), code=1)
     assert "no detached study named long is running on this cluster" in gone
+    assert f"its journal is {path}: `raybo show long.db` shows it" in gone
 
     done = stopped.count(State.FINISHED) + 2
     output(command(cluster, directory, *tune, "--trials", done))

@@ -10,6 +10,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -72,7 +73,7 @@ class Half(float):
     [
         *(0, 1, -2.5, 1e308, 5e-324, 2**70, Whole.FIVE, Half(0.5)),
         *(np.float32(0.5), np.float64(3), np.longdouble(2), np.int8(-3), np.uint64(2**64 - 1)),
-        *(np.array(3.0), np.array(4)),
+        *(np.array(3.0), np.array(4), Fraction(1, 2), Decimal("0.5")),  # as `Searcher.tell` and Ray Tune's searcher do
     ],
     ids=repr,
 )
@@ -92,7 +93,8 @@ BAD = [
     (np.bool_(False), "its loss is not a number but "),
     ("0.5", "its loss is not a number but '0.5'"),
     (1 + 2j, "its loss is not a number but (1+2j)"),
-    (Fraction(1, 2), "its loss is not a number but Fraction(1, 2)"),
+    (np.timedelta64(5, "ns"), "its loss is not a number but np.timedelta64(5,'ns')"),
+    (np.timedelta64(5, "s"), "its loss is not a number but np.timedelta64(5,'s')"),
     ([0.5], "its loss is not a number but [0.5]"),
     ((0.5, 1), "its loss is not a number but (0.5, 1)"),
     (np.array([0.5]), "its loss is not a number but array([0.5])"),

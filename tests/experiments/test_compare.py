@@ -64,6 +64,12 @@ def test_a_wrong_method_is_refused_at_once(tmp_path):
     assert found.stderr.strip() == "Error: there is no method 'gp-ucbb'; did you mean 'gp-ucb'?"
 
 
+def test_spaces_between_methods_are_none_of_their_names(tmp_path):
+    Path(tmp_path, "job.py").write_text(JOB)
+    found = raybo_command(tmp_path, "compare", "job.py", "--methods", "random, random", "--here")
+    assert found.stderr.strip() == "Error: compare: method 'random' is named twice; each needs a name of its own"
+
+
 def test_outside_a_clone_there_is_nothing_to_reproduce(tmp_path):
     with pytest.raises(ObjectiveError, match="inside a clone"):
         find_experiments(tmp_path)

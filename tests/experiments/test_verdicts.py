@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from hypothesis import strategies as st
 import raybo
 from raybo.events import Event, Kind
 from raybo.experiments import Claim, Entry, Experiment, Problem, page, table
-from raybo.experiments.compare import pairwise
+from raybo.experiments.compare import compare, pairwise
 from raybo.experiments.measures import curve, measure, optimum, values
-from raybo.experiments.output import write
+from raybo.experiments.output import runs_in_words, write
 from raybo.experiments.results import Row, measured, read_rows, write_rows
 from raybo.experiments.run import Run, file_name, is_complete, runs
 from raybo.experiments.summary import summary
@@ -309,12 +310,19 @@ def test_a_users_methods_are_each_compared_with_those_named_before():
     assert {claim.measure for claim in pairwise(plan)} == {"final_value"}
 
 
-def test_a_plan_that_makes_no_sense_is_refused():
+def test_a_plan_that_makes_no_sense_is_refused(tmp_path):
     problem = Problem("p", "job.py", 3)
     with pytest.raises(raybo.MethodError, match="named twice"):
         Experiment("e", "t", [problem], [Entry("a", "random"), Entry("a", "sobol")], 1)
     with pytest.raises(raybo.MethodError, match="no problem"):
         Experiment("e", "t", [], [Entry("a", "random")], 1)
+    with pytest.raises(raybo.MethodError, match="trials must be a whole number from 1, got -1"):
+        Experiment("e", "t", [Problem("p", "job.py", -1)], [Entry("a", "random")], 1)
+    with pytest.raises(raybo.MethodError, match="optimum must be a finite number, got nan"):
+        Experiment("e", "t", [Problem("p", "job.py", 3, optimum=math.nan)], [Entry("a", "random")], 1)
+    for workers in (0, -1):
+        with pytest.raises(raybo.MethodError, match=f"workers must be a whole number from 1, got {workers}"):
+            compare(Experiment("e", "t", [problem], [Entry("a", "random")], 1), tmp_path, workers=workers)
     with pytest.raises(raybo.MethodError, match="'b', which is not compared"):
         Experiment("e", "t", [problem], [Entry("a", "random")], 1, [Claim("", "processor_seconds", "a", "b")])
 
@@ -350,3 +358,9 @@ def test_inexactness_is_summed_over_the_steps_and_interpolated_between_those_mea
     assert measure("final_inexactness", found, problem, 1.0) == pytest.approx(0.5)
     assert np.isnan(curve("inexactness", study([1.0]), problem, 1.0)).all()
     assert np.isnan(measure("final_inexactness", study([1.0]), problem, 1.0))
+
+
+def test_a_figure_says_how_many_runs_it_is_of():
+    rows = [Row("p", method, seed, "min", {}) for method in "ab" for seed in range(3)]
+    assert runs_in_words(rows) == "3 runs"
+    assert runs_in_words(rows[:4]) == "1 to 3 runs"

@@ -45,7 +45,7 @@ def _detached(objective: raybo.Objective, settings: dict[str, Any], watch: Calla
     path = Path(settings["storage"])
     while True:
         try:
-            followed = attach(path.stem, settings["address"], watch)
+            followed = attach(path.stem, settings["address"], watch).study
             assert followed is not None  # its journal is on this machine
             return followed
         except RayError as error:

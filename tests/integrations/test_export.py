@@ -433,7 +433,7 @@ def test_tensorboard_reads_values_and_configurations(study, tmp_path):
     assert events.Scalars("best")[-1].value == pytest.approx(study.best.value, rel=1e-6)
     ended = [trial.number for trial in study.trials if trial.state is not State.PENDING]
     assert sorted(e.step for e in events.Scalars("failed")) == ended
-    assert len(list(tmp_path.glob("trial-*"))) == len(done)
+    assert len(list(tmp_path.glob("trial-*"))) == len(ended)
     number, value = next(iter(done.items()))
     one = accumulator.EventAccumulator(str(tmp_path / f"trial-{number}")).Reload()
     assert one.Scalars("hparam/accuracy")[0].value == pytest.approx(value, rel=1e-6)

@@ -757,7 +757,12 @@ def test_a_job_is_listed_fetched_while_it_runs_attached_to_and_stopped(head, fol
     assert f"{name} has ended already (stopped)" in run(head, folder, "stop", name, code=1)[1]
     run(head, folder, "fetch", name)
     assert read(folder / "long.db") == read(path)
-    assert "was stopped" in run(head, folder, "attach", name, code=130)[1]
+    out, err = run(head, folder, "attach", name, code=130)
+    assert (
+        f"its journal is ~/long.db on the head node; raybo fetch {name} --address {head.dashboard} brings it here"
+        in out
+    )
+    assert "was stopped" in err
 
 
 @pytest.mark.slow

@@ -346,6 +346,21 @@ def test_evaluated_points_are_learned(method):
     searcher.suggest("t")
 
 
+def test_with_several_metrics_a_known_value_has_each_of_them_and_is_no_failure():
+    several = {"metric": None, "mode": None, "metrics": {"loss": "min", "speed": "max"}}
+    known = {"loss": 1.0, "speed": 2.0}
+    searcher = search(**several, points_to_evaluate=POINTS[:1], evaluated_rewards=[known])
+    searcher.add_evaluated_point(POINTS[1], known)
+    searcher.add_evaluated_point(POINTS[1], 1.0, error=True)
+    assert [(trial.state, trial.values) for trial in trials_of(searcher)[:2]] == [(State.FINISHED, known)] * 2
+    assert trials_of(searcher)[2].state is State.FAILED
+    for value in (1.0, {"loss": 1.0}):
+        with pytest.raises(MethodError, match="a known value must be a dict with loss, speed, got "):
+            search(**several, points_to_evaluate=POINTS[:1], evaluated_rewards=[value])
+        with pytest.raises(MethodError, match="a known value must be a dict with loss, speed, got "):
+            searcher.add_evaluated_point(POINTS[1], value)
+
+
 def test_evaluated_points_wait_for_the_space():
     searcher = RayboSearch()
     searcher.add_evaluated_point(POINTS[0], 1.0)

@@ -74,17 +74,15 @@ def test_no_model_has_a_say_before_three_trials_have_a_value():
     assert ["models" in trial.tags for trial in [*given.trials, given.ask()]] == [False] * 5 + [True]
 
 
-def test_with_branches_guesses_or_several_metrics_ten_points_come_first():
+def test_with_branches_or_several_metrics_ten_points_come_first():
     plain = {"a": Float(0, 1), "b": Float(0, 1)}
-    guessed = Searcher({**plain, "a": Float(0, 1, guess=0.3)}, "auto", "max", 0)
     branches = Searcher(CONDITIONAL, "auto", "max", 0)
     several = Searcher(plain, "auto", seed=0, metrics={"f": "max", "g": "min"})
     for number in range(11):
         value = float(number % 4)
-        guessed.tell(guessed.ask(), value)
         branches.tell(branches.ask(), value)
         several.tell(several.ask(), {"f": value, "g": value})
-    for searcher in (guessed, branches, several):
+    for searcher in (branches, several):
         assert ["acquisition" in trial.tags for trial in searcher.trials] == [False] * 10 + [True]
 
 

@@ -151,6 +151,35 @@ def test_a_right_guess_helps_and_a_wrong_one_is_overcome():
     assert np.median([regret(1.0, seed, 30) for seed in range(3)]) < 1e-2
 
 
+def told_of(guess, trials):
+    """The tags of a short study's trials."""
+    searcher = Searcher({f"x{i}": Float(0, 1, guess=guess) for i in range(2)}, "auto", seed=1, trials=40)
+    for _ in range(trials):
+        trial = searcher.ask()
+        searcher.tell(trial, -sum((x - 0.2) ** 2 for x in trial.config.values()))
+    return [record.tags for record in searcher.history.records]
+
+
+def test_four_points_show_whether_a_guess_holds():
+    """The guesses, one drawn to them and two that are not; then the model."""
+    tags = told_of(0.25, 6)
+    assert ["by_guess" in each for each in tags] == [False, False, True, False, False, False]
+    assert ["acquisition" in each for each in tags] == 4 * [False] + 2 * [True]
+    assert ["acquisition" in each for each in told_of(None, 6)] == 3 * [False] + 3 * [True]
+
+
+def test_a_guess_weighs_the_expected_improvement_and_no_bound(monkeypatch):
+    """What is weighted is the only thing that the acquisitions differ in."""
+    weighted = []
+    monkeypatch.setattr(
+        "raybo.methods.default.auto.believing",
+        lambda acquisition, history: weighted.append(type(acquisition).__name__) or acquisition,
+    )
+    names = [each["acquisition"] for each in told_of(0.25, 24) if "acquisition" in each]
+    assert {"ucb", "log-ei"} <= set(names)
+    assert set(weighted) == {"LogAverage"}
+
+
 def test_which_methods_use_guesses_is_said_by_their_classes():
     assert {name for name in NAMES if getattr(methods.load(name), "uses_guesses", False)} == {"auto", "ei", "gp-ucb"}
 

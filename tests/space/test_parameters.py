@@ -262,3 +262,14 @@ def test_a_parameter_of_one_value_is_a_constant(parameter):
     if not isinstance(parameter, Categorical):
         with pytest.raises(SpaceError, match=r"p: .* lies outside"):
             space.accept({"x": 0.25, "p": value + 1})
+
+
+@pytest.mark.parametrize("log", [2, 1, 0.1, "false", None])
+def test_a_step_in_the_place_of_log_is_refused_and_no_scale(log):
+    for parameter in (Float(1, 10, log), Integer(1, 10, log)):
+        with pytest.raises(SpaceError, match=r"^x: log must be True or False, got log=.*; a step is given as step="):
+            Space({"x": parameter})
+    assert Space({"x": Integer(1, 10, np.True_)}).to_json()["items"]["x"]["log"] is True
+    told = Space({"x": Integer(1, 10, log=True)}).to_json()
+    told["items"]["x"]["log"] = 2  # as a journal of 0.1 may have it
+    assert Space.from_json(told).parameters[("x",)] == Integer(1, 10, log=True)

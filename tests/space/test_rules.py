@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
+import pickle
 import time
 
 import numpy as np
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raybo.errors import SpaceError
+from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Ordinal, Space
 from raybo.space.rules import read_rule
 
@@ -337,3 +340,14 @@ def test_rules_are_part_of_what_a_space_is():
     assert Space.from_json(with_rule.to_json()) == with_rule
     assert "where" not in without.to_json()
     assert repr(with_rule).endswith("where=['a < b'])")
+
+
+@pytest.mark.parametrize("copied", [lambda it: pickle.loads(pickle.dumps(it)), copy.deepcopy], ids=["pickle", "copy"])  # noqa: S301
+def test_what_has_rules_can_be_pickled_and_copied(copied):
+    choice = Categorical(["p", {"kind": "q", "z": Integer(1, 9)}])
+    space = Space({**UNIT, "choice": choice}, where=["a * b <= 0.2", "choice == 'p' or c < 0.5", "choice.q.z > 2"])
+    searcher = Searcher(space, "random", seed=0)
+    searcher.ask(3)
+    again = copied(searcher)
+    assert again.space == space
+    assert [trial.config for trial in again.ask(20)] == [trial.config for trial in searcher.ask(20)]

@@ -91,6 +91,8 @@ def test_a_running_study_is_asked_and_one_that_does_not_hear_is_not(journal):
         assert requests.hear(journal)
         assert actions.possible(journal, is_running=True)["stop"] is True
         assert "worker is free" in actions.enqueue(followed, [1, None, 3, 0.5])
+        with pytest.raises(raybo.TrialError, match="enqueued before, and waits"):
+            actions.enqueue(followed, [1, None, 3, 0.5])
         actions.stop(followed)
         asked = requests.waiting(journal)
         assert [request.values for request in asked] == [[1, None, 3, 0.5], None]

@@ -3,9 +3,11 @@
 What it does, and why:
 - First a point in the middle of the space, where its owner expects something, then Sobol points, until three trials
   have a value, whatever the dimension: a model of three values finds better ones than chance does. Ten points (a
-  quarter of a short study) where choices open parameters of their own, as a model commits itself to a branch early;
-  where the best is guessed to lie somewhere (see `guesses`), as whether that holds is seen from a design; and where
-  there are several metrics or constraints.
+  quarter of a short study) where choices open parameters of their own, as a model commits itself to a branch early, and
+  where there are several metrics or constraints.
+- Where the best is guessed to lie somewhere, the first point is there, and four are tried, two of them without regard
+  to the guess: the least that shows whether it holds (see `guesses`). After them it weighs the expected improvement
+  alone: added to a bound it would hold every other proposal near the guess long after the results know better.
 - Values are clipped four robust standard deviations below their median and then made as normal as a power can make
   them, so that a steep wall or a penalty does not set the scale on which the good values are told apart.
 - Three Gaussian processes that assume different things, and a say for each by how well it explains the results: see
@@ -55,7 +57,8 @@ from raybo.solvers.domain import continuous
 from raybo.surrogate import Standardised, Tamed, standard_model
 
 FIRST_VALUES = 3  # results before there is a model
-FIRST_POINTS = 10  # the same in points, where there are branches, guesses, several metrics or constraints
+FIRST_GUESSED = 4  # the same where the best is guessed to lie somewhere
+FIRST_POINTS = 10  # the same in points, where there are branches, several metrics or constraints
 AT_HOME = 0.5  # of proposals beyond a few hundred trials are made near the best points
 REDRAWN = 64  # times that a first point is drawn again which is known
 MIDDLE = 0.4, 0.6  # of each axis; not quite the same point in every study
@@ -83,7 +86,7 @@ class Auto(Options):
 
     initial: int | None = option(
         None,
-        "points before there is a model; none: until three have a value, ten with branches or guesses",
+        "points before there is a model; none: until three have a value, four with guesses; ten with branches",
         at_least=1,
     )
 
@@ -103,15 +106,14 @@ class Auto(Options):
             return mixture(history, rng, is_plain=is_conditional(history))
         models = committee_of(history, self.members)
 
-        def maximise(acquisition: Acquisition) -> Solution:
-            worth = believing(acquisition, history)
+        def maximise(worth: Acquisition) -> Solution:
             return solve_apart("lbfgsb", worth, history, rng, size=500, starts=4, near=best[None, :])
 
         best = history.X[np.argmax(history.y)]
         if not is_conditional(history) and rng.random() < 0.5:
             name, found = "ucb", maximise(models.bound(OPTIMISM))
         else:
-            name, found = "log-ei", maximise(models.improvement())
+            name, found = "log-ei", maximise(believing(models.improvement(), history))
         if models.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
             name, found = "far", maximise(models.bound(FAR_OPTIMISM))
         told = {**models.prediction(found.x), **models.tags, "ended": history.ended}
@@ -131,10 +133,9 @@ class Auto(Options):
 
 def is_first(history: History, initial: int | None) -> bool:
     """Whether the next point is one of the first, which no model proposes."""
-    is_wide = history.cube.guess is not None or is_conditional(history) or not history.goals.is_plain
-    if initial is not None or is_wide:
+    if initial is not None or is_conditional(history) or not history.goals.is_plain:
         return is_in_design(history, FIRST_POINTS, initial)
-    return len(history.y) < FIRST_VALUES
+    return len(history.y) < (FIRST_VALUES if history.cube.guess is None else FIRST_GUESSED)
 
 
 def first_point(history: History, rng: np.random.Generator) -> Proposal:

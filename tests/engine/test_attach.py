@@ -1,0 +1,101 @@
+"""Following a detached study that has just ended says where its journal is, and which command shows it."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import raybo
+from raybo.engine import follow
+from raybo.engine.follow import Ended, StudyLost, attach, stop
+from raybo.errors import RayError
+from raybo.events import Event, Kind, planned
+from raybo.journal import Description, Journal
+
+
+class ActorError(Exception):
+    pass
+
+
+class GetTimeoutError(Exception):
+    pass
+
+
+@pytest.fixture
+def cluster(monkeypatch, tmp_path):
+    """A cluster on which another study runs, and the directory in which this process is."""
+
+    def get_actor(name, namespace):
+        raise ValueError(name)
+
+    names = [{"name": "other", "namespace": follow.NAMESPACE}]
+    ray = SimpleNamespace(
+        get_actor=get_actor,
+        util=SimpleNamespace(list_named_actors=lambda all_namespaces: names),
+        exceptions=SimpleNamespace(GetTimeoutError=GetTimeoutError, RayActorError=ActorError),
+    )
+    monkeypatch.setattr(follow, "ray_for_study", lambda *_: contextlib.nullcontext(ray))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def journal(path, trials=1):
+    """One trial that has finished, of so many."""
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
+    events = [searcher.apply(planned(trials)), searcher.apply(searcher.propose(searcher.history))]
+    events.append(searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5})))
+    with contextlib.closing(
+        Journal(path, Description("job", "value", "max", searcher.space.to_json(), "random", 0))
+    ) as opened:
+        opened.append(events)
+    return path
+
+
+@pytest.mark.parametrize("ask", [attach, stop])
+def test_where_no_such_study_runs_its_journal_and_the_command_are_named(ask, cluster):
+    with pytest.raises(RayError) as told:
+        ask("my job", "auto")
+    assert str(told.value) == (
+        "no detached study named my job is running on this cluster (available: other); if it has ended, its journal is "
+        "where it was started, my job.db or what --storage named: `raybo show 'my job.db'` shows it there"
+    )
+    path = journal(cluster / "my job.db")
+    with pytest.raises(RayError, match="no detached study named my job") as told:
+        ask("my job", "auto")
+    assert str(told.value).endswith(f"its journal is {path}: `raybo show 'my job.db'` shows it")
+
+
+@pytest.mark.parametrize(("trials", "has_ended"), [(1, True), (2, False)])
+def test_a_study_whose_process_goes_after_its_end_has_ended_and_was_not_lost(trials, has_ended, cluster, monkeypatch):
+    path = journal(cluster / "job.db", trials)
+    actor = SimpleNamespace(outcome=SimpleNamespace(remote=lambda: None))
+    monkeypatch.setattr(follow, "_find", lambda ray, name: (actor, SimpleNamespace(path=path)))
+
+    def lost(*_):
+        raise StudyLost("the study's own process was lost for good")
+
+    monkeypatch.setattr(follow, "_wait", lost)
+    if has_ended:
+        ended = attach("job", "auto")
+        assert (ended.path, ended.study.best.value) == (path, 0.5)
+    else:
+        with pytest.raises(StudyLost):
+            attach("job", "auto")
+
+
+@pytest.mark.parametrize(("command", "says"), [("attach", "job has ended"), ("stop", "Stopped")])
+def test_the_command_names_a_journal_that_lies_on_another_machine(command, says, monkeypatch):
+    from click.testing import CliRunner
+
+    from raybo.cli import cluster
+
+    monkeypatch.setattr(follow, command, lambda *_: Ended(Path("/there/my job.db"), None))
+    done = CliRunner().invoke(getattr(cluster, command), ["job", "--address", "10.0.0.1:6379"])
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[-1] == (
+        f"{says}; its journal is /there/my job.db on the machine where it was started: "
+        "raybo show '/there/my job.db' shows it there"
+    )
