@@ -61,6 +61,10 @@ class StudyActor:
         if self.error is not None:
             raise self.error
 
+    async def has_ended(self) -> bool:
+        """Whether the study has ended, however it did."""
+        return self.ended.is_set()
+
     async def what(self) -> Plan:
         """What it was told to run."""
         return self.plan

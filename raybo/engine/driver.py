@@ -21,7 +21,7 @@ from raybo.confirming import Confirm
 from raybo.engine.artifacts import Mirror
 from raybo.engine.checkpoints import Keep
 from raybo.engine.connection import here, is_local, ray_for_study, starts_its_own
-from raybo.engine.follow import NAMESPACE, leave, run_to_end
+from raybo.engine.follow import NAMESPACE, leave, make_named, run_to_end
 from raybo.engine.pickling import pickled
 from raybo.engine.plan import Plan
 from raybo.engine.progress import Watch, watching
@@ -435,7 +435,7 @@ def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> 
     placed |= {"name": name, "namespace": NAMESPACE, "lifetime": "detached"}
     placed |= {"max_restarts": RESTARTS, "max_task_retries": -1}  # by Ray, as nobody else is there
     try:
-        leave(ray, ray.remote(StudyActor).options(**placed).remote(plan, sent, function))
+        leave(ray, make_named(ray, name, lambda: ray.remote(StudyActor).options(**placed).remote(plan, sent, function)))
     except ray.exceptions.ActorAlreadyExistsError:
         raise RayError(
             f"a study named {name} is already running on this cluster; `raybo attach {name}` follows it, "

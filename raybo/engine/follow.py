@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NAMESPACE = "raybo"  # of the names of detached studies
 POLL_SECONDS = 0.2
+NAME_SECONDS = 20.0  # in which a name is free again whose study has ended
 STOP_SECONDS = 20.0  # after which a study that does not stop is killed; its journal is whole all the same
 
 
@@ -79,6 +80,36 @@ def run_to_end(
         finally:
             if not has_died:  # else nobody is left to ask
                 ray.kill(actor)
+
+
+def make_named(ray: Any, name: str, make: Callable[[], Any]) -> Any:
+    """The actor of a detached study. One of this name whose study has ended, and which answers still, makes room.
+
+    Raises:
+        ActorAlreadyExistsError: a study of this name runs.
+    """
+    give_up = time.monotonic() + NAME_SECONDS
+    while True:
+        try:
+            return make()
+        except ray.exceptions.ActorAlreadyExistsError:
+            if time.monotonic() > give_up or not _make_room(ray, name):
+                raise
+        time.sleep(POLL_SECONDS)  # Ray gives a name back when it has noticed that its actor is gone
+
+
+def _make_room(ray: Any, name: str) -> bool:
+    """End the actor of this name unless its study runs; whether it has gone, or soon will."""
+    try:
+        actor = ray.get_actor(name, namespace=NAMESPACE)
+        if not ray.get(actor.has_ended.remote(), timeout=30):
+            return False
+    except (ValueError, ray.exceptions.RayActorError):
+        return True
+    except ray.exceptions.GetTimeoutError:
+        return False
+    ray.kill(actor)
+    return True
 
 
 def leave(ray: Any, actor: Any) -> None:

@@ -50,6 +50,7 @@ class Hosts:
             **{key: value for key, value in os.environ.items() if not key.startswith("RAY_")},
             "PATH": _path(),
             "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": secrets.token_hex(32),
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_worker_cap_enabled": "false",
             "RAY_TMPDIR": self.directory,

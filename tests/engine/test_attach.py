@@ -99,3 +99,37 @@ def test_the_command_names_a_journal_that_lies_on_another_machine(command, says,
         f"{says}; its journal is /there/my job.db on the machine where it was started: "
         "raybo show '/there/my job.db' shows it there"
     )
+
+
+@pytest.mark.parametrize("has_ended", [True, False])
+def test_a_study_that_has_ended_gives_its_name_to_the_next_and_one_that_runs_keeps_it(has_ended, cluster, monkeypatch):
+    class Taken(ValueError):
+        pass
+
+    taken, killed = [True], []
+
+    def make():
+        if taken:
+            raise Taken
+        return "made"
+
+    def kill(actor):
+        killed.append(actor)
+        taken.clear()
+
+    actor = SimpleNamespace(has_ended=SimpleNamespace(remote=lambda: has_ended))
+    ray = SimpleNamespace(
+        get_actor=lambda name, namespace: actor,
+        get=lambda value, timeout: value,
+        kill=kill,
+        exceptions=SimpleNamespace(
+            ActorAlreadyExistsError=Taken, RayActorError=ActorError, GetTimeoutError=GetTimeoutError
+        ),
+    )
+    if has_ended:
+        assert follow.make_named(ray, "job", make) == "made"
+        assert killed == [actor]
+    else:
+        with pytest.raises(Taken):
+            follow.make_named(ray, "job", make)
+        assert not killed

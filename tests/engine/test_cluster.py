@@ -26,11 +26,14 @@ pytestmark = [
 ]
 
 JOB = """
+    import os
     import time
     import raybo
 
     @raybo.objective(space={"x": raybo.Float(0, 1)}, mode="min", num_cpus=1)
-    def job(config, *, seconds=0.3, log=""):
+    def job(config, *, seconds=0.3, log="", held=""):
+        while held and os.path.exists(held):
+            time.sleep(0.05)
         if log:
             with open(log, "a") as file:
                 print(config["x"], file=file)
@@ -63,10 +66,15 @@ def cluster():
 
 
 @pytest.fixture
-def directory(tmp_path):
+def directory(tmp_path, request):
     (tmp_path / "job.py").write_text(textwrap.dedent(JOB))
     (tmp_path / "steps.py").write_text(textwrap.dedent(STEPS))
-    return tmp_path
+    yield tmp_path
+    if "cluster" in request.fixturenames:
+        cluster = request.getfixturevalue("cluster")
+        for path in tmp_path.glob("*.db"):  # a test that failed leaves no study that takes the next one's processor
+            if not raybo.load(path).ended:
+                command(cluster, tmp_path, "stop", path.stem, "--address", cluster.address).communicate()
 
 
 def command(cluster, directory, *arguments, **keywords):
@@ -116,25 +124,39 @@ def test_a_node_may_join_and_be_cut_off_and_nothing_hangs_or_is_lost(cluster, di
 
 
 def test_a_detached_study_outlives_its_driver_and_its_own_process(cluster, directory):
-    path = directory / "far.db"
-    tune = ["tune", "job.py", "--trials", 25, "--storage", path, "--address", cluster.address, "--detach"]
-    said = output(command(cluster, directory, *tune))
+    path, held = directory / "far.db", directory / "held"
+    held.touch()  # however long a command takes to start, the study is under way
+    on = ["--address", cluster.address]
+    tune = ["tune", "job.py", "--storage", path, *on, "--set", f"held={held}", "--detach"]
+    said = output(command(cluster, directory, *tune, "--trials", 25))
     assert "far is running, kept in" in said
-    assert "another study is writing it" in output(command(cluster, directory, *tune), code=1)
+    assert "another study is writing it" in output(command(cluster, directory, *tune, "--trials", 25), code=1)
 
+    held.unlink()
     until(lambda: finished(path) >= 3, "results")
     os.kill(json.loads(Path(f"{path}-lock").read_text())["process"], signal.SIGKILL)  # the study's own process
-    follower = command(cluster, directory, "attach", "far", "--address", cluster.address)
+    follower = command(cluster, directory, "attach", "far", *on)
     until(lambda: finished(path) >= 6, "results after the study's process was killed")
+    held.touch()
     os.killpg(follower.pid, signal.SIGKILL)  # whoever looks on may go, too
     follower.communicate()
 
-    out = output(command(cluster, directory, "attach", "far", "--address", cluster.address))
+    log = directory / "attached"
+    with log.open("w") as said_there:
+        attached = command(cluster, directory, "attach", "far", *on, stdout=said_there, stderr=said_there)
+    until(lambda: "/25 trials" in log.read_text(), "the study's progress")
+    held.unlink()
+    assert attached.wait(2 * HURRY) == 0, log.read_text()
+    out = log.read_text()
     assert re.search(r"25/25 trials.*\n", out)
     assert "best value" in out
     study = raybo.load(path)
     assert study.count(State.FINISHED) == 25
     assert "the study was interrupted" in {e.data["reason"] for e in study.events if e.kind is Kind.RETRIED}
+
+    # its process answers still, for whoever may have been about to attach; it is in nobody's way
+    assert "far is running, kept in" in output(command(cluster, directory, *tune, "--trials", 26))
+    until(lambda: finished(path) == 26, "one trial more")
 
 
 def test_a_detached_study_of_trials_that_report_goes_on_from_their_checkpoints(cluster, directory):
@@ -187,11 +209,16 @@ def test_ctrl_c_in_attach_leaves_the_study_running(cluster, directory):
             "--address", cluster.address,
         )
     )  # fmt: skip
-    follower = command(cluster, directory, "attach", "on", "--address", cluster.address, preexec_fn=_as_in_a_shell)
-    until(lambda: finished(path) >= 2, "results")
-    time.sleep(1.0)
+    log = directory / "attached"
+    with log.open("w") as said_there:
+        follower = command(
+            cluster, directory, "attach", "on", "--address", cluster.address, preexec_fn=_as_in_a_shell,
+            stdout=said_there, stderr=said_there,
+        )  # fmt: skip
+    until(lambda: "/1000 trials" in log.read_text(), "the study's progress")
     os.killpg(follower.pid, signal.SIGINT)
-    assert "on keeps running; raybo stop on stops it" in output(follower, code=130)
+    assert follower.wait(HURRY) == 130
+    assert "on keeps running; raybo stop on stops it" in log.read_text()
     before = finished(path)
     until(lambda: finished(path) > before, "more results")
     output(command(cluster, directory, "stop", "on", "--address", cluster.address))
