@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import tempfile
@@ -25,6 +26,8 @@ import pytest
 import scipy.linalg  # noqa: F401  # loads every BLAS; limited below
 from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
+
+from tests.renewed import FAILED, Renewed
 
 threadpool_limits(1)  # in this process, of several; what a test starts decides for itself
 
@@ -62,17 +65,39 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.xdist_group(f"contract {case['name']}"))
 
 
-@pytest.fixture(scope="session")
-def ray_session():
-    """A local Ray, the one that `raybo.tune` finds this process connected to."""
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """A test's fixtures learn, before they are taken down, whether it has failed."""
+    report = yield
+    item.stash[FAILED] = report.failed
+    return report
+
+
+@contextlib.contextmanager
+def local_ray():
+    """A local Ray that this process is connected to."""
     import ray
 
     from raybo.engine.connection import start_local
 
     with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as directory:  # Ray's sockets need a short path
-        start_local(ray, CPUS, Path(directory))
-        yield ray
-        ray.shutdown()
+        try:
+            start_local(ray, CPUS, Path(directory))
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+@pytest.fixture(scope="session")
+def rays():
+    with Renewed(local_ray) as found:
+        yield found
+
+
+@pytest.fixture
+def ray_session(rays, request):
+    """A local Ray, the one that `raybo.tune` finds this process connected to."""
+    yield from rays.lend(request.node)
 
 
 @pytest.fixture

@@ -674,6 +674,8 @@ def name_of(pid):
     return ""
 
 
+HURRY = 240.0  # seconds after which something that should have happened has not
+GONE = 90.0  # seconds in which whatever a command has started is gone after it, on a busy machine
 AGENTS = ("ray::DashboardAgent", "ray::RuntimeEnvAgent")  # Ray's own; they notice a killed driver after a minute
 
 
@@ -702,8 +704,8 @@ class Command:
             members |= more
         self.family |= {(pid, found[pid][0]) for pid in members if pid in found}
 
-    def until(self, ready, seconds=60):
-        give_up = time.monotonic() + seconds
+    def until(self, ready):
+        give_up = time.monotonic() + HURRY
         while not ready():
             self.look()
             assert self.process.poll() is None, self.process.communicate()
@@ -711,9 +713,9 @@ class Command:
             time.sleep(0.05)
         self.look()
 
-    def end(self, seconds=60):
+    def end(self):
         """Exit code, stdout and stderr, when it has ended."""
-        out, err = self.process.communicate(timeout=seconds)
+        out, err = self.process.communicate(timeout=HURRY)
         assert "Traceback" not in err
         return self.process.returncode, out, err
 
@@ -723,8 +725,8 @@ class Command:
         alive = {pid for pid, began in self.family if pid in found and found[pid][0] == began and found[pid][2] != "Z"}
         return {pid for pid in alive if not name_of(pid).startswith(tuple(but))} if but else alive
 
-    def gone(self, seconds):
-        give_up = time.monotonic() + seconds
+    def gone(self):
+        give_up = time.monotonic() + GONE
         while self.left() and time.monotonic() < give_up:
             time.sleep(0.1)
         return not self.left()
@@ -748,6 +750,16 @@ def start(folder):
     yield start
     for command in commands:
         command.kill()
+
+
+@pytest.fixture
+def let_end(folder):
+    """Lets so many trials of the job end: a study is under way for as long as a test needs."""
+    gate = folder / "gate"
+    wait = f"    while raybo.current_trial().number >= os.path.getsize({str(gate)!r}):\n        time.sleep(0.02)\n"
+    slept = "    time.sleep(sleep)\n"
+    (folder / "job.py").write_text(f"import os\n{JOB.replace(slept, slept + wait)}")
+    return lambda trials: gate.write_bytes(bytes(trials))
 
 
 def states(path):
@@ -780,11 +792,14 @@ LOOPBACK = {"0100007F", "00000000000000000000000001000000", "0000000000000000FFF
 
 @pytest.mark.slow
 @pytest.mark.ray
-def test_a_job_is_tuned_and_the_same_command_continues_it(start, folder):
+@pytest.mark.timeout(900)
+def test_a_job_is_tuned_and_the_same_command_continues_it(start, folder, let_end):
+    let_end(1)
     first = start("tune", "job.py", "--trials", 4, "--workers", 2, "--seed", 1, "--set", "sleep=0.5")
     first.until(finished(folder / "job.db", 1))
     assert listeners(first.family)
     assert listeners(first.family) <= LOOPBACK  # reachable from this machine only
+    let_end(6)
     code, out, err = first.end()
     assert (code, err) == (0, ""), (out, err)
     lines = out.splitlines()
@@ -795,7 +810,7 @@ def test_a_job_is_tuned_and_the_same_command_continues_it(start, folder):
     assert "4 trials, kept in job.db" in lines[-1]
     assert "| said by a trial" in out
     assert "raylet" not in out
-    assert first.gone(20)
+    assert first.gone()
 
     before = raybo.load(folder / "job.db")
     second = start("tune", "job.py", "--trials", 6, "--set", "sleep=0.5", "--quiet")
@@ -810,6 +825,7 @@ def test_a_job_is_tuned_and_the_same_command_continues_it(start, folder):
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("whom", ["group", "driver"])
 def test_ctrl_c_stops_a_study_and_leaves_it_whole(start, folder, whom):
     command = start("tune", "job.py", "--trials", 100, "--workers", 2, "--method", "random", "--set", "sleep=0.3")
@@ -818,7 +834,7 @@ def test_ctrl_c_stops_a_study_and_leaves_it_whole(start, folder, whom):
     code, _, err = command.end()
     assert code == 130
     assert err.rstrip("\n") == "Stopped. The study is in job.db; the same command continues it."
-    assert command.gone(20)
+    assert command.gone()
     _, events = read(folder / "job.db")
     assert [event.number for event in events] == list(range(1, len(events) + 1))
     found = states(folder / "job.db")
@@ -831,14 +847,17 @@ def test_ctrl_c_stops_a_study_and_leaves_it_whole(start, folder, whom):
 
 @pytest.mark.slow
 @pytest.mark.ray
-def test_a_driver_may_be_killed_and_the_same_command_loses_no_finished_trial(start, folder):
+@pytest.mark.timeout(900)
+def test_a_driver_may_be_killed_and_the_same_command_loses_no_finished_trial(start, folder, let_end):
+    let_end(5)
     arguments = ["tune", "job.py", "--trials", 12, "--workers", 2, "--method", "random", "--set", "sleep=0.3"]
     first = start(*arguments)
     first.until(finished(folder / "job.db", 3))
     first.process.kill()
+    let_end(12)
     before = [trial for trial in raybo.load(folder / "job.db").trials if trial.state is State.FINISHED]
     second = start(*arguments)  # at once: what is left of the first still holds the journal
-    code, out, err = second.end(120)
+    code, out, err = second.end()
     assert (code, err) == (0, ""), (out, err)
     assert "12/12 trials" in out
     trials = raybo.load(folder / "job.db").trials
@@ -846,12 +865,13 @@ def test_a_driver_may_be_killed_and_the_same_command_loses_no_finished_trial(sta
     for trial in before:
         assert repr(trials[trial.number]) == repr(trial)
     assert sum(trial.attempt > 1 for trial in trials) <= 2
-    assert second.gone(20)
+    assert second.gone()
     assert first.left(but=AGENTS) == set()
 
 
 @pytest.mark.slow
 @pytest.mark.ray
+@pytest.mark.timeout(900)
 def test_the_engine_quiets_what_ray_says_of_dying_workers(start, folder):
     """Ray prints to the driver's stdout whatever it is told; `raybo tune ... > file` must not have it."""
     text = JOB.replace("    time.sleep(sleep)\n", "    import os; os._exit(1)\n")
@@ -863,7 +883,7 @@ def test_the_engine_quiets_what_ray_says_of_dying_workers(start, folder):
     assert err.count("\n") == 1
     assert all(line.startswith("trial ") or "/2 trials" in line for line in out.splitlines())
     assert out.count("starts again (attempt 2)") == 2
-    assert command.gone(20)
+    assert command.gone()
 
 
 def test_the_command_is_there_as_a_module():

@@ -506,15 +506,19 @@ def test_a_study_on_ray_keeps_contexts_tells_of_bad_ones_and_is_replayed(ray_ses
 
 @pytest.mark.ray
 def test_a_trial_that_is_killed_keeps_the_context_that_it_reported(ray_session, tmp_path):
+    path = tmp_path / "k.db"
+
     @raybo.objective(space=SPACE, context={"load": Float(0, 20)}, metric="profit")
     def killed(config):
         raybo.report_context(load=7.0)
         import time
 
-        time.sleep(1.0)
+        give_up = time.monotonic() + 60
+        while raybo.load(path).trials[0].context is None and time.monotonic() < give_up:
+            time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    study = raybo.tune(killed, trials=1, method="random", seed=0, retries=0, storage=tmp_path / "k.db", workers=1)
+    study = raybo.tune(killed, trials=1, method="random", seed=0, retries=0, storage=path, workers=1)
     (trial,) = study.trials
     assert (trial.state, trial.context) == (State.LOST, {"load": 7.0})
     kinds = [event.kind for event in study.events]

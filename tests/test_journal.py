@@ -203,7 +203,7 @@ print(connection.execute("SELECT count(*) FROM event").fetchone()[0], len(read(p
             assert reader.said == "1"
             for event in EVENTS[1:]:
                 journal.append([event])
-            out, _ = reader.communicate("go\n", timeout=20)
+            out, _ = reader.communicate("go\n", timeout=100)
             assert out.split() == ["1", "6"]  # a snapshot of its own; a fresh look sees all
 
 
@@ -248,7 +248,7 @@ time.sleep(99)
     with running(text, path) as writer:
         for _ in range(2):
             reader = program("print(len(read(path)[1]))", path)
-            assert reader.communicate(timeout=20)[0].split() == ["2"]
+            assert reader.communicate(timeout=100)[0].split() == ["2"]
         writer.stdin.write("go\n")
         writer.stdin.flush()
         assert writer.stdout.readline() == "written\n"
@@ -375,7 +375,7 @@ for _ in range(40):
         for process in (one, other):
             process.stdin.write("go\n")
             process.stdin.flush()
-        assert [one.wait(30), other.wait(30)] == [0, 0]
+        assert [one.wait(100), other.wait(100)] == [0, 0]
     assert read(path) == (DESCRIPTION, [])
 
 
@@ -400,7 +400,7 @@ connection.execute("COMMIT")
             file.write(whole)
         writer.stdin.write("go\n")
         writer.stdin.flush()
-        assert reading.result(30) == (DESCRIPTION, read(written)[1])
+        assert reading.result(100) == (DESCRIPTION, read(written)[1])
 
 
 def test_a_study_that_begins_while_we_wait_for_the_lock_is_found(path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
 import os
 import signal
@@ -38,6 +39,8 @@ _ENVIRONMENT = {
     # without it the processors that a killed study held are given back only after a back-off of seconds, for good
     "RAY_worker_cap_enabled": "false",
 }
+_LISTEN_PORT = "dashboard_agent_listen_port"
+_AGENT_PORTS = ("metrics_agent_port", "metrics_export_port", "runtime_env_agent_port", _LISTEN_PORT)
 # Ray's servers listen on every interface, except on systems where it allows one node only and with this set
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
@@ -154,13 +157,22 @@ def without_helpers(ray: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def patience_with(ray: Any) -> Iterator[None]:
-    """Give a raylet that runs longer to come up than Ray's fixed half minute, which a busy machine needs."""
+    """Give a raylet that runs longer to come up than Ray's fixed half minute, which a busy machine needs.
+
+    And tell it the ports of its agents: for each that an agent is to find and write down, it waits 15 seconds and dies
+    (https://github.com/ray-project/ray/issues/65983).
+    """
     services = ray._private.services
     of_ray, start_of_ray = services.get_node, services.start_raylet
     started: list[Any] = []
     end = time.monotonic() + START_SECONDS
 
     def start_raylet(*args: Any, **keywords: Any) -> Any:
+        missing = [name for name in _AGENT_PORTS if name in keywords and not keywords[name]]
+        keywords |= dict(zip(missing, _free_ports(len(missing)), strict=True))
+        if (persist_port := getattr(ray._raylet, "persist_port", None)) is not None:  # else it does not wait for any
+            given = inspect.signature(start_of_ray).bind(*args, **keywords).arguments
+            persist_port(given["session_dir"], given["node_id"], _LISTEN_PORT, given[_LISTEN_PORT])
         started.append(start_of_ray(*args, **keywords))
         return started[-1]
 
@@ -178,6 +190,12 @@ def patience_with(ray: Any) -> Iterator[None]:
         yield
     finally:
         services.get_node, services.start_raylet = of_ray, start_of_ray
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [server.getsockname()[1] for server in servers]
 
 
 @contextlib.contextmanager

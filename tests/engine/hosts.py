@@ -19,7 +19,13 @@ import time
 from pathlib import Path
 
 PORT, DASHBOARD_PORT = 6379, 8265
-RAY = str(Path(sys.executable).with_name("ray"))
+# `ray`, as patient as raybo is with a raylet that comes up on a busy machine
+RAY = (
+    sys.executable,
+    "-c",
+    "import ray, ray.scripts.scripts; from raybo.engine.connection import patience_with\n"
+    "with patience_with(ray): ray.scripts.scripts.main()",
+)
 
 
 def are_possible() -> bool:
@@ -94,13 +100,14 @@ class Hosts:
 
     def run(self, *command: str, **keywords: object) -> subprocess.Popen[str]:
         """A command on the head's host."""
-        return subprocess.Popen(
+        started: subprocess.Popen[str] = subprocess.Popen(
             ["ip", "netns", "exec", f"{self.prefix}n0", *command],
             env=self.environment,
             text=True,
             start_new_session=True,
             **keywords,  # type: ignore[call-overload]
         )
+        return started
 
     def cut(self, index: int) -> None:
         """Take a host off the network: its packets vanish, its processes go on."""
@@ -147,7 +154,7 @@ class Hosts:
         _ip("-n", name, "link", "set", inside, "up")
         _ip("-n", name, "link", "set", "lo", "up")
         log = Path(self.directory, f"start{index}.log")
-        start = [RAY, "start", "--block", "--disable-usage-stats", "--object-store-memory=80000000"]
+        start = [*RAY, "start", "--block", "--disable-usage-stats", "--object-store-memory=80000000"]
         with log.open("wb") as output:
             self.nodes[index] = subprocess.Popen(
                 ["ip", "netns", "exec", name, *start, f"--node-ip-address=10.77.0.{index + 1}", *arguments],
@@ -156,7 +163,11 @@ class Hosts:
                 stderr=output,
                 start_new_session=True,
             )
-        _wait_for_start(self.nodes[index], log)
+        try:
+            _wait_for_start(self.nodes[index], log)
+        except BaseException:  # or it would join after all
+            self.kill(index)
+            raise
         return index
 
 
@@ -175,6 +186,7 @@ class LocalHead:
         self.ports = _free_ports(3)
         self.dashboard = f"http://127.0.0.1:{self.ports[0]}"
         self.cpus = cpus
+        self.commands: list[subprocess.Popen[str]] = []
         self.environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("RAY_")},
             "PATH": _path(),
@@ -193,7 +205,7 @@ class LocalHead:
         with log.open("wb") as output:
             self.process = subprocess.Popen(
                 [
-                    RAY, "start", "--head", "--block", "--port=0", "--dashboard-host=127.0.0.1",
+                    *RAY, "start", "--head", "--block", "--port=0", "--dashboard-host=127.0.0.1",
                     f"--dashboard-port={dashboard}", f"--dashboard-agent-listen-port={agent}",
                     f"--ray-client-server-port={client}", f"--num-cpus={self.cpus}", f"--temp-dir={self.directory}/ray",
                     "--object-store-memory=80000000", "--disable-usage-stats",
@@ -205,13 +217,20 @@ class LocalHead:
             )  # fmt: skip
         try:
             _wait_for_start(self.process, log)
+            self.address = ""
+            while not self.address and self.process.poll() is None:  # it is written when the start has been told
+                with contextlib.suppress(FileNotFoundError):
+                    self.address = (self.directory / "ray" / "ray_current_cluster").read_text().strip()
         except BaseException:
             self.__exit__()
             raise
-        self.address = (self.directory / "ray" / "ray_current_cluster").read_text().strip()
         return self
 
     def __exit__(self, *_: object) -> None:
+        for command in self.commands:
+            if command.poll() is None:
+                os.killpg(command.pid, signal.SIGKILL)
+                command.communicate()
         self.process.terminate()  # it ends what it started
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(20)
@@ -223,7 +242,11 @@ class LocalHead:
     def run(self, *command: str, **keywords: object) -> subprocess.Popen[str]:
         """A command that knows the head's token."""
         keywords = {"env": self.environment, **keywords}
-        return subprocess.Popen(list(command), text=True, start_new_session=True, **keywords)  # type: ignore[call-overload]
+        started: subprocess.Popen[str] = subprocess.Popen(  # type: ignore[call-overload]
+            list(command), text=True, start_new_session=True, **keywords
+        )
+        self.commands.append(started)
+        return started
 
 
 def _path() -> str:
@@ -240,7 +263,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _wait_for_start(process: subprocess.Popen[bytes], log: Path) -> None:
-    give_up = time.monotonic() + 60
+    give_up = time.monotonic() + 240  # on a busy machine
     while "Ray runtime started" not in log.read_text():
         if process.poll() is not None or time.monotonic() > give_up:
             raise RuntimeError(f"Ray did not start: {log.read_text()}")

@@ -73,6 +73,28 @@ def test_a_script_may_import_ray_before_it_tunes(tmp_path):
     assert done.stdout.splitlines()[-1:] == ["3"], done.stderr[-2000:]
 
 
+SLOW_AGENTS = """
+import sys, time
+if any(word.endswith(("dashboard/agent.py", "runtime_env/agent/main.py")) for word in sys.orig_argv):
+    time.sleep(20)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.timeout(900)
+def test_a_machine_may_be_so_busy_that_rays_agents_take_long_to_start(tmp_path):
+    """A raylet that is not told their ports waits 15 seconds for each, and dies."""
+    Path(tmp_path, "sitecustomize.py").write_text(SLOW_AGENTS)
+    Path(tmp_path, "job.py").write_text(IMPORTS_RAY_FIRST.replace("import ray\n", ""))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    environment["PYTHONPATH"] = os.pathsep.join([str(tmp_path), str(Path(raybo.__file__).parents[1])])
+    done = subprocess.run(
+        [sys.executable, "job.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=800
+    )
+    assert done.stdout.splitlines()[-1:] == ["3"], done.stderr[-2000:]
+
+
 def join(address):
     with ray_for_study(address, None):
         raise AssertionError("joined")

@@ -70,16 +70,21 @@ def test_only_a_ray_that_is_started_here_starts_its_workers_so(monkeypatch, addr
 
 
 STUDY = """
-import contextlib, json, os, pathlib
+import contextlib, json, os, pathlib, time
 import raybo
+
+SEEN = pathlib.Path(__file__).with_name("seen").absolute()
 
 @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="niceness", mode="max")
 def job(config):
+    while not SEEN.exists():
+        time.sleep(0.02)
     return {"niceness": os.getpriority(os.PRIO_PROCESS, 0)}
 
 def studys(status):
     with contextlib.suppress(OSError, ValueError):  # the lock is just being written, or taken away
         found.add(os.getpriority(os.PRIO_PROCESS, json.loads(pathlib.Path("study.db-lock").read_text())["process"]))
+        SEEN.touch()
 
 if __name__ == "__main__":
     found, mine = set(), os.getpriority(os.PRIO_PROCESS, 0)

@@ -110,11 +110,11 @@ def test_a_ray_that_dies_while_it_is_started_ends_the_process_in_a_line(is_known
         ray = ray_of(node)
         with pulse.dying_in_words(ray):
             ray._private.services.start_gcs_server("sleep", "30" if is_known else "0")
-            time.sleep(60)  # as Ray waits
+            time.sleep(600)  # as Ray waits, but longer than the test
         """
     )
     command = [sys.executable, "-c", script, str(is_known)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
     assert done.stderr == "Error: the local Ray died while starting (its gcs_server); try again\n"
     assert done.stdout == "tidied\n" * is_known
@@ -176,13 +176,13 @@ def tuning(directory, trials):
 
 @pytest.mark.ray
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["raylet", "gcs_server"])
 def test_a_study_goes_on_where_its_own_ray_is_killed(tmp_path, name):
     with tuning(tmp_path, 30) as command:
         journal = tmp_path / "job.db"
         while finished(journal) < 3:
-            assert command.poll() is None
+            assert command.poll() is None, command.stderr.read()
             time.sleep(0.2)
         os.kill(child_of(command.pid, name), signal.SIGKILL)
         _, told = command.communicate()
@@ -193,12 +193,12 @@ def test_a_study_goes_on_where_its_own_ray_is_killed(tmp_path, name):
 
 @pytest.mark.ray
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(900)
 def test_a_study_whose_own_ray_is_killed_while_it_starts_says_so_or_starts_another(tmp_path):
     """Ray raises where it has not come far; later it would wait for a minute."""
     with tuning(tmp_path, 3) as command:
         while (gcs := child_of(command.pid, "gcs_server")) is None:
-            assert command.poll() is None
+            assert command.poll() is None, command.stderr.read()
             time.sleep(0.02)
         time.sleep(0.3)
         os.kill(gcs, signal.SIGKILL)
@@ -207,5 +207,5 @@ def test_a_study_whose_own_ray_is_killed_while_it_starts_says_so_or_starts_anoth
     if command.returncode == 0:
         assert finished(tmp_path / "job.db") == 3
     else:
-        assert time.monotonic() - begun < 30
+        assert time.monotonic() - begun < 50
         assert told.endswith("Error: the local Ray died while starting (its gcs_server); try again\n")

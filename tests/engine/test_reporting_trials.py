@@ -22,8 +22,8 @@ SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 STEPS = 8
 
 
-def job_of(log, seconds=0.0, die=lambda trial, step: False, saves=True, **declared):
-    """A job whose curve rises to x; it writes down each step, saves it, and may kill its own process."""
+def job_of(log, seconds=0.0, die=lambda trial, step: False, saves=True, may_go_on=lambda: True, **declared):
+    """A job whose curve rises to x; it writes down each step, saves it, and may kill its own process or wait."""
 
     @raybo.objective(space=SPACE, metric="accuracy", steps=STEPS, **declared)
     def job(config):
@@ -32,6 +32,8 @@ def job_of(log, seconds=0.0, die=lambda trial, step: False, saves=True, **declar
             first = int((kept / "step").read_text()) + 1
         for step in range(first, STEPS + 1):
             time.sleep(seconds)
+            while not may_go_on():
+                time.sleep(0.02)
             with open(log, "a") as file:
                 file.write(f"{trial.number} {trial.attempt} {step}\n")
             if saves:
@@ -64,18 +66,33 @@ def tune(job, path, **arguments):
 
 @contextlib.contextmanager
 def killing(path, log, after):
-    """Meanwhile the study's own process is killed, each time once so many steps have been run."""
+    """Meanwhile the study's own process is killed, each time once so many steps have been run, and another time by the
+    process that has taken its place. Yields what trials ask before each step, so that they have not ended before."""
+    lock, done, killed, enough = path.with_name(f"{path.name}-lock"), path.with_name("done"), [], threading.Event()
+
+    def steps_run():
+        return len(log.read_text().splitlines()) if log.exists() else 0
 
     def kill():
         for steps in after:
-            while not log.exists() or len(log.read_text().splitlines()) < steps:
+            while not enough.is_set():
+                with contextlib.suppress(OSError, ValueError):  # the lock is not there, or just being written
+                    process = json.loads(lock.read_text())["process"]
+                    if steps_run() >= steps and process not in killed:
+                        os.kill(process, signal.SIGKILL)
+                        killed.append(process)
+                        break
                 time.sleep(0.02)
-            os.kill(json.loads(path.with_name(f"{path.name}-lock").read_text())["process"], signal.SIGKILL)
+        done.touch()
 
     killer = threading.Thread(target=kill)
     killer.start()
-    yield
-    killer.join()
+    try:
+        yield lambda: done.exists() or steps_run() < after[-1] + 2
+    finally:
+        enough.set()
+        killer.join()
+    assert len(killed) == len(after)
 
 
 def check_whole(study):
@@ -129,10 +146,16 @@ def test_a_killed_worker_goes_on_from_its_last_committed_checkpoint(tmp_path, lo
 
 
 def test_without_a_checkpoint_it_begins_anew_and_nothing_counts_twice(tmp_path, log):
-    def dies(trial, step):
-        return (trial, step) == (0, 6)
+    path = tmp_path / "s.db"
 
-    study = tune(job_of(log, 0.15, dies, saves=False), tmp_path / "s.db", trials=2)
+    def dies(trial, step):
+        if (trial, step) != (0, 6):
+            return False
+        while not raybo.load(path).trials[0].reports:  # on a busy machine they come later
+            time.sleep(0.02)
+        return True
+
+    study = tune(job_of(log, 0.15, dies, saves=False), path, trials=2)
     check_whole(study)
     assert run_steps(log)[0, 2] == list(range(1, STEPS + 1))
     repeated = [event for event in study.events if event.data.get("repeated")]
@@ -145,8 +168,8 @@ def test_without_a_checkpoint_it_begins_anew_and_nothing_counts_twice(tmp_path, 
 def test_a_stopped_study_has_its_trials_go_on_from_their_checkpoints_where_it_died(tmp_path, log):
     """The study's own process is killed twice while trials are under way."""
     path = tmp_path / "s.db"
-    with killing(path, log, (3, 9)):
-        study = tune(job_of(log, 0.1), path, trials=3)
+    with killing(path, log, (3, 9)) as may_go_on:
+        study = tune(job_of(log, 0.1, may_go_on=may_go_on), path, trials=3)
     check_whole(study)
     interrupted = [trial for trial in study.trials if trial.attempt > 1]
     assert interrupted
@@ -214,8 +237,8 @@ def test_paused_trials_go_on_from_their_checkpoints_when_they_are_promoted(tmp_p
 @pytest.mark.slow
 def test_a_study_that_is_killed_while_trials_wait_goes_on_and_judges_as_it_would_have(tmp_path, log):
     path = tmp_path / "s.db"
-    with killing(path, log, (5, 10)):
-        study = tune(job_of(log, 0.05), path, trials=8, **ASHA)
+    with killing(path, log, (5, 10)) as may_go_on:
+        study = tune(job_of(log, 0.05, may_go_on=may_go_on), path, trials=8, **ASHA)
     check_promoted(study)
     repeated = [steps for steps in run_steps(log).values() if len(set(steps)) < len(steps)]
     assert repeated == []

@@ -77,6 +77,17 @@ def check_journal(path):
     return events
 
 
+@pytest.fixture
+def gate(tmp_path):
+    """A file whose size is how many trials may end, of a job that says `wait_at(gate)`."""
+    return tmp_path / "gate"
+
+
+def wait_at(gate):
+    while raybo.current_trial().number >= gate.stat().st_size:
+        time.sleep(0.02)
+
+
 def simple(**declared):
     @raybo.objective(space=SPACE, metric="score", **declared)
     def simple(config):
@@ -218,21 +229,26 @@ def test_a_status_never_tells_of_what_is_not_committed(path):
     assert sorted(notes) == sorted(f"trial {number} failed: ValueError: five" for number in failed)
 
 
-def test_the_study_answers_while_its_method_thinks(path):
-    """A status is asked for every 0.2 s; were the event loop kept by a proposal, one or two would come with each."""
+def test_the_study_answers_while_its_method_thinks(path, log):
+    """A status is asked for every 0.2 s; were the event loop kept by a proposal, the last one before it would come."""
 
     class Slow(raybo.Space):
         def rows(self, X):  # every proposal is made a row of the journal, where the method runs
+            begun = time.time()
             time.sleep(1.5)
+            with log.open("a") as file:
+                file.write(f"{begun} {time.time()}\n")
             return super().rows(X)
 
     @raybo.objective(space=Slow({"x": raybo.Float(0, 1)}))
     def job(config):
         return config["x"]
 
-    statuses = []
-    tune(job, path, trials=2, workers=1, watch=statuses.append)
-    assert sum(status.finished < 2 for status in statuses) > 8
+    told = []
+    tune(job, path, trials=2, workers=1, watch=lambda status: told.append(time.time()))
+    thinking = [tuple(map(float, line.split())) for line in log.read_text().splitlines()]
+    assert len(thinking) >= 2
+    assert min(sum(begun < at < ended for at in told) for begun, ended in thinking) > 2
 
 
 # ---- each row of the table of outcomes
@@ -365,7 +381,7 @@ def test_a_trial_that_loses_every_worker_is_lost_after_its_last_attempt(path, lo
 
 
 def test_a_trial_over_its_time_limit_fails_and_frees_its_worker(path, log):
-    @raybo.objective(space={"hang": raybo.Categorical(["sleep", "stubborn", "no"])}, trial_seconds=1.0)
+    @raybo.objective(space={"hang": raybo.Categorical(["sleep", "stubborn", "no"])}, trial_seconds=2.0)
     def hanging(config):
         with log.open("a") as file:
             file.write("run\n")
@@ -383,20 +399,20 @@ def test_a_trial_over_its_time_limit_fails_and_frees_its_worker(path, log):
             assert trial.state is State.FINISHED
         else:
             assert (trial.state, trial.attempt) == (State.FAILED, 1)
-            assert trial.reason == "it ran longer than its limit of 1 seconds"
+            assert trial.reason == "it ran longer than its limit of 2 seconds"
     assert len(log.read_text().split()) == 8  # not retried
 
 
 def test_the_time_limit_counts_from_when_a_trial_begins(path):
-    """Of two trials submitted together only one has room: the other waits longer than it may run."""
+    """Of four trials submitted together only one has room: the last waits longer than it may run."""
 
     @raybo.objective(space=SPACE, num_cpus=CPUS)
     def filling(config):
         time.sleep(1.2)
         return 1.0
 
-    study = tune(filling, path, trials=3, workers=3, trial_seconds=2.0)
-    assert [trial.state for trial in study.trials] == [State.FINISHED] * 3
+    study = tune(filling, path, trials=4, workers=4, trial_seconds=3.4)
+    assert [trial.state for trial in study.trials] == [State.FINISHED] * 4
 
 
 def mended_by(file):
@@ -514,7 +530,7 @@ def test_an_error_in_the_users_watch_ends_the_study_but_harms_nothing(path):
 
 def continued(objective, path, **arguments):
     """Continues, waiting for the last study's actor to be gone as far as its journal shows it."""
-    give_up = time.monotonic() + 20
+    give_up = time.monotonic() + 120
     while True:
         try:
             return tune(objective, path, **{"seed": None, "method": None, **arguments})
@@ -571,12 +587,13 @@ def raybo_description(objective, path):
 
 
 @pytest.mark.slow
-def test_the_study_actor_may_be_killed_at_any_time(path, log):
+def test_the_study_actor_may_be_killed_at_any_time(path, log, gate):
     @raybo.objective(space=SPACE)
     def job(config):
         with log.open("a") as file:
             file.write(f"{config['x']}\n")
         time.sleep(0.1)
+        wait_at(gate)
         return config["x"]
 
     lock = path.with_name(path.name + "-lock")
@@ -590,7 +607,9 @@ def test_the_study_actor_may_be_killed_at_any_time(path, log):
                 assert holder["driver"] == os.getpid() != holder["process"]
                 os.kill(holder["process"], signal.SIGKILL)
                 killed.append(holder["process"])
+                gate.write_bytes(bytes((5, 9, 20)[len(killed)]))
 
+    gate.write_bytes(bytes(5))  # whenever a status is shown, trials are under way when it is killed
     study = tune(job, path, trials=20, watch=watch)
     assert len(killed) == 2
     assert [trial.state for trial in study.trials] == [State.FINISHED] * 20
@@ -605,21 +624,24 @@ def test_the_study_actor_may_be_killed_at_any_time(path, log):
 
 
 @pytest.mark.slow
-def test_a_study_whose_actor_is_lost_for_good_says_so_and_can_be_continued(path, monkeypatch):
+def test_a_study_whose_actor_is_lost_for_good_says_so_and_can_be_continued(path, gate, monkeypatch):
     @raybo.objective(space=SPACE)
     def job(config):
         time.sleep(0.1)
+        wait_at(gate)
         return config["x"]
 
     def watch(status):
         if status.finished >= 2:
             os.kill(json.loads(path.with_name(path.name + "-lock").read_text())["process"], signal.SIGKILL)
 
+    gate.write_bytes(bytes(4))  # however late a status is shown, the study has not ended
     monkeypatch.setattr(driver, "RESTARTS", 0)
     with pytest.raises(RayError, match=r"^the study's own process was lost for good \(.*; the same command") as caught:
         raybo.tune(job, trials=10, method="random", workers=2, storage=path, watch=watch)
     assert "\n" not in str(caught.value)
     assert raybo.load(path).count(State.FINISHED) >= 2
+    gate.write_bytes(bytes(10))
     assert tune(job, path, trials=10, seed=None, method=None).count(State.FINISHED) == 10
 
 

@@ -24,6 +24,7 @@ def job(config: Mapping[str, Any], *, log: str, seconds: float) -> float:
     """A bowl with a step in it."""
     note(log, "begin", config)
     time.sleep(seconds)
+    wait_while_held(log)
     note(log, "end", config)
     return float((config["x"] - 2) ** 2 + (config["y"] - 7) ** 2 + config["n"])
 
@@ -35,6 +36,7 @@ def job_in_context(config: Mapping[str, Any], *, log: str, seconds: float) -> fl
     load = 997 * config["y"] % 1
     raybo.report_context(load=load)
     time.sleep(seconds)
+    wait_while_held(log)
     note(log, "end", config)
     return float((config["x"] - 2 - load) ** 2 + (config["y"] - 7) ** 2 + config["n"])
 
@@ -47,12 +49,19 @@ def job_that_reports(config: Mapping[str, Any], *, log: str, seconds: float) -> 
     kept = raybo.checkpoint()
     for step in range(1 if kept is None else int((kept / "step").read_text()) + 1, STEPS + 1):
         time.sleep(seconds / STEPS)
+        wait_while_held(log)
         with raybo.saving() as directory:
             (directory / "step").write_text(str(step))
         obey(log, SAVED)
         obey(log, JUDGED)
         yield bowl + config["n"] * (STEPS - step)
     note(log, "end", config)
+
+
+def wait_while_held(log: str) -> None:
+    """Wait while the harness holds the study's trials: by a file beside the log."""
+    while os.path.exists(f"{log}-held"):
+        time.sleep(0.05)
 
 
 def obey(log: str, moment: str) -> None:

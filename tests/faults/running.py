@@ -196,6 +196,16 @@ class Running:
         self._stopped[-1][0].start()
         return True
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """No trial ends meanwhile."""
+        held = Path(f"{self.log}-held")
+        held.touch()
+        try:
+            yield
+        finally:
+            held.unlink()
+
     def order(self, moment: str, whom: tuple[str, ...], which: float) -> bool:
         """Have the next trial that comes to that moment of a step kill; whether one has done so."""
         order, taken = Path(f"{self.log}-{moment}"), Path(f"{self.log}-{moment}-taken")

@@ -136,7 +136,11 @@ def _by_a_second(running: Running, _: Kill) -> bool | Complaint:
     errors, announced = running.directory / "second", running.directory / "announced-second"
     for path in (errors, announced):
         path.unlink(missing_ok=True)
-    second = running.start(announced, errors)
+    first = running.actor()
+    with running.held():  # however long it takes to start
+        second, give_up = running.start(announced, errors), time.monotonic() + HUNG_SECONDS
+        while second.poll() is None and running.actor() in (first, None) and time.monotonic() < give_up:
+            time.sleep(0.1)
     try:
         code = second.wait(HUNG_SECONDS)
     except subprocess.TimeoutExpired:

@@ -16,6 +16,7 @@ from tests.faults.cluster import Cluster
 from tests.faults.harness import Report, look_for_processes, run
 from tests.faults.plan import LOSE_NODES, Kill, Kind, Place, PlannedStudy, kinds_at
 from tests.faults.running import HERE
+from tests.renewed import Renewed
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(1_800)]
 
@@ -29,7 +30,7 @@ def planned(place: Place, method: str, kinds: list[Kind]) -> PlannedStudy:
         method=method,
         seed=1,
         workers=2 if place is Place.OWN else None,
-        trials=80 + 10 * len(kinds),  # seconds are left when a second command has started
+        trials=80 + 10 * len(kinds),
         trial_seconds=0.3,
         kills=tuple(Kill(kind, events=6, delay=0.1, which=0.5, seconds=8.0) for kind in kinds),
     )
@@ -65,9 +66,14 @@ def test_each_kind_of_kill_of_a_study_with_a_ray_of_its_own(tmp_path: Path, smal
 
 
 @pytest.fixture(scope="module")
-def cluster(small: disk.Disk | None) -> Iterator[Cluster]:  # the disk first: hosts see what is mounted when they start
-    with Cluster() as found:
+def clusters(small: disk.Disk | None) -> Iterator[Renewed[Cluster]]:  # the disk first: hosts see what was mounted then
+    with Renewed(Cluster) as found:
         yield found
+
+
+@pytest.fixture
+def cluster(clusters: Renewed[Cluster], request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    yield from clusters.lend(request.node)
 
 
 @ON_HOSTS

@@ -405,7 +405,7 @@ def test_the_dashboard_of_optuna_shows_a_study_while_it_grows(study, tmp_path):
             urllib.request.urlopen(put, timeout=60).close()
             export(study)
             assert get("studies/0?after=0")["note"]["body"] == "look here"
-            for _ in range(60):  # it looks at the file again after ten seconds
+            for _ in range(360):  # it looks at the file again after ten seconds
                 trials = get("studies/0?after=0")["trials"]
                 if len(trials) == 20:
                     break

@@ -36,6 +36,7 @@ from raybo.integrations import dashboard, jobs, package, travel
 from raybo.journal import Description, Journal, read
 from tests.engine.hosts import LocalHead
 from tests.journals import finished
+from tests.renewed import Renewed
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 DESCRIPTION = Description("job", "score", "max", SPACE.to_json(), "random", 0)
@@ -355,12 +356,12 @@ def test_a_missing_token_is_told_as_such(token):
 
 
 def test_where_nobody_answers_is_told_within_seconds():
+    for address in ("127.0.0.1:8265", "auto", "ray://x:1"):  # first, as what is imported for it takes its time, too
+        with pytest.raises(RayError, match="a cluster takes jobs at its dashboard's address"):
+            jobs.Cluster(address)
     begun = time.monotonic()
     with pytest.raises(RayError, match=r"nothing answers at http://127.0.0.1:1 \(.*refused\); is the cluster up"):
         jobs.Cluster("http://127.0.0.1:1")
-    for address in ("127.0.0.1:8265", "auto", "ray://x:1"):
-        with pytest.raises(RayError, match="a cluster takes jobs at its dashboard's address"):
-            jobs.Cluster(address)
     with pytest.raises(RayError, match="nothing answers"):
         jobs.Cluster("http://no such host:8265")
     assert time.monotonic() - begun < dashboard.ANSWER_SECONDS[1]
@@ -631,9 +632,14 @@ HURRY = 300.0  # seconds after which something that should have happened has not
 
 
 @pytest.fixture(scope="module")
-def head():
-    with LocalHead(cpus=2) as found:
+def heads():
+    with Renewed(lambda: LocalHead(cpus=2)) as found:
         yield found
+
+
+@pytest.fixture
+def head(heads, request):
+    yield from heads.lend(request.node)
 
 
 @pytest.fixture

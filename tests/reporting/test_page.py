@@ -141,8 +141,10 @@ def test_without_its_extra_the_remedy_is_told(monkeypatch, tmp_path):
 
 # ---- in a browser
 
+LONG = 240_000  # milliseconds, for software WebGL on a busy machine
 
-@pytest.fixture(scope="module")
+
+@pytest.fixture
 def browser():
     """Headless Chromium; WebGL in software, for machines without a graphics card."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -151,7 +153,7 @@ def browser():
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
         arguments = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-        opened = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        opened = playwright.chromium.launch(executable_path=chromium, args=arguments, timeout=LONG)
         yield opened
         opened.close()
 
@@ -166,7 +168,7 @@ def test_the_page_opens_in_a_browser_without_errors_or_requests(browser, tmp_pat
         tab.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
         tab.on("pageerror", lambda error: said.append(str(error)))
         tab.on("request", lambda request: asked.append(request.url))
-        tab.set_default_timeout(240_000)  # software WebGL on a busy machine
+        tab.set_default_timeout(LONG)
         tab.goto((tmp_path / "report.html").as_uri())
         tab.wait_for_function("document.querySelectorAll('.js-plotly-plot .main-svg').length > 0")
         tab.wait_for_timeout(500)

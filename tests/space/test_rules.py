@@ -143,13 +143,13 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_what_is_no_rule_is_refused_in_one_short_line(text):
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(SpaceError) as refused:
         Space({**UNIT, "k": Categorical(["x", "y"])}, where=[text])
     assert str(refused.value).startswith("where")
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 400
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
 
 
 @pytest.mark.parametrize("where", [3, [3], [None], b"a < b", {"a": 1}, [["a < b"]]])

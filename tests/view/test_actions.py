@@ -221,7 +221,7 @@ def test_a_real_study_runs_what_is_enqueued_and_stops_when_asked(tmp_path):
         with pytest.raises(raybo.TrialError, match="enqueued before"):
             actions.enqueue(followed, [0.125])
         actions.stop(followed)
-        said, _ = tune.communicate(timeout=120)
+        said, _ = tune.communicate(timeout=400)
     finally:
         if tune.poll() is None:
             tune.kill()

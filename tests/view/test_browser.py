@@ -17,7 +17,7 @@ from tests.view.test_facts import hostile_study
 LONG = 240_000  # milliseconds, on a busy machine
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def browser():
     """Headless Chromium."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -25,7 +25,7 @@ def browser():
         pytest.skip("no Chromium on this machine: apt-get install chromium")
     api = pytest.importorskip("playwright.sync_api")
     with api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        opened = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=LONG)
         yield opened
         opened.close()
 
@@ -78,7 +78,8 @@ def test_the_page_is_live_and_whole(browser, tmp_path, width, scheme):
         tab.wait_for_selector("figure")
         for key in tab.eval_on_selector_all("figure", "figures => figures.map(figure => figure.id)"):
             tab.locator(f"#{key}").scroll_into_view_if_needed()
-            tab.wait_for_selector(f"#{key} .trace, #{key} .bars path, #{key} .contourlayer path, #{key} .heatmaplayer")
+            drawn = f"#{key} .trace, #{key} .bars path, #{key} .contourlayer path, #{key} .heatmaplayer"
+            tab.wait_for_selector(f"{drawn} >> visible=true")  # of the bars of a timeline the first may be too short
         tab.click(".table .head button >> nth=2")
         values = tab.eval_on_selector_all(".table .rows .row", "rows => rows.map(row => row.children[2].textContent)")
         numbers = [float(value) for value in values if value]
