@@ -13,13 +13,16 @@ an interrupted confirmation goes on where it was.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from raybo.arguments import whole_number
 from raybo.error_text import shown
 from raybo.errors import MethodError
 from raybo.events import Origin, State, Trial
@@ -37,19 +40,14 @@ class Confirm:
     @classmethod
     def of(cls, given: object) -> Confirm:
         """From `5x3`, or a pair; MethodError where it is neither."""
-        found = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", given) if isinstance(given, str) else None
-        pair: Sequence[object] = [int(n) for n in found.groups()] if found else ()
         if isinstance(given, Confirm):
             return given
-        if isinstance(given, (tuple, list)) and len(given) == 2:
-            pair = given
-        whole = [n for n in pair if isinstance(n, (int, np.integer)) and not isinstance(n, bool)]
-        numbers = [int(n) for n in whole if n >= 1]
-        if len(numbers) != 2:
-            raise MethodError(
-                f"confirm must be KxR, such as 5x3: configurations times runs of each, got {shown(given)}"
-            )
-        return cls(*numbers)
+        found = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", given) if isinstance(given, str) else None
+        pair: Any = [int(n) for n in found.groups()] if found else given
+        with contextlib.suppress(MethodError):
+            if isinstance(pair, (tuple, list)) and len(pair) == 2:
+                return cls(*(whole_number(n, "confirm") for n in pair))
+        raise MethodError(f"confirm must be KxR, such as 5x3: configurations times runs of each, got {shown(given)}")
 
 
 @dataclass(frozen=True)

@@ -14,27 +14,22 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from raybo.arguments import a_name, by_name, is_number, one_of
+from raybo.error_text import shown
 
 Array: TypeAlias = NDArray[np.float64]
 Mode: TypeAlias = Literal["max", "min"]  # what is wanted of the value
 Value = TypeVar("Value", float, Array)
 
+MODES: Sequence[Mode] = ("max", "min")
+
 FEWEST, MOST = 2, 4  # metrics of a study with several
 LARGEST = float(np.finfo(np.float64).max)
-
-
-def is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a finite number, and no truth value."""
-    if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number beyond every float
-        return False
 
 
 def number_in(value: object) -> float | None:
@@ -123,10 +118,8 @@ class Constraint:
     at_every_step: bool = False
 
     @classmethod
-    def read(cls, name: object, text: object) -> Constraint:
+    def read(cls, name: str, text: object) -> Constraint:
         """A constraint from "<= number" or ">= number", perhaps "at every step"; ValueError where it is neither."""
-        if not isinstance(name, str) or not name:
-            raise ValueError(f"constraints: a name must be text, got {name!r}")
         match = _BOUND.fullmatch(text) if isinstance(text, str) else None
         try:
             bound = float(match[2]) if match else math.nan
@@ -134,7 +127,7 @@ class Constraint:
             bound = math.nan
         if match is None or not math.isfinite(bound):
             more = " (with 'at every step' after it, if each report has to keep it)" if _speaks_of_steps(text) else ""
-            raise ValueError(f"constraints: {name} must be '<= number' or '>= number'{more}, got {text!r}")
+            raise ValueError(f"constraints: {name} must be '<= number' or '>= number'{more}, got {shown(text)}")
         return cls(name, match[1] == "<=", bound, match[3] is not None)
 
     @property
@@ -198,22 +191,16 @@ class Goals:
         Raises:
             ValueError: there are not two to four metrics, or a name, a mode or a constraint is not one; names it.
         """
-        for what, given in (("metrics", metrics), ("constraints", constraints)):
-            if given is not None and not isinstance(given, Mapping):
-                raise ValueError(f"{what} must be a dict by name, got {given!r}")
-        bounds = tuple(Constraint.read(name, text) for name, text in (constraints or {}).items())
-        if metrics is None and not (isinstance(metric, str) and metric):
-            raise ValueError(f"metric must be a name, got {metric!r}")
-        wanted = {metric: mode} if metrics is None else dict(metrics)
+        rules = {} if constraints is None else by_name(constraints, "constraints", "bounds by name", ValueError)
+        bounds = tuple(Constraint.read(name, text) for name, text in rules.items())
+        a_name(metric, "metric", ValueError)
+        one_of(mode, "mode", MODES, ValueError)
+        wanted = {metric: mode} if metrics is None else by_name(metrics, "metrics", "modes by name", ValueError)
         if metrics is not None and not FEWEST <= len(wanted) <= MOST:
             remedy = "; for one give metric= and mode=" if len(wanted) == 1 else ""
             raise ValueError(f"metrics must be {FEWEST} to {MOST} names with 'max' or 'min', got {len(wanted)}{remedy}")
-        for name, direction in wanted.items():
-            if not isinstance(name, str) or not name:
-                raise ValueError(f"metrics: a name must be text, got {name!r}")
-            if not isinstance(direction, str) or direction not in ("max", "min"):
-                raise ValueError(f"metrics: {name} must be 'max' or 'min', got {direction!r}")
-        return cls(tuple(wanted), tuple(cast(Mode, direction) for direction in wanted.values()), bounds)
+        modes = tuple(one_of(direction, f"metrics: {name}", MODES, ValueError) for name, direction in wanted.items())
+        return cls(tuple(wanted), modes, bounds)
 
     @property
     def k(self) -> int:

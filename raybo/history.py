@@ -13,9 +13,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from raybo.arguments import is_number, whole_number
+from raybo.error_text import shown
 from raybo.errors import TrialError
-from raybo.events import FAILURES, OPEN, Event, Kind, State, Tags, states_before
-from raybo.goal import Goals, is_number
+from raybo.events import FAILURES, OPEN, Event, Kind, State, Tags, Trial, states_before
+from raybo.goal import Goals
 from raybo.grown import Grown
 from raybo.records import Records
 from raybo.space import Array, Cube
@@ -203,21 +205,24 @@ class History:
             raise TrialError(f"trial {number}: at step {step}, there is no number {name}, which the scheduler looks at")
         return self.goals.each[self.judged].maximised(float(value))
 
-    def require_pending(self, trial: int | None) -> int:
+    def require_pending(self, trial: Trial | int | None) -> int:
         """The trial's number; TrialError where it is unknown or not pending."""
         return self.require(trial, State.PENDING)
 
-    def require(self, trial: int | None, *states: State) -> int:
-        """The trial's number; TrialError where it is unknown or in none of these states."""
-        is_number = isinstance(trial, (int, np.integer)) and not isinstance(trial, bool)
-        if not is_number or trial is None or not 0 <= trial < len(self.records):
-            raise TrialError(f"trial {trial}: no such trial, {len(self)} have been asked for")
-        if (state := self.records[trial].state) not in states:
+    def require(self, trial: Trial | int | None, *states: State) -> int:
+        """The trial's number; TrialError where it is unknown or, if states are given, in none of them."""
+        given = trial.number if isinstance(trial, Trial) else trial
+        try:
+            number = whole_number(given, "trial", at_least=0, error=LookupError)
+            state = self.records[number].state
+        except LookupError:
+            raise TrialError(f"trial {shown(given)}: no such trial, {len(self)} have been asked for") from None
+        if states and state not in states:
             if state is State.PENDING:
-                raise TrialError(f"trial {trial}: it is pending, and not {states[0]}")
+                raise TrialError(f"trial {number}: it is pending, and not {states[0]}")
             after = "it goes on once it is resumed" if state is State.PAUSED else "a trial ends once"
-            raise TrialError(f"trial {trial}: it is {state} already; {after}")
-        return int(trial)
+            raise TrialError(f"trial {number}: it is {state} already; {after}")
+        return number
 
     def value_of(self, y: float) -> float:
         """A value of the metric that schedulers look at in the user's sign, to be told, of one that is maximised."""

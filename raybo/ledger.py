@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from raybo.arguments import is_number
 from raybo.details import Details
 from raybo.error_text import shown
 from raybo.errors import TrialError
 from raybo.events import Event, Kind, State, Trial, told_context
 from raybo.front import hypervolume
-from raybo.goal import Goals, Mode, is_number
+from raybo.goal import Goals, Mode
 from raybo.grown import Grown
 from raybo.history import History
 from raybo.space import Array, Space

@@ -10,13 +10,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NoReturn, TypeAlias, cast
+from typing import Any, Literal, NoReturn, TypeAlias, cast, get_args
 
-import numpy as np
-
+from raybo.arguments import by_name, finite_number, one_of, whole_number
 from raybo.error_text import ELSEWHERE, in_words, nearest, shown
 from raybo.errors import ObjectiveError, RayboError, SpaceError
-from raybo.goal import Goals, Mode, is_number
+from raybo.goal import Goals, Mode
 from raybo.history import ONE
 from raybo.shared_data import is_data
 from raybo.space import Space, context_space
@@ -120,11 +119,7 @@ class Objective:
             ObjectiveError: it cannot be computed, or is not a whole number from 1.
         """
         steps = self._made(self.declared_steps, "number of steps")
-        if steps is None:
-            return None
-        if isinstance(steps, bool) or not hasattr(steps, "__index__") or steps.__index__() < 1:
-            raise ObjectiveError(f"{self.name}: steps must be a whole number from 1, got {shown(steps)}")
-        return int(steps.__index__())
+        return None if steps is None else whole_number(steps, f"{self.name}: steps", error=ObjectiveError)
 
     def _made(self, declared: Any, what: str) -> Any:
         """What is declared under the present settings."""
@@ -243,20 +238,16 @@ def objective(
         known = [each for each in inspect.signature(objective).parameters if each != "unknown"]
         remedy = f": {ELSEWHERE[name]}" if name in ELSEWHERE else nearest(name, known)
         raise ObjectiveError(f"objective has no argument {name!r}{remedy}")
-    if not isinstance(mode, str) or mode not in ("max", "min"):
-        raise ObjectiveError(f"mode must be 'max' or 'min', got {shown(mode)}")
-    if not isinstance(metric, str) or not metric:
-        raise ObjectiveError(f"metric must be a name, got {shown(metric)}")
-    if value not in ("last", "best"):
-        raise ObjectiveError(f"value must be 'last' or 'best', got {shown(value)}")
+    value = one_of(value, "value", get_args(Value), ObjectiveError)
     goals = goals_of(metric, mode, metrics, constraints)
     _check_value(value, goals)
-    _check_resources({} if resources is None else resources)
-    for name, amount in {"num_cpus": num_cpus, "num_gpus": num_gpus, "memory": memory or 0}.items():
-        if not is_number(amount) or amount < 0:
-            raise ObjectiveError(f"{name} must be a number from 0, got {shown(amount)}")
-    if trial_seconds is not None and not (is_number(trial_seconds) and trial_seconds > 0):
-        raise ObjectiveError(f"trial_seconds must be above 0, got {shown(trial_seconds)}")
+    custom = _custom_resources({} if resources is None else resources)
+    num_cpus = finite_number(num_cpus, "num_cpus", at_least=0, error=ObjectiveError)
+    num_gpus = finite_number(num_gpus, "num_gpus", at_least=0, error=ObjectiveError)
+    if memory is not None:
+        memory = finite_number(memory, "memory", at_least=0, error=ObjectiveError)
+    if trial_seconds is not None:
+        trial_seconds = finite_number(trial_seconds, "trial_seconds", above=0, error=ObjectiveError)
 
     def decorate(function: Callable[..., Any]) -> Objective:
         _check_function(function)
@@ -267,11 +258,11 @@ def objective(
             metric=goals.names[0],
             mode=goals.modes[0],
             declared_context=context,
-            num_cpus=_plain(num_cpus),
-            num_gpus=_plain(num_gpus),
-            memory=_plain(memory),
-            resources={name: _plain(amount) for name, amount in (resources or {}).items()},
-            trial_seconds=_plain(trial_seconds),
+            num_cpus=num_cpus,
+            num_gpus=num_gpus,
+            memory=memory,
+            resources=custom,
+            trial_seconds=trial_seconds,
             declared_steps=steps,
             value=value,
             goals=goals,
@@ -326,21 +317,15 @@ def _check_function(function: Any) -> None:
         )
 
 
-def _check_resources(resources: Mapping[str, float]) -> None:
-    if not isinstance(resources, Mapping):
-        raise ObjectiveError(f"resources must be a dict of names and amounts, got {shown(resources)}")
-    for name, amount in resources.items():
-        if not isinstance(name, str) or not name:
-            raise ObjectiveError(f"resources: a name must be text, got {shown(name)}")
+def _custom_resources(resources: Mapping[str, float]) -> dict[str, float]:
+    """Ray's custom resources, in plain numbers; ObjectiveError where they are none."""
+    for name in by_name(resources, "resources", "amounts by name", ObjectiveError):
         if name in RESERVED:
             raise ObjectiveError(f"resources: {name} is not a custom resource; use {RESERVED[name]}")
-        if not is_number(amount) or amount < 0:
-            raise ObjectiveError(f"resources: {name} must be a number from 0, got {shown(amount)}")
-
-
-def _plain(number: Any) -> Any:
-    """Python's own number where it is one of numpy's, which Ray refuses."""
-    return number.item() if isinstance(number, np.generic) else number
+    return {
+        name: finite_number(amount, f"resources: {name}", at_least=0, error=ObjectiveError)
+        for name, amount in resources.items()
+    }
 
 
 _report: ContextVar[Callable[[Mapping[str, Any]], None] | None] = ContextVar("_report", default=None)

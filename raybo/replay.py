@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from raybo.events import Kind
 from raybo.ledger import Ledger
-from raybo.study import Study, searcher_of
+from raybo.study import Study, require_study, searcher_of
 
 ROUNDING = 1e-6  # relative: other processors and versions of numpy were seen to differ by 3e-12 at most
 
@@ -38,6 +38,7 @@ def replay(study: Study) -> Iterator[Replayed]:
     Proposals are the same to the last digit on the machine that made them. Other processors and other versions of numpy
     or scipy may round otherwise.
     """
+    require_study(study, "replay")
     searcher = searcher_of(study.description, study.space, study.context)
     ahead = iter(study.events)
     for asked in study.events:

@@ -12,8 +12,10 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from raybo.arguments import whole_number
 from raybo.error_text import shown
 from raybo.errors import ObjectiveError
+from raybo.goal import number_in
 
 
 class TrialPruned(BaseException):
@@ -69,8 +71,7 @@ def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
             ...
         raybo.errors.ObjectiveError: report: ...'half'
     """
-    is_number = hasattr(metrics, "__float__") and not isinstance(metrics, bool)
-    if not isinstance(metrics, Mapping) and not is_number:
+    if not isinstance(metrics, Mapping) and number_in(metrics) is None:
         raise ObjectiveError(f"report: metrics must be a number or a dict of them, got {shown(metrics)}")
     if step is not None:
         require_step(step)
@@ -90,9 +91,7 @@ def require_saved() -> None:
 
 def require_step(step: Any) -> int:
     """The step as a whole number; ObjectiveError where it is none from 1."""
-    if isinstance(step, bool) or not hasattr(step, "__index__") or step.__index__() < 1:
-        raise ObjectiveError(f"report: a step must be a whole number from 1, got {shown(step)}")
-    return int(step.__index__())
+    return whole_number(step, "report: step", error=ObjectiveError)
 
 
 def checkpoint() -> Path | None:

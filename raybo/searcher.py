@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import numpy as np
 
 from raybo import methods, schedulers
+from raybo.arguments import by_name, whole_number
 from raybo.error_text import shown
 from raybo.errors import MethodError, NumericalError, TrialError
 from raybo.events import Data, Event, Kind, Origin, State, Tags, Trial, origin_of, planned, states_before, told_context
@@ -96,10 +97,8 @@ class Searcher:
         scheduler_options: Mapping[str, Any] | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
-        if not (isinstance(mode, str) and mode in ("max", "min")):
-            raise MethodError(f"mode must be 'max' or 'min', got {shown(mode)}")
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0):
-            raise MethodError(f"seed must be a whole number from 0, got {shown(seed)}")
+        if seed is not None:
+            seed = whole_number(seed, "seed", at_least=0, at_most=None)
         self.space = space if isinstance(space, Space) else Space(space)
         self.context = context_space(context, self.space)
         self.method = methods.make(method, **options)
@@ -114,22 +113,27 @@ class Searcher:
             raise MethodError("give metric and mode for one metric, or metrics for several, not both")
         methods.require_goals(method, self.method, self.goals, has_context=self.context is not None)
         self.mode: Mode = self.goals.modes[0]
-        self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else int(seed)
-        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1):
-            raise MethodError(f"steps must be a whole number from 1, got {shown(steps)}")
-        if scheduler_options and scheduler is None:
+        self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+        if (
+            scheduler is None
+            and scheduler_options is not None
+            and by_name(scheduler_options, "scheduler_options", "a scheduler's options by name")
+        ):
             raise MethodError("scheduler_options are given, but no scheduler; see `raybo schedulers`")
-        self.steps = None if steps is None else int(steps)
+        self.steps = None if steps is None else whole_number(steps, "steps")
         self.rule: Rule | None = None
         if scheduler is not None:
             names = self.goals.names
-            self.rule = Rule(scheduler, schedulers.make(scheduler, scheduler_options or {}, self.steps, names))
+            self.rule = Rule(
+                scheduler,
+                schedulers.make(scheduler, {} if scheduler_options is None else scheduler_options, self.steps, names),
+            )
         judged = None if self.rule is None else self.rule.metric
         self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged)
         self.history = self.ledger.history
-        if not (isinstance(generation, int) and 1 <= generation <= GENERATION):
+        self.history.generation = whole_number(generation, "generation")
+        if self.history.generation > GENERATION:
             raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(generation)}")
-        self.history.generation = generation
         self.trials = self.ledger.trials
         self._name = method
         self._warned = False
@@ -141,9 +145,7 @@ class Searcher:
 
     def plan(self, trials: int) -> Event:
         """Say how many trials the study will run in total."""
-        if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1:
-            raise MethodError(f"trials must be a whole number from 1, got {shown(trials)}")
-        return self.apply(planned(trials))
+        return self.apply(planned(whole_number(trials, "trials")))
 
     @overload
     def ask(self, n: None = None, context: Mapping[str, Any] | None = None) -> Trial: ...
@@ -170,9 +172,7 @@ class Searcher:
         if n is None:
             event = self.apply(self.propose(self.history, context))
             return self.trials[cast(int, event.trial)]
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise TrialError(f"ask: a whole number from 1 is needed, got {shown(n)}")
-        return [self.ask(context=context) for _ in range(n)]
+        return [self.ask(context=context) for _ in range(whole_number(n, "ask: n", error=TrialError))]
 
     def tell(
         self, trial: Trial | int, value: float | Mapping[str, Any], context: Mapping[str, Any] | None = None
@@ -231,7 +231,8 @@ class Searcher:
 
     def prune(self, trial: Trial | int, why: str = "") -> Trial:
         """End a trial, because of the verdict on its last report or for a reason of your own."""
-        number = self.history.require(trial.number if isinstance(trial, Trial) else trial, *states_before(Kind.PRUNED))
+        number = self.history.require(trial, *states_before(Kind.PRUNED))
+        why = "" if why is None else str(why)
         verdict, seen, rule = self._verdicts.pop(number, (GO, self.ledger.last_event, JOB))
         if why or not verdict.prune:
             return self._carry_out(
@@ -325,9 +326,9 @@ class Searcher:
         """
         return self.ledger.best_for(context)
 
-    def explain(self, trial: Trial) -> str:
-        """In a few words, why this trial was proposed."""
-        return explain(self.method, trial)
+    def explain(self, trial: Trial | int) -> str:
+        """In a few words, why this trial was proposed; TrialError if there is no such trial."""
+        return explain(self.method, trial if isinstance(trial, Trial) else self.trials[self.history.require(trial)])
 
     def __repr__(self) -> str:
         """One line: method, space, how many trials there are, and the best of them."""
@@ -416,21 +417,19 @@ class Searcher:
     def _step(self, number: int, step: int | None) -> int:
         """The step of a report, checked; TrialError where it is none, not above those before, or beyond the last."""
         last = self.history.records[number].step
-        at = last + 1 if step is None else step
-        if isinstance(at, bool) or not isinstance(at, (int, np.integer)) or at < 1:
-            raise TrialError(f"trial {number}: a step is a whole number from 1, got {shown(at)}")
+        at = last + 1 if step is None else whole_number(step, f"trial {number}: step", error=TrialError)
         if at <= last:
             raise TrialError(f"trial {number}: steps must increase, but step {at} comes after step {last}")
         if self.steps is not None and at > self.steps:
             raise TrialError(f"trial {number}: step {at} is beyond the last, a whole run has {self.steps}")
-        return int(at)
+        return at
 
     def _carry_out(self, verdict: Verdict, rule: str, number: int, seen: int) -> Trial:
         self.apply(event_of(verdict, rule, number, self.history.records[number].step, seen))
         return self.trials[number]
 
     def _pending(self, trial: Trial | int) -> int:
-        return self.history.require_pending(trial.number if isinstance(trial, Trial) else trial)
+        return self.history.require_pending(trial)
 
     def _end(self, number: int, kind: Kind, data: Data) -> Trial:
         self.apply(Event(kind, number, data))

@@ -12,16 +12,14 @@ from elsewhere may reach the target; they do not count towards patience.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.error_text import shown
-from raybo.errors import MethodError
+from raybo.arguments import finite_number, whole_number
 from raybo.events import Event, Kind, Origin, origin_of
-from raybo.goal import Goals, is_number
+from raybo.goal import Goals
 
 IN_A_ROW = 3  # proposals that promise too little
 
@@ -39,15 +37,12 @@ class Limits:
     stop_below_gain: float | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("target", -math.inf), ("stop_below_gain", 0.0)):
-            value = getattr(self, name)
-            if value is not None and not (is_number(value) and value > least):
-                above = " above 0" if least == 0.0 else ""
-                raise MethodError(f"{name} must be a finite number{above}, got {shown(value)}")
-        if self.patience is not None and (
-            isinstance(self.patience, bool) or not isinstance(self.patience, (int, np.integer)) or self.patience < 1
-        ):
-            raise MethodError(f"patience must be a whole number from 1, got {shown(self.patience)}")
+        if self.target is not None:
+            object.__setattr__(self, "target", finite_number(self.target, "target"))
+        if self.patience is not None:
+            object.__setattr__(self, "patience", whole_number(self.patience, "patience"))
+        if self.stop_below_gain is not None:
+            object.__setattr__(self, "stop_below_gain", finite_number(self.stop_below_gain, "stop_below_gain", above=0))
 
 
 NO_LIMITS = Limits()

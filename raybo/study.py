@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from raybo import journal, methods
+from raybo.arguments import whole_number
 from raybo.columns import to_dataframe
 from raybo.confirming import Confirmed, again, confirmed
+from raybo.error_text import shown
+from raybo.errors import TrialError
 from raybo.events import COUNTED, Event, Kind, State, Trial, artifacts_of
 from raybo.explaining import explain
 from raybo.goal import Mode
@@ -188,9 +191,9 @@ class Study:
             if isinstance(getattr(type(self), name, None), cached_property):  # what was told of fewer events
                 delattr(self, name)
 
-    def explain(self, trial: Trial) -> str:
-        """In a few words, why this trial was proposed."""
-        return explain(self.method, trial)
+    def explain(self, trial: Trial | int) -> str:
+        """In a few words, why this trial was proposed; TrialError if there is no such trial."""
+        return explain(self.method, trial if isinstance(trial, Trial) else self.trials[self.history.require(trial)])
 
     @cached_property
     def method(self) -> methods.Method:
@@ -207,16 +210,16 @@ class Study:
         None if there are none: it left no files, or left them on another machine, or the study was not kept. With a
         URI (`--artifacts s3://...`) only what it printed is in a local directory; `files` has the rest.
         """
+        number = _number_of(trial)
         if self.path is None:
             return None
-        number = trial if isinstance(trial, int) else trial.number
         kept = [place for place in self.artifacts if not is_uri(place)]
         places = [trial_directory(self.path, number, place) for place in (*kept, None)]
         return next((place for place in places if place.is_dir()), None)
 
     def files(self, trial: Trial | int) -> list[str]:
         """Where to look for what a trial has left, in words: its directory, if there is one here, and its URI."""
-        number = trial if isinstance(trial, int) else trial.number
+        number = _number_of(trial)
         here = self.directory(number)
         last = self.artifacts[0] if self.artifacts else None
         uri = [trial_uri(self.path, number, last)] if self.path is not None and last and is_uri(last) else []
@@ -245,6 +248,10 @@ class Study:
         )
 
 
+def _number_of(trial: Trial | int) -> int:
+    return trial.number if isinstance(trial, Trial) else whole_number(trial, "trial", at_least=0, error=TrialError)
+
+
 def searcher_of(description: Description, space: Space, context: Space | None) -> Searcher:
     """The searcher of a study, which has seen nothing of it yet."""
     return Searcher(
@@ -262,6 +269,12 @@ def searcher_of(description: Description, space: Space, context: Space | None) -
         scheduler_options=description.scheduler_options,
         **cast(Any, description.options),
     )
+
+
+def require_study(given: object, whose: str) -> None:
+    """TrialError where it is no study, but its journal, say."""
+    if not isinstance(given, Study):
+        raise TrialError(f"{whose} needs a study, got {shown(given)}; raybo.load(...) gives that of a journal")
 
 
 def load(path: Path | str) -> Study:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import typing
 from collections import abc
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from pathlib import PurePath
 from types import NoneType, UnionType
 from typing import Any
 
 import numpy as np
+
+from raybo.arguments import is_real
 
 LISTS = (list, abc.Sequence, abc.Iterable, abc.Collection)  # with the type of their items, they are read from text
 ITEMS = {list: "list[int], say", tuple: "tuple[int, ...], say"}
@@ -58,7 +60,7 @@ def _require_text(text: str, hint: Any) -> None:
 
 
 def _convert_literal(value: Any, allowed: Sequence[Any]) -> Any:
-    if value in allowed:
+    if isinstance(value, Hashable) and value in allowed:  # an array is compared item by item
         return value
     for each in allowed:
         if isinstance(value, str) and value == str(each):
@@ -93,7 +95,7 @@ def _convert_tuple(value: Any, kinds: Sequence[Any]) -> tuple[Any, ...]:
 
 def _convert_number(value: Any, kind: type) -> Any:
     wanted = "a whole number" if kind is int else "a number"
-    if isinstance(value, bool) or not isinstance(value, (str, int, float, np.integer, np.floating)):
+    if not isinstance(value, str) and not is_real(value):
         raise ValueError(wanted)
     if kind is int and isinstance(value, (str, int, np.integer)):
         with suppress(ValueError):  # 1e3, say

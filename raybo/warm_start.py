@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+from raybo.arguments import a_list
 from raybo.error_text import nearest, shown
 from raybo.errors import JournalError, SpaceError, TrialError
 from raybo.events import Event, Kind, Origin, State, told_context
@@ -50,10 +51,8 @@ def known_of(entries: Sequence[Any], space: Space, goals: Goals = ONE) -> list[K
         SpaceError: an entry is none of these, or its configuration does not fit the space.
         TrialError: a value is not a finite number, or with several goals not a dict of them.
     """
-    if isinstance(entries, (str, bytes)) or not isinstance(entries, Sequence):
-        raise SpaceError(f"enqueue: a list of configurations is needed, got {shown(entries)}")
     found = []
-    for i, entry in enumerate(entries):
+    for i, entry in enumerate(a_list(entries, "enqueue", "configurations", SpaceError)):
         config, value = entry, None
         if isinstance(entry, (tuple, list)) and len(entry) == 2:
             config, value = entry

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import raybo
-from raybo import warm_start
+from raybo import methods, schedulers, warm_start
 from raybo.cli import cli, main
 from raybo.confirming import Confirm
 from raybo.engine.driver import tune
@@ -19,8 +25,10 @@ from raybo.errors import JournalError, MethodError, ObjectiveError, RayboError, 
 from raybo.events import Event, Kind
 from raybo.integrations.export import Recorder, exporter
 from raybo.journal import Journal, exists, read
+from raybo.replay import replay
 from raybo.reporting.story_figures import told_by_method
 from raybo.space import Space
+from raybo.stopping import Limits
 from raybo.study import Study
 from tests.test_journal_damage import DESCRIPTION, history
 
@@ -37,15 +45,15 @@ def job(config):
     [
         ({"resources": {"CPU": 1}}, "resources: CPU is not a custom resource; use num_cpus"),
         ({"resources": {"memory": 1}}, "resources: memory is not a custom resource; use memory"),
-        ({"resources": {"disk": "much"}}, "resources: disk must be a number from 0, got 'much'"),
-        ({"resources": {"disk": float("nan")}}, "resources: disk must be a number from 0"),
+        ({"resources": {"disk": "much"}}, "resources: disk must be a finite number from 0, got 'much'"),
+        ({"resources": {"disk": float("nan")}}, "resources: disk must be a finite number from 0"),
         ({"resources": {1: 1}}, "resources: a name must be text, got 1"),
         ({"resources": ["disk"]}, "resources must be a dict"),
         ({"metric": 3}, "metric must be a name, got 3"),
-        ({"resources": {"disk": np.timedelta64(1, "s")}}, "resources: disk must be a number from 0"),
+        ({"resources": {"disk": np.timedelta64(1, "s")}}, "resources: disk must be a finite number from 0"),
         ({"mode": ["max"]}, "mode must be 'max' or 'min'"),
-        ({"trial_seconds": True}, "trial_seconds must be above 0"),
-        ({"trial_seconds": float("inf")}, "trial_seconds must be above 0"),
+        ({"trial_seconds": True}, "trial_seconds must be a finite number above 0"),
+        ({"trial_seconds": float("inf")}, "trial_seconds must be a finite number above 0"),
     ],
 )
 def test_an_argument_of_an_objective(arguments, words):
@@ -105,7 +113,7 @@ def test_names_that_no_file_can_have(name):
         {"storage": 5},
         {"storage": b"job.db"},
         {"artifacts": 5, "storage": "job.db"},
-        {"settings": {1: 2}},
+        {"settings": 5},
     ],
     ids=str,
 )
@@ -141,7 +149,7 @@ def nested(levels):
 
 def test_what_is_enqueued(tmp_path):
     for entries in (5, "x", {"x": 1}, [nested(5_000)]):
-        with pytest.raises(SpaceError, match="enqueue: "):
+        with pytest.raises(SpaceError, match=r"^enqueue(:| must be a list)"):
             warm_start.known_of(entries, job.space)
     (tmp_path / "job.py").write_text(
         "import raybo\njob = raybo.objective(space={'x': raybo.Float(0, 1)})(lambda c: 0.0)\n"
@@ -344,3 +352,190 @@ def test_the_end_of_a_file_is_not_taken_for_ctrl_c(monkeypatch):
     monkeypatch.setattr("sys.argv", ["raybo", "show", "job.db"])
     with pytest.raises(EOFError, match="too short"):
         main()
+
+
+# ---- every argument of every front, given everything
+
+CARELESS = [
+    *(None, True, np.bool_(True), 3.0, 2.5, -1, 0, math.nan, math.inf, 10**400, "x", "3", b"x", [], [1], {}, {1: 2}),
+    *(object(), np.int64(3), np.float32(2), np.timedelta64(3, "s"), np.timedelta64(3, "ns"), Decimal("3"), Fraction(3)),
+    *(np.array(3), np.array([1, 2]), np.array(["x", "y"])),
+]
+OTHER_WORDS = {  # an argument by which it is told
+    **dict.fromkeys(["space", "context", "parameters", "param_space"], "space|parameter|^x: missing"),
+    **dict.fromkeys(["known_from", "path", "journal"], "journal|no such file|no results"),
+    **dict.fromkeys(["value", "values"], "value|a finite number is needed|a number is needed"),
+    **{"config": "^(a configuration|x: )|not a parameter", "choices": "choice", "points": "point"},
+    **{"objective": "objective", "storage": "storage", "reference": "reference"},
+}
+
+
+def asked(**arguments):
+    searcher = raybo.Searcher(SPACE, "random", seed=0, **arguments)
+    searcher.ask()
+    return searcher
+
+
+def made(kind, **arguments):
+    space = raybo.Space({"p": kind(**arguments)})
+    return json.dumps(space.to_json()), raybo.Searcher(space, "random", seed=0).ask()
+
+
+def declared(**arguments):
+    objective = raybo.objective(**{"space": SPACE, **arguments})(lambda config: 0.0)
+    return objective.space, objective.context, objective.steps
+
+
+def keywords(names):
+    return inspect.Signature([inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names])
+
+
+def fronts():
+    """By name: what is called with one argument after the other, what it needs beside, and its own signature."""
+    searcher, numbered = raybo.Searcher, {"trial": 0}
+    study = Study(DESCRIPTION, history(3))
+    yield "Searcher", searcher, {"space": SPACE, "method": "random"}, searcher
+    yield "objective", declared, {}, raybo.objective
+    yield "tune", tune, {"objective": job, "trials": 1, "method": "random"}, tune
+    for name, needed in {
+        "plan": {},
+        "tell": {**numbered, "value": 1.0},
+        "fail": {**numbered, "reason": ""},
+        "report": {**numbered, "value": 1.0},
+        "prune": numbered,
+        "pause": numbered,
+        "add": {"config": {"x": 0.5}, "value": 1.0},
+        "explain": {},
+        "hypervolume": {},
+        "best_for": {},
+    }.items():
+        yield name, lambda name=name, **given: getattr(asked(), name)(**given), needed, getattr(searcher, name)
+    for name in ("explain", "directory", "files", "hypervolume", "best_for"):
+        yield f"Study.{name}", getattr(study, name), {}, getattr(study, name)
+    for kind, needed in {
+        raybo.Float: {"low": 0, "high": 1},
+        raybo.Integer: {"low": 0, "high": 8},
+        raybo.Categorical: {"choices": ["a", "b"]},
+        raybo.Ordinal: {"choices": ["a", "b"]},
+    }.items():
+        yield kind.__name__, partial(made, kind), needed, kind
+    yield "Space", raybo.Space, {"parameters": SPACE}, raybo.Space
+    yield "raybo.report", raybo.report, {"metrics": 1.0}, raybo.report
+    yield "load", raybo.load, {}, raybo.load
+    yield "plots", raybo.plots, {}, raybo.plots
+    yield "replay", lambda study: list(replay(study)), {}, replay
+    yield "exporter", exporter, {"to": "csv", "destination": "out.csv"}, exporter
+    yield "Recorder", Recorder, {"journal": "a.db", "to": "csv", "destination": "out.csv"}, Recorder
+    yield "enqueue", warm_start.enqueue, {"config": {"x": 1.0}}, keywords(["path"])
+
+
+def complaints(name, use, needed, signature, errors=RayboError):
+    """What is neither accepted nor refused in a line that names the argument."""
+    parameters = signature if isinstance(signature, inspect.Signature) else inspect.signature(signature)
+    for argument, parameter in parameters.parameters.items():
+        for value in CARELESS:
+            if argument == "self" or parameter.kind is parameter.VAR_KEYWORD:
+                continue
+            try:
+                use(**{**needed, argument: value})
+            except errors as error:
+                told = str(error)
+                if "\n" in told or len(told) > 700 or not re.search(f"{argument}|{OTHER_WORDS.get(argument)}", told):
+                    yield f"{name}({argument}={value!r:.60}): {told}"
+            except Exception as error:  # noqa: BLE001  # what is looked for
+                yield f"{name}({argument}={value!r:.60}): {error!r}"
+
+
+@pytest.mark.parametrize("front", fronts(), ids=lambda front: front[0])
+def test_every_argument_is_accepted_or_refused_by_name(front, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("raybo.engine.driver._run", lambda *_: None)
+    assert list(complaints(*front)) == []
+
+
+@pytest.mark.parametrize("name", [*methods.METHODS, *schedulers.SCHEDULERS])
+def test_every_option_is_accepted_or_refused_by_name(name):
+    of = methods if name in methods.METHODS else schedulers
+    options = [option for option, _, _ in of.describe(name)[1]]
+
+    def use(**given):
+        made = methods.make(name, **given) if of is methods else schedulers.make(name, given, 9, ["loss"])
+        assert not any(isinstance(getattr(made, option), (np.generic, np.ndarray)) for option in options)
+
+    assert list(complaints(name, use, {}, keywords(options))) == []
+
+
+def test_every_argument_of_ray_tunes_searcher_and_of_scikit_learns_search():
+    pytest.importorskip("ray.tune")
+    pytest.importorskip("sklearn")
+    from raybo.integrations.ray_tune import RayboSearch
+    from raybo.integrations.sklearn import RayboSearchCV
+
+    needed = {"space": SPACE, "method": "random", "metric": "loss", "mode": "min", "points_to_evaluate": [{"x": 0.5}]}
+    told = [*complaints("RayboSearch", lambda **given: RayboSearch(**given).suggest("a"), needed, RayboSearch)]
+    known = lambda evaluated_rewards: RayboSearch(**needed, evaluated_rewards=[evaluated_rewards])  # noqa: E731
+    told += complaints("RayboSearch, one of", known, {}, known)
+    for name, given in {
+        "add_evaluated_point": {"parameters": {"x": 0.5}, "value": 1.0},
+        "add_evaluated_points": {"points": [{"x": 0.5}], "values": [1.0]},
+    }.items():
+        told += complaints(name, getattr(RayboSearch(**needed), name), given, getattr(RayboSearch, name))
+
+    def search(**given):
+        return RayboSearchCV(None, SPACE, **{"steps": 3, "scheduler": "median", **given})._new_searcher()
+
+    own = [
+        "n_iter",
+        "method",
+        "options",
+        "where",
+        "n_points",
+        "steps",
+        "by",
+        "scheduler",
+        "scheduler_options",
+        "random_state",
+    ]
+    told += complaints("RayboSearchCV", search, {}, keywords(own), (RayboError, ValueError))  # as scikit-learn does
+    assert told == []
+
+
+def test_a_known_value_that_is_no_number_is_not_taken_for_a_failure():
+    pytest.importorskip("ray.tune")
+    from raybo.integrations.ray_tune import RayboSearch
+
+    needed = {"space": SPACE, "method": "random", "metric": "loss", "mode": "min", "points_to_evaluate": [{"x": 0.5}]}
+    with pytest.raises(MethodError, match=r"^evaluated_rewards: number 0 must be a number, got 'x'"):
+        RayboSearch(**needed, evaluated_rewards=["x"])
+    with pytest.raises(MethodError, match=r"^value must be a number, got True"):
+        RayboSearch(**needed).add_evaluated_point({"x": 0.5}, True)
+    several = {"space": SPACE, "method": "random", "metrics": {"a": "max", "b": "min"}}
+    with pytest.raises(MethodError, match=r"^a known value: b must be a number, got 'x'"):
+        RayboSearch(**several).add_evaluated_point({"x": 0.5}, {"a": 1.0, "b": "x"})
+
+
+def test_a_trial_may_be_named_by_its_number_to_explain_it():
+    searcher = asked()
+    assert searcher.explain(0) == searcher.explain(np.int64(0)) == searcher.explain(searcher.trials[0])
+    study = Study(DESCRIPTION, history(3))
+    assert study.explain(0) == study.explain(study.trials[0])
+    for number in (7, -1, "0", True):
+        with pytest.raises(TrialError, match="no such trial"):
+            searcher.explain(number)
+
+
+def test_what_is_accepted_is_pythons_own():
+    searcher = asked(steps=np.int8(9), trials=np.array(5))
+    searcher.report(np.int64(0), np.float32(0.5), step=np.uint8(2))
+    limits = Limits(np.float32(0.5), np.int64(3), np.float64(0.1))
+    objective = raybo.objective(space=SPACE, num_cpus=np.int64(2), memory=np.float32(5), resources={"disk": np.int8(1)})
+    told = objective(lambda config: 0.0)
+    values = [searcher.steps, searcher.history.planned, searcher.trials[0].step, *vars(limits).values()]
+    values += [told.num_cpus, told.memory, *told.resources.values()]
+    assert [type(value) for value in values] == [int, int, int, float, int, float, int, float, int]
+
+
+def test_more_than_a_journal_counts_is_refused_before_it_is_written():
+    for use in (lambda: tune(job, trials=2**31), lambda: asked(steps=2**31), lambda: raybo.report(1.0, step=2**31)):
+        with pytest.raises(RayboError, match="must be a whole number from 1 to 2147483647, got 2147483648"):
+            use()

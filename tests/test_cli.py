@@ -202,9 +202,9 @@ def test_the_version_is_told(run):
         (["tune", "job.py", "--workers", "0"], ["workers must be a whole number from 1, got 0"]),
         (["tune", "job.py", "--retries", "-1"], ["retries must be a whole number from 0, got -1"]),
         (["tune", "job.py", "--seed", "-1"], ["seed must be a whole number from 0, got -1"]),
-        (["tune", "job.py", "--max-minutes", "0"], ["max_minutes must be above 0, got 0"]),
-        (["tune", "job.py", "--max-minutes", "nan"], ["max_minutes must be above 0, got nan"]),
-        (["tune", "job.py", "--trial-seconds", "-2"], ["trial_seconds must be above 0, got -2"]),
+        (["tune", "job.py", "--max-minutes", "0"], ["max_minutes must be a finite number above 0, got 0"]),
+        (["tune", "job.py", "--max-minutes", "nan"], ["max_minutes must be a finite number above 0, got nan"]),
+        (["tune", "job.py", "--trial-seconds", "-2"], ["trial_seconds must be a finite number above 0, got -2"]),
         (["tune", "job.py", "--method", "gp_ucb"], ["there is no method 'gp_ucb'; did you mean 'gp-ucb'?"]),
         (["tune", "job.py", "--method", "zzz"], ["there is no method 'zzz'; available: auto, random"]),
         (
@@ -638,6 +638,18 @@ def test_every_option_of_compare_reaches_the_comparison(run, folder, compared):
         {"root": None, "workers": 2, "address": "auto", "here": False, "until": None},
     )
     assert "job: b is better: holds (p = 0.010, 6 pairs of runs)" in out
+
+
+def test_a_methods_option_may_hold_commas(run, folder, compared):
+    fixed = "ei:hyperparameters=lengthscale=0.3,noise_variance=1e-4:initial=3"
+    run("compare", "job.py", "--methods", f"random, {fixed},gibo:learning_rate=0.1, .2,auto@median", "--here")
+    ((experiment, _, _),) = compared
+    assert [(entry.method, entry.options) for entry in experiment.entries] == [
+        ("random", {}),
+        ("ei", {"hyperparameters": "lengthscale=0.3,noise_variance=1e-4", "initial": "3"}),
+        ("gibo", {"learning_rate": "0.1, .2"}),
+        ("auto", {}),
+    ]
 
 
 def test_what_is_reproduced_is_the_experiment_with_the_repeats_asked_for(run, monkeypatch, compared):

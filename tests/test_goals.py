@@ -69,7 +69,7 @@ def test_a_constraint_is_a_bound(text):
         ({"metrics": dict.fromkeys("abcde", "max")}, "2 to 4 names"),
         ({"metrics": {"a": "max", "b": "less"}}, "metrics: b must be 'max' or 'min', got 'less'"),
         ({"metrics": {"a": "max", "": "min"}}, "a name must be text"),
-        ({"metrics": ["a", "b"]}, "metrics must be a dict by name"),
+        ({"metrics": ["a", "b"]}, "metrics must be a dict of modes by name"),
         ({"constraints": {"a": "< 3"}}, "a must be '<= number' or '>= number', got '< 3'"),
         ({"constraints": {"a": "<= 3 at any step"}}, "with 'at every step' after it, if each report has to keep it"),
         ({"constraints": {"a": "<= inf"}}, "a must be '<= number'"),

@@ -282,7 +282,7 @@ def test_wrong_reports_are_refused_in_a_line():
         ((trial, math.nan), "trial 0: a finite number is needed"),
         ((trial, 0.5, 2), "trial 0: steps must increase, but step 2 comes after step 2"),
         ((trial, 0.5, 4), "trial 0: step 4 is beyond the last, a whole run has 3"),
-        ((trial, 0.5, 2.5), "trial 0: a step is a whole number from 1, got 2.5"),
+        ((trial, 0.5, 2.5), "trial 0: step must be a whole number from 1, got 2.5"),
         ((5, 0.5), "trial 5: no such trial"),
     ):
         with pytest.raises(TrialError, match=told):
@@ -338,8 +338,8 @@ def test_outside_a_trial_a_report_is_only_checked(tmp_path):
     for arguments, told in (
         (("0.5",), "report: metrics must be a number or a dict of them, got '0.5'"),
         ((True,), "report: metrics must be a number or a dict of them, got True"),
-        (({"accuracy": 1}, 0), "report: a step must be a whole number from 1, got 0"),
-        (({"accuracy": 1}, 1.5), "report: a step must be a whole number from 1, got 1.5"),
+        (({"accuracy": 1}, 0), "report: step must be a whole number from 1, got 0"),
+        (({"accuracy": 1}, 1.5), "report: step must be a whole number from 1, got 1.5"),
     ):
         with pytest.raises(ObjectiveError, match=told):
             raybo.report(*arguments)

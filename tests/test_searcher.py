@@ -337,5 +337,5 @@ def test_several_trials_at_once_differ_and_are_those_that_are_asked_for_one_by_o
     assert np.ptp(X, axis=0).max() > 0.02
     assert len(together.ask(1)) == 1
     for wrong in (0, -1, True, 1.5, "8"):
-        with pytest.raises(TrialError, match=r"^ask: a whole number from 1 is needed, got"):
+        with pytest.raises(TrialError, match=r"^ask: n must be a whole number from 1, got"):
             together.ask(wrong)

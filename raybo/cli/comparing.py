@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,8 @@ HERE = click.option("--here", is_flag=True, help="Do one run after another in th
 OUT = click.option("--out", type=PATH, hidden=True, help="What 0.1 called --output.")
 
 
+BETWEEN_METHODS = re.compile(r",(?!\s*(?:[-+.\d]|\w+=))")  # a number or NAME=VALUE goes on with the option before it
+
 F = TypeVar("F", bound="Callable[..., Any] | click.Command")
 
 
@@ -47,7 +50,8 @@ def _output(default: str) -> Callable[[F], F]:
     "names",
     required=True,
     metavar="A,B,...",
-    help="The methods; options as A:key=value:key=value, a scheduler as A@NAME:key=value.",
+    help="The methods; options as A:key=value:key=value, a scheduler as A@NAME:key=value. A value may be a list, as in "
+    "A:key=0.1,0.2 or A:key=name=0.1,name=2.",
 )
 @click.option("--repeats", default=10, show_default=True, metavar="R", help="Runs per method, paired by seed.")
 @click.option("--trials", default=50, show_default=True, metavar="N", help="Trials per run.")
@@ -95,6 +99,7 @@ def compare(
     \b
         raybo compare job.py --methods auto,random
         raybo compare job.py --methods auto,auto@median,gp-ucb:solver=cg --repeats 20 --trials 30
+        raybo compare job.py --methods ei,ei:hyperparameters=lengthscale=0.3,noise_variance=1e-4
 
     --json prints an object with the keys directory, runs and verdicts. A run: problem, method, seed, mode and numbers,
     the measures of results.csv by name. A verdict: problem, claim, verdict, better and worse (medians), difference and
@@ -107,7 +112,7 @@ def compare(
     from raybo.loading import study_name
 
     entries = []
-    for text in map(str.strip, names.split(",")):
+    for text in map(str.strip, BETWEEN_METHODS.split(names)):
         method, options = _name_and_options(text.partition("@")[0])
         rule, rule_options = _name_and_options(text.partition("@")[2])
         entries.append(Entry(text, method, options, scheduler=rule or scheduler, scheduler_options=rule_options))

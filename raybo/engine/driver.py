@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from raybo import journal, methods, schedulers, warm_start
+from raybo.arguments import by_name, finite_number, one_of, truth, whole_number
 from raybo.confirming import Confirm
 from raybo.engine.artifacts import Mirror
 from raybo.engine.checkpoints import Keep
@@ -32,7 +31,6 @@ from raybo.engine.task import LARGE_BYTES, stored
 from raybo.error_text import ELSEWHERE, first_line, in_words, near, shown
 from raybo.errors import MethodError, ObjectiveError, RayError
 from raybo.events import artifacts_of
-from raybo.goal import is_number
 from raybo.history import GENERATION
 from raybo.journal import Description, Journal
 from raybo.journal.beside import is_uri, trial_uri
@@ -149,24 +147,36 @@ def tune(
         (4, True)
     """
     require_not_loading()
-    _check(objective, trials, workers, max_minutes, trial_seconds, retries)
-    for name, flag in (
-        ("detach", detach),
-        ("fresh_workers", fresh_workers),
-        ("retry_failed", retry_failed),
-        ("keep_going", keep_going),
-    ):
-        if not isinstance(flag, (bool, np.bool_)):
-            raise MethodError(f"{name} must be True or False, got {shown(flag)}")
+    if not isinstance(objective, Objective):
+        raise ObjectiveError(
+            f"an objective is needed, got {shown(objective)}; decorate the function with @raybo.objective"
+        )
+    trials = whole_number(trials, "trials")
+    if workers is not None and not (isinstance(workers, str) and workers == "max"):
+        workers = whole_number(workers, "workers")
+    retries = whole_number(retries, "retries", at_least=0)
+    if max_minutes is not None:
+        max_minutes = finite_number(max_minutes, "max_minutes", above=0)
+    if trial_seconds is not None:
+        trial_seconds = finite_number(trial_seconds, "trial_seconds", above=0)
+    detach, fresh_workers = truth(detach, "detach"), truth(fresh_workers, "fresh_workers")
+    retry_failed, keep_going = truth(retry_failed, "retry_failed"), truth(keep_going, "keep_going")
+    if address is not None and not isinstance(address, str):
+        raise RayError(f"address must be 'auto' or HOST:PORT, got {shown(address)}")
     if watch is not None and watch is not False and not callable(watch):
         raise MethodError(f"watch must be a function of a status, None or False, got {shown(watch)}")
-    if keep_checkpoints not in ("all", "last", "none"):
-        raise MethodError(f"keep_checkpoints must be 'all', 'last' or 'none', got {shown(keep_checkpoints)}")
+    keep_checkpoints = one_of(keep_checkpoints, "keep_checkpoints", get_args(Keep))
     place = _place_of(artifacts)
     if place is not None and storage is None:
         raise RayError("artifacts are kept under the name of a permanent journal; give storage")
-    if settings is not None and not (isinstance(settings, Mapping) and all(isinstance(name, str) for name in settings)):
-        raise ObjectiveError(f"settings must be a dict of the objective's keyword parameters, got {shown(settings)}")
+    if settings is not None:
+        by_name(settings, "settings", "the objective's keyword parameters", ObjectiveError)
+    if scheduler_options is not None:
+        by_name(scheduler_options, "scheduler_options", "the scheduler's options by name")
+    if defaults is not None:
+        by_name(defaults, "defaults", "values by name")
+    if method is not None and not isinstance(method, str):
+        methods.load(method)  # which refuses it
     limits = Limits(target, patience, stop_below_gain)
     confirmation = None if confirm is None else Confirm.of(confirm)
     if detach and storage is None:
@@ -178,7 +188,7 @@ def tune(
         if given is not None and bound.goals.k > 1:
             raise MethodError(f"{what} needs a single metric, and there are {bound.goals.k}; leave it out")
     bound = replace(bound, declared_space=bound.space, declared_context=bound.context, declared_steps=bound.steps)
-    rule = (scheduler, scheduler_options or {})
+    rule = (scheduler, {} if scheduler_options is None else scheduler_options)
     with private_directory() as scratch:
         path = Path(scratch, "study.db") if storage is None else journal.as_path(storage, "storage").absolute()
         begun = time.monotonic()
@@ -199,8 +209,8 @@ def tune(
             Plan,
             description=description,
             path=path,
-            trials=int(trials) + warm_start.count_added(events),
-            retries=int(retries),
+            trials=trials + warm_start.count_added(events),
+            retries=retries,
             trial_seconds=bound.trial_seconds if trial_seconds is None else float(trial_seconds),
             max_seconds=None if max_minutes is None else 60 * float(max_minutes),
             driver=os.getpid(),
@@ -209,8 +219,8 @@ def tune(
             fresh_workers=fresh_workers,
             is_kept=storage is not None,
             known=events[-1].number if events else 0,
-            retry_failed=bool(retry_failed),
-            keep_going=bool(keep_going),
+            retry_failed=retry_failed,
+            keep_going=keep_going,
             artifacts=kept_at,
             limits=limits,
             confirm=confirmation,
@@ -224,28 +234,6 @@ def tune(
                 path.unlink()
             raise
         return Study(*journal.read(path), None if storage is None else path, searcher.space, searcher.context)
-
-
-def _check(
-    objective: object,
-    trials: object,
-    workers: object,
-    max_minutes: float | None,
-    trial_seconds: float | None,
-    retries: object,
-) -> None:
-    if not isinstance(objective, Objective):
-        raise ObjectiveError(
-            f"an objective is needed, got {shown(objective)}; decorate the function with @raybo.objective"
-        )
-    for name, value, least in (("trials", trials, 1), ("workers", workers, 1), ("retries", retries, 0)):
-        if name == "workers" and value in (None, "max"):
-            continue
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-            raise MethodError(f"{name} must be a whole number from {least}, got {shown(value)}")
-    for name, limit in (("max_minutes", max_minutes), ("trial_seconds", trial_seconds)):
-        if limit is not None and not (is_number(limit) and limit > 0):
-            raise MethodError(f"{name} must be above 0, got {shown(limit)}")
 
 
 def _place_of(artifacts: Path | str | None) -> str | None:
@@ -368,7 +356,7 @@ def _run(
             with ray_for_study(address, cpus, size) as ray:
                 room = workers_available(ray.nodes(), objective)
                 plan = planned(
-                    workers=min(int(count or room), planned.keywords["trials"]),
+                    workers=min(count or room, planned.keywords["trials"]),
                     elastic=count is None and not is_local(ray),
                     grows=workers == "max" and not is_local(ray),
                     takes_all_room=(count or room) >= room,

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn, TypeAlias
 
+from raybo.arguments import is_number
 from raybo.engine.checkpoints import Checkpoints
 from raybo.errors import ObjectiveError
 from raybo.events import Data
-from raybo.goal import is_number
 from raybo.reports import TrialPruned, require_saved, require_step
 
 BATCH_SECONDS = 0.05  # between two batches that decide nothing

@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from raybo import methods, schedulers
+from raybo.arguments import whole_number
 from raybo.engine.connection import ray_for_study
 from raybo.engine.resources import workers_available
-from raybo.errors import MethodError, ObjectiveError
+from raybo.errors import ObjectiveError
 from raybo.experiments.output import matplotlib_figure, write
 from raybo.experiments.plan import Claim, Experiment, Measure
 from raybo.experiments.results import Row, measured
@@ -47,10 +48,8 @@ def compare(
         RayboError: a method, an option or an objective is wrong, or a journal is another study's.
         MissingExtra: matplotlib is not installed.
     """
-    if experiment.repeats < 1:
-        raise ObjectiveError(f"repeats must be at least 1, got {experiment.repeats}")
-    if workers is not None and workers < 1:
-        raise MethodError(f"workers must be a whole number from 1, got {workers}")
+    if workers is not None:
+        workers = whole_number(workers, "workers")
     root = Path.cwd() if root is None else root
     objectives = [bound_objective(problem, root) for problem in experiment.problems]
     for problem, objective in zip(experiment.problems, objectives, strict=True):

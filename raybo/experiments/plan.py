@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from raybo.arguments import finite_number, whole_number
 from raybo.errors import MethodError
 
 Measure = Literal[
@@ -175,10 +175,11 @@ class Experiment:
             if doubled := next((name for name in names if names.count(name) > 1), None):
                 raise MethodError(f"{self.name}: {what} {doubled!r} is named twice; each needs a name of its own")
         for problem in self.problems:  # what is wrong is better said before the first run
-            if problem.trials < 1:
-                raise MethodError(f"trials must be a whole number from 1, got {problem.trials}")
-            if problem.optimum is not None and not math.isfinite(problem.optimum):
-                raise MethodError(f"optimum must be a finite number, got {problem.optimum}")
+            whole_number(problem.trials, "trials")
+            if problem.optimum is not None:
+                finite_number(problem.optimum, "optimum")
+        whole_number(self.repeats, "repeats")
+        whole_number(self.first_seed, "first_seed", at_least=0, at_most=None)
         if len({problem.held_out is None for problem in self.problems}) > 1:
             raise MethodError(f"{self.name}: recommendations are held out on some problems; do so on all or none")
         known = {entry.name for entry in self.entries}

@@ -25,12 +25,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from raybo.arguments import a_name, truth
 from raybo.columns import as_cell, columns_of, columns_of_reports
 from raybo.details import EXPECTED
-from raybo.error_text import in_words, nearest
+from raybo.error_text import in_words, nearest, shown
 from raybo.errors import MethodError, RayboError
 from raybo.files import STANDARD_OUTPUT, write_file
-from raybo.journal import Tail, require_no_journal
+from raybo.journal import Tail, as_path, require_no_journal
 from raybo.journal.notes import read_notes
 from raybo.space import Opaque, object_to_json
 from raybo.study import Study
@@ -65,9 +66,10 @@ def exporter(to: str, destination: str, *, raw: bool = False) -> Exporter:
         JournalError: the destination is a journal.
         MissingExtra: the package that it needs is not installed.
     """
-    if to not in EXPORTS:
-        raise MethodError(f"there is no export to {to!r}{nearest(to, list(EXPORTS))}")
-    if raw and to not in ("csv", "reports"):
+    if not isinstance(to, str) or to not in EXPORTS:
+        raise MethodError(f"there is no export to {shown(to)}{nearest(str(to), list(EXPORTS))}")
+    a_name(destination, "destination")
+    if truth(raw, "raw") and to not in ("csv", "reports"):
         raise MethodError(f"raw applies to csv and reports only, not to {to}; leave it out")
     require_no_journal(_file_of(destination))
     if destination == STANDARD_OUTPUT and to in ("tensorboard", "mlflow"):
@@ -98,7 +100,8 @@ class Recorder:
     """
 
     def __init__(self, journal: Path | str, to: str, destination: str) -> None:
-        self.journal = Path(journal)
+        self.journal = as_path(journal)
+        a_name(destination, "destination")
         if os.path.realpath(_file_of(destination)) == os.path.realpath(journal):  # which need not be there yet
             raise MethodError(f"{destination}: it is the study's own journal; give another place for the export")
         self._export = exporter(to, destination)

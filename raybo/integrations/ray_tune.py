@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from raybo import methods
+from raybo.arguments import a_list, a_name, one_of, truth, whole_number
 from raybo.error_text import shown
 from raybo.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError, install_command
 from raybo.events import Data, Event, Kind, Origin, State
-from raybo.goal import Goals, Mode
+from raybo.goal import MODES, Goals, Mode, number_in
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
 from raybo.integrations.tune_results import ended, is_finite, read_end
 from raybo.integrations.tune_state import SearchState
@@ -105,13 +106,13 @@ class RayboSearch(Searcher):
             raise MethodError(
                 "Ray Tune's own schedulers stay in charge; give TuneConfig(scheduler=...), and steps= here"
             )
-        if mode not in ("max", "min", None):
-            raise MethodError(f"mode must be 'max' or 'min', got {mode!r}")
+        if mode is not None:
+            one_of(mode, "mode", MODES)
+        if metric is not None:
+            a_name(metric, "metric")
         if metrics is not None and (metric, mode) != (None, None):
             raise MethodError("give metric and mode for one metric, or metrics for several, not both")
         made = methods.make(method, **options)
-        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 1):
-            raise MethodError(f"steps must be a whole number from 1, got {steps!r}")
         try:
             goals = Goals.of(metrics, constraints)
         except ValueError as error:
@@ -122,8 +123,11 @@ class RayboSearch(Searcher):
         if methods.needs_context(method) and context is None:
             raise MethodError(f"{method} needs a context; give context= beside the method, or use gp-ucb")
         super().__init__(metric=metric, mode=mode)
-        points = [plain(point) for point in points_to_evaluate or ()]
-        rewards = [None] * len(points) if evaluated_rewards is None else list(evaluated_rewards)
+        given = () if points_to_evaluate is None else points_to_evaluate
+        points = [plain(point) for point in a_list(given, "points_to_evaluate", "configurations")]
+        rewards: list[Any] = [None] * len(points)
+        if evaluated_rewards is not None:
+            rewards = a_list(evaluated_rewards, "evaluated_rewards", "known values")
         if len(points) != len(rewards):
             raise MethodError(f"evaluated_rewards: one for each of the {len(points)} points, got {len(rewards)}")
         self._state = SearchState(
@@ -131,13 +135,15 @@ class RayboSearch(Searcher):
             mode=mode,
             method=method,
             options={name: getattr(made, name) for name in options},  # plain numbers, whatever was given
-            seed=int(seed) if isinstance(seed, np.integer) else seed,
+            seed=None if seed is None else whole_number(seed, "seed", at_least=0, at_most=None),
             context=context if context is None or isinstance(context, Space) else Space(context),
             points=[point for point, reward in zip(points, rewards, strict=True) if reward is None],
-            steps=None if steps is None else int(steps),
+            steps=None if steps is None else whole_number(steps, "steps"),
             metrics=goals.metrics,
             constraints=goals.rules,
         )
+        for i, reward in enumerate(rewards if goals.is_plain else ()):
+            _require_number(reward, f"evaluated_rewards: number {i}")
         self._known: list[tuple[Mapping[str, Any], Any, str]] = [  # results that wait for the space
             (point, reward, "") for point, reward in zip(points, rewards, strict=True) if reward is not None
         ]
@@ -302,6 +308,9 @@ class RayboSearch(Searcher):
         Raises:
             SpaceError: the configuration does not fit the space, as soon as there is one.
         """
+        error, pruned = truth(error, "error"), truth(pruned, "pruned")
+        if self._state.goals.is_plain and not error:
+            _require_number(value, "value")
         if pruned and not is_finite(value):
             value = next((v for v in reversed(intermediate_values or ()) if is_finite(v)), value)
         self._known.append((plain(parameters), value, "it failed elsewhere" if error else ""))
@@ -312,6 +321,8 @@ class RayboSearch(Searcher):
         self, points: Sequence[Mapping[str, Any]], values: Sequence[float | Mapping[str, float] | None]
     ) -> None:  # the plural of Tune's function
         """Results known from elsewhere, as many values as points."""
+        points = a_list(points, "points", "configurations")
+        values = a_list(values, "values", "known values")
         if len(points) != len(values):
             raise MethodError(f"values: one for each of the {len(points)} points, got {len(values)}")
         for point, value in zip(points, values, strict=True):
@@ -502,9 +513,18 @@ class RayboSearch(Searcher):
 
 def _require_each(value: Any, goals: Goals) -> None:
     """MethodError where a known result lacks a number that is wanted, and would be taken for a failure."""
-    has_each = isinstance(value, Mapping) and all(name in value for name in goals.needed)
-    if not goals.is_plain and not has_each:
+    if goals.is_plain:
+        return
+    if not isinstance(value, Mapping) or not all(name in value for name in goals.needed):
         raise MethodError(f"a known value must be a dict with {', '.join(goals.needed)}, got {shown(value)}")
+    for name in goals.needed:
+        _require_number(value[name], f"a known value: {name}")
+
+
+def _require_number(value: Any, name: str) -> None:
+    """MethodError where a known result is something else than a number, finite or not, or None for a failure."""
+    if value is not None and number_in(value) is None:
+        raise MethodError(f"{name} must be a number, got {shown(value)}")
 
 
 def _space_of(given: Space | Mapping[str, Any], where: Sequence[str] | str | None) -> Space:

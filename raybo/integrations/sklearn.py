@@ -34,6 +34,8 @@ except ImportError:
     raise MissingExtra(f"RayboSearchCV needs scikit-learn: {install_command('sklearn')}") from None
 
 from raybo import methods
+from raybo.arguments import by_name, whole_number
+from raybo.error_text import first_line
 from raybo.errors import MethodError
 from raybo.events import State, Trial
 from raybo.integrations.sklearn_spaces import candidate_of, space_of
@@ -156,17 +158,18 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         if self.steps is None and (self.scheduler is not None or self.grows is not None):
             raise ValueError("scheduler and grows are for estimators that learn step by step; say how many with steps=")
         for name in ("n_iter", "n_points", "by", *(["steps"] if self.steps is not None else [])):
-            value = getattr(self, name)
-            if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
-        options = dict(self.options or {})
+            whole_number(getattr(self, name), name, error=ValueError)
+        options = {} if self.options is None else by_name(self.options, "options", "the method's options by name")
         if several := [name for name in ("metrics", "constraints") if name in options]:
             raise MethodError(
                 f"RayboSearchCV searches for one score and takes no {several[0]}; name one of several scores with "
                 f"refit=, or tune an objective that declares {several[0]}="
             )
         methods.make(self.method, **options)  # first, as an option may be called like an argument of the searcher
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        try:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"random_state: {first_line(error)}") from None
         space, trials = space_of(self.param_space, self.where), int(self.n_iter)
         if space.cube.size < trials:
             trials = int(space.cube.size)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from raybo.arguments import is_number
 from raybo.events import Event, Kind, Trial
-from raybo.goal import is_number
 from raybo.space import Categorical, Parameter, Space, choice_names
 from raybo.study import Study
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from raybo.arguments import whole_number
 from raybo.error_text import nearest
 from raybo.errors import MissingExtra, ObjectiveError, install_command
 from raybo.reports import checkpoint, report, saving
@@ -47,11 +48,9 @@ class Report(xgboost.callback.TrainingCallback):
     """
 
     def __init__(self, data: str, metric: str, *, name: str | None = None, every: int = 1, save: bool = True) -> None:
-        if isinstance(every, bool) or not isinstance(every, int) or every < 1:
-            raise ObjectiveError(f"Report: every must be a whole number from 1, got {every!r}")
         super().__init__()
         self.data, self.metric, self.name = data, metric, metric if name is None else name
-        self.every, self.save = every, save
+        self.every, self.save = whole_number(every, "Report: every", error=ObjectiveError), save
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         """After a round; False, as it never stops the training by XGBoost's own way."""
@@ -81,9 +80,10 @@ def going_on(rounds: int) -> dict[str, Any]:
         >>> going_on(400)  # where there is no checkpoint
         {'num_boost_round': 400, 'xgb_model': None}
     """
+    total = whole_number(rounds, "going_on: rounds", at_least=0, error=ObjectiveError)
     booster = booster_kept()
     done = 0 if booster is None else booster.num_boosted_rounds()
-    return {"num_boost_round": max(0, rounds - done), "xgb_model": booster}
+    return {"num_boost_round": max(0, total - done), "xgb_model": booster}
 
 
 def booster_kept() -> Any:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
+from raybo.arguments import MOST
 from raybo.error_text import in_words
 from raybo.events import OPEN, Event, Kind, Origin, State, states_before
 from raybo.goal import Goals
@@ -26,7 +27,6 @@ from raybo.journal.clean import clean_json
 from raybo.journal.description import Description
 from raybo.space import Categorical, Integer, Space, context_space
 
-MOST_TRIALS = 2**31  # that a study may plan
 CHECKPOINT = re.compile(r"[0-9]+-[0-9]+")  # attempt and number, which make a directory's name
 KINDS = frozenset(kind.value for kind in Kind)
 NESTED = 100  # levels of lists and objects that an event may hold
@@ -225,7 +225,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return _is_whole(value) and 0 <= value < MOST_TRIALS
+    return _is_whole(value) and 0 <= value <= MOST
 
 
 def _is_duration(value: Any) -> bool:

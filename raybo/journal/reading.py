@@ -176,9 +176,10 @@ def exists(path: Path | str) -> bool:
 
 def require_exists(path: Path | str) -> None:
     """JournalError where there is no such file."""
+    path = as_path(path)
     if not exists(path) and not os.path.exists(path):
-        beside = [str(found) for found in sorted(Path(path).parent.glob("*.db"))]
-        likely = near(str(Path(path)), beside)
+        beside = [str(found) for found in sorted(path.parent.glob("*.db"))]
+        likely = near(str(path), beside)
         remedy = f"did you mean {likely!r}?" if likely else f"`raybo tune ... --storage {quote(str(path))}` makes one"
         raise JournalError(f"{path}: no such file; {remedy}")
 

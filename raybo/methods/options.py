@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from raybo.arguments import is_number
 from raybo.error_text import ELSEWHERE, nearest, shown
 from raybo.errors import MethodError
-from raybo.goal import is_number
 from raybo.text_values import convert
 
 

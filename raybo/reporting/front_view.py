@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from raybo.arguments import is_number
 from raybo.events import Kind, State, Trial
-from raybo.goal import is_number
 from raybo.reporting.fitted import Named, add_column
 from raybo.reporting.words import named
 from raybo.study import Study

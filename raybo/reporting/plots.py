@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from raybo.error_text import shown
 from raybo.errors import TrialError
 from raybo.reporting import curve_figures, model_figures, parameter_figures, run_figures
 from raybo.reporting.emulator import LEAST_TRIALS, Emulator
@@ -14,7 +13,7 @@ from raybo.reporting.panel import Panel
 from raybo.reporting.story_figures import stories
 from raybo.reporting.summary import summary
 from raybo.reporting.theme import TOOLBAR
-from raybo.study import Study
+from raybo.study import Study, require_study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -30,8 +29,7 @@ def plots(study: Study) -> Plots:
         >>> type(figure).__name__
         'Figure'
     """
-    if not isinstance(study, Study):
-        raise TrialError(f"plots needs a study, got {shown(study)}; raybo.load(...) gives that of a journal")
+    require_study(study, "plots")
     return Plots(study)
 
 

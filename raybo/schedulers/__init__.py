@@ -12,6 +12,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
+from raybo.arguments import by_name
 from raybo.error_text import nearest, shown
 from raybo.errors import MethodError
 from raybo.history import History
@@ -74,9 +75,7 @@ def make(name: str, options: Mapping[str, Any], steps: int | None, metrics: Sequ
             f"the scheduler {name} needs trials that report as they go; say with steps= how many reports a whole run "
             "makes"
         )
-    if not isinstance(options, Mapping):
-        raise MethodError(f"scheduler_options must be a dict of {name}'s options by name, got {shown(options)}")
-    values = read(name, cls, options)
+    values = read(name, cls, by_name(options, "scheduler_options", f"{name}'s options by name"))
     if (grace := values.get("grace")) is not None and grace >= steps:
         raise MethodError(f"{name}: grace must be below the steps of a whole run, {steps}, got {grace}")
     metric = values.get("metric")

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from raybo.arguments import is_real
 from raybo.error_text import shown
 from raybo.errors import SpaceError
 from raybo.space.parameters import Categorical, Float, Integer, Parameter
@@ -95,8 +96,7 @@ def _nearest(parameter: Parameter, value: Any, name: str) -> Any:
     """The declared value nearest to a finite number, or the category; SpaceError where it is neither."""
     if isinstance(parameter, Categorical):
         return parameter.accept(value, name)
-    is_number = isinstance(value, (int, float, np.integer, np.floating))
-    if not is_number or isinstance(value, (bool, np.bool_, np.timedelta64)):
+    if not is_real(value):
         raise SpaceError(f"{name}: a number is needed, got {shown(value)}")
     if not -math.inf < value < math.inf:
         raise SpaceError(f"{name}: a finite number is needed, got {shown(value)}")

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from raybo.arguments import finite_number, is_number, one_of
 from raybo.error_text import shown
 from raybo.errors import SpaceError
 from raybo.space.objects import equal, identical, object_to_json, same
@@ -63,9 +64,9 @@ class Float:
 
     def __post_init__(self) -> None:
         _plain_numbers(self, float)
-        if self.scale == "log":
+        if isinstance(self.scale, str) and self.scale == "log":
             object.__setattr__(self, "log", True)
-        elif self.log is True and self.scale == "linear":
+        elif self.log is True and isinstance(self.scale, str) and self.scale == "linear":
             object.__setattr__(self, "scale", "log")
 
     def __repr__(self) -> str:
@@ -74,8 +75,7 @@ class Float:
     def check(self, name: str) -> None:
         """Raise SpaceError, naming the parameter, where the range is not one, or the guess is not in it."""
         _check_log(name, self.log)
-        if self.scale not in get_args(Scale):
-            raise SpaceError(f"{name}: scale must be one of {', '.join(get_args(Scale))}, got {shown(self.scale)}")
+        one_of(self.scale, f"{name}: scale", get_args(Scale), SpaceError)
         if self.scale == "logit" and self.log:
             raise SpaceError(f"{name}: log=True and scale='logit' are two scales; give one")
         _check_range(name, self.low, self.high, self.log)
@@ -87,8 +87,7 @@ class Float:
             if self.step is not None:
                 raise SpaceError(f"{name}: a logit scale has no steps; use raybo.Ordinal for a list of values")
         if self.step is not None:
-            if not (_is_number(self.step) and self.step > 0):
-                raise SpaceError(f"{name}: step must be a positive number, got step={shown(self.step)}")
+            finite_number(self.step, f"{name}: step", above=0, error=SpaceError)
             steps = (self.high - self.low) / self.step
             is_whole = math.isfinite(steps) and abs(steps - round(steps)) <= 1e-6 * max(1.0, steps)
             if not is_whole or (self.low < self.high and round(steps) < 1):
@@ -110,9 +109,9 @@ class Float:
 
     def accept(self, value: object, name: str) -> float:
         """The value as it will be run; SpaceError where it is not one of this parameter's."""
-        if not _is_number(value):
+        if not is_number(value):
             raise SpaceError(f"{name}: a number is needed, got {shown(value)}")
-        number = float(cast(float, value))
+        number = float(value)
         below, above = 1e-9 * (self.low if self.log else self.high - self.low), 1e-9 * (self.high - self.low)
         if not self.low - below <= number <= self.high + above:
             raise SpaceError(f"{name}: {number} lies outside [{self.low}, {self.high}]")
@@ -188,7 +187,7 @@ class Integer:
         """Raise SpaceError, naming the parameter, where the range is not one."""
         _check_log(name, self.log)
         for which, value in (("low", self.low), ("high", self.high), ("step", self.step)):
-            if not _is_number(value) or value != int(value):
+            if not is_number(value) or value != int(value):
                 raise SpaceError(f"{name}: {which} must be a whole number, got {which}={shown(value)}")
         _check_range(name, self.low, self.high, self.log)
         if self.step < 1:
@@ -208,9 +207,9 @@ class Integer:
 
     def accept(self, value: object, name: str) -> int:
         """The value as it will be run; SpaceError where it is not one of this parameter's."""
-        if not _is_number(value) or cast(float, value) != int(cast(float, value)):
+        if not is_number(value) or value != int(value):
             raise SpaceError(f"{name}: a whole number is needed, got {shown(value)}")
-        number = int(cast(float, value))
+        number = int(value)
         if not self.low <= number <= self.high:
             raise SpaceError(f"{name}: {number} lies outside [{self.low}, {self.high}]")
         if (number - self.low) % self.step:
@@ -371,17 +370,6 @@ def level_index(parameter: Parameter, u: Array) -> NDArray[np.int64]:
 # ---- numbers and their axes
 
 
-def _is_number(value: object) -> bool:
-    if isinstance(value, (bool, np.bool_, np.timedelta64)):  # the last is one of numpy's integers
-        return False
-    if not isinstance(value, (int, float, np.integer, np.floating)):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer beyond every float
-        return False
-
-
 def _logit(values: Array) -> Array:
     return np.asarray(np.log(values) - np.log1p(-values))
 
@@ -417,7 +405,7 @@ def _plain_numbers(parameter: Float | Integer, kind: type) -> None:
     """Turn what the range was given in (numpy's numbers, 1.0 for 1) into plain numbers, where nothing is lost."""
     for name in ("low", "high", "step", "guess"):
         value = getattr(parameter, name)
-        if _is_number(value) and kind(value) == value:
+        if is_number(value) and kind(value) == value:
             object.__setattr__(parameter, name, kind(value))
     if isinstance(parameter.log, np.bool_):
         object.__setattr__(parameter, "log", bool(parameter.log))
@@ -431,8 +419,7 @@ def _check_log(name: str, log: object) -> None:
 
 def _check_range(name: str, low: float, high: float, log: bool) -> None:
     for which, value in (("low", low), ("high", high)):
-        if not _is_number(value):
-            raise SpaceError(f"{name}: {which} must be a finite number, got {which}={shown(value)}")
+        finite_number(value, f"{name}: {which}", error=SpaceError)
     if low > high:
         raise SpaceError(f"{name}: low must be below high, got low={low}, high={high}")
     if not math.isfinite(float(high) - float(low)):

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from raybo.arguments import a_list, is_real
 from raybo.error_text import nearest, shown
 from raybo.errors import SpaceError
 from raybo.space.branches import branches_of, choice_names
@@ -98,9 +99,7 @@ def read_rules(where: Any, names: Sequence[str], parameters: Sequence[Parameter]
         return ()
     if isinstance(where, str):
         where = [where]
-    if not isinstance(where, Sequence) or isinstance(where, bytes):
-        raise SpaceError(f"where: a list of rules in text is needed, got {shown(where)}")
-    return tuple(read_rule(text, names, parameters) for text in where)
+    return tuple(read_rule(text, names, parameters) for text in a_list(where, "where", "rules in text", SpaceError))
 
 
 def read_rule(text: Any, names: Sequence[str], parameters: Sequence[Parameter]) -> Rule:
@@ -263,7 +262,7 @@ class _Reader:
     def _number(self, node: ast.expr, depth: int) -> Number:
         if isinstance(node, ast.Constant):
             value = node.value
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
+            if not is_real(value):
                 raise self.refusal(f"a number is needed in place of {shown(value)}")
             try:
                 constant = np.asarray(float(value))
@@ -301,7 +300,7 @@ class _Reader:
         self.named.add(axis)
         if not isinstance(parameter, Categorical):
             return lambda columns: columns[axis]
-        numbers = np.array([float(c) if _is_number(c) else np.nan for c in parameter.choices])
+        numbers = np.array([float(c) if is_real(c) else np.nan for c in parameter.choices])
         if np.isnan(numbers).all():
             raise self.refusal(f"{self._name(axis)} is a choice without numbers; compare it with one of its values")
         return lambda columns: numbers[columns[axis].astype(np.int64)]
@@ -394,15 +393,11 @@ def _opposite(a: Truth) -> Truth:
     return Truth(1.0 - a.holds, a.excess, a.lack)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
-
-
 def _is_numeric(parameter: Categorical) -> bool:
-    return all(_is_number(choice) for choice in parameter.choices)
+    return all(is_real(choice) for choice in parameter.choices)
 
 
 def _is_negative(node: ast.expr) -> bool:
     if not (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant)):
         return False
-    return _is_number(node.operand.value)
+    return is_real(node.operand.value)

@@ -185,7 +185,7 @@ def test_a_job_that_swallows_the_end_is_told_again():
             [{"accuracy": 0.1, "step": 3}, {"accuracy": 0.1, "step": 3}],
             "steps must increase, but it reported step 3 after step 3",
         ),
-        ([{"accuracy": 0.1, "step": 0}], "report: a step must be a whole number from 1, got 0"),
+        ([{"accuracy": 0.1, "step": 0}], "report: step must be a whole number from 1, got 0"),
         ([{"accuracy": 0.1, "step": 11}], "it reported step 11, and the objective declares steps=10"),
     ],
 )
