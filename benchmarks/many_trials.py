@@ -4,6 +4,9 @@ Six functions of 6 to 20 axes, two of them with noise, whose optimum lies elsewh
 with one Gaussian process of all observations, however many; it is run as far as that can be done. Twenty workers:
 every ask is followed by the result of the trial asked for twenty asks before. Regret is that of the best trial so far,
 without its noise. Runs are paired by seed. A run's regrets are appended to `--out`, and what is there is not run again.
+
+Problems with several metrics or constraints are run where they are named (`--problems vehicle_safety,gardner1`). There
+regret is the hypervolume that is missing, or how far the best feasible value is from the best known.
 """
 
 from __future__ import annotations
@@ -22,8 +25,12 @@ import numpy as np
 import raybo
 from benchmarks.figures import Figure, Figures, at_most, command
 from benchmarks.searches import Array, unit_space
+from raybo.front import hypervolume
+from raybo.goal import Goals
 from raybo.methods import regional
 from raybo.threads import limit_threads
+from trials.constrained import CONSTRAINED
+from trials.several_goals import FRONTS
 from trials.synthetic import PROBLEMS as KNOWN
 
 QUICK = {"problems": "levy10,ellipsoid20", "sizes": "500", "seeds": 1, "exact": 0}
@@ -89,6 +96,15 @@ PROBLEMS = {
 }
 
 
+@dataclass(frozen=True)
+class Run:
+    """A study, what gives a trial its result, and the regret so far."""
+
+    searcher: raybo.Searcher
+    tell: Callable[[raybo.Trial], None]
+    regret: Callable[[], float]
+
+
 @contextmanager
 def only_exact(method: str) -> Iterator[str]:
     """The method to make, and for `exact` no history that counts as large."""
@@ -100,28 +116,69 @@ def only_exact(method: str) -> Iterator[str]:
         regional.LARGE = kept
 
 
-def run(problem: Problem, method: str, seed: int, sizes: list[int]) -> dict[str, list[float]]:
-    """Regret after so many results, and the processor seconds of the asks up to then."""
+def with_goals(name: str, method: str, seed: int, trials: int) -> Run:
+    """A study of a problem with several metrics or constraints."""
+    if name in FRONTS:
+        front = FRONTS[name]
+        metrics = dict.fromkeys(front.metrics, "min")
+        searcher = raybo.Searcher(unit_space(front.d), method, metrics=metrics, seed=seed, trials=trials)
+        goals = Goals.of(metrics)
+        at = goals.maximised(dict(zip(front.metrics, front.reference, strict=True)))
+        found: list[Array] = []
+
+        def tell(trial: raybo.Trial) -> None:
+            values = front.function(np.array(list(trial.config.values())))
+            searcher.tell(trial, dict(zip(front.metrics, values.tolist(), strict=True)))
+            found.append(-values)
+
+        return Run(searcher, tell, lambda: front.best - hypervolume(np.array(found), at))
+    problem = CONSTRAINED[name]
+    searcher = raybo.Searcher(
+        problem.space, method, "min", constraints=problem.rules, metric="value", seed=seed, trials=trials
+    )
+    feasible = [math.inf]
+
+    def tell_numbers(trial: raybo.Trial) -> None:
+        numbers = problem(trial.config)
+        if searcher.tell(trial, numbers).feasible:
+            feasible.append(numbers["value"])
+
+    return Run(searcher, tell_numbers, lambda: min(feasible) - problem.best)
+
+
+def of_function(problem: Problem, method: str, seed: int, trials: int) -> Run:
+    """A study of a function, moved aside by the seed."""
     rng = np.random.default_rng(seed)
     shift = rng.uniform(-0.2, 0.2, problem.d) if problem.value is not _hartmann else np.zeros(problem.d)
+    searcher = raybo.Searcher(unit_space(problem.d), method, "min", seed=seed, trials=trials)
+    best = [(math.inf, math.inf)]  # as measured, and as it is
+
+    def tell(trial: raybo.Trial) -> None:
+        true = problem.at(np.array(list(trial.config.values())), shift)
+        measured = true + problem.noise * float(rng.standard_normal())
+        searcher.tell(trial, measured)
+        best[0] = min(best[0], (measured, true))
+
+    return Run(searcher, tell, lambda: best[0][1])
+
+
+def run(problem: str, method: str, seed: int, sizes: list[int]) -> dict[str, list[float]]:
+    """Regret after so many results, and the processor seconds of the asks up to then."""
     regrets, spent, seconds = [], [], 0.0
-    best, regret = math.inf, math.inf
     with limit_threads(1), only_exact(method) as name:
-        searcher = raybo.Searcher(unit_space(problem.d), name, "min", seed=seed, trials=max(sizes))
+        if problem in PROBLEMS:
+            study = of_function(PROBLEMS[problem], name, seed, max(sizes))
+        else:
+            study = with_goals(problem, name, seed, max(sizes))
         waiting: deque[raybo.Trial] = deque()
         for told in range(1, max(sizes) + 1):
             while len(waiting) < WORKERS:
                 begun = time.thread_time()
-                waiting.append(searcher.ask())
+                waiting.append(study.searcher.ask())
                 seconds += time.thread_time() - begun
-            trial = waiting.popleft()
-            true = problem.at(np.array(list(trial.config.values())), shift)
-            measured = true + problem.noise * float(rng.standard_normal())
-            searcher.tell(trial, measured)
-            if measured < best:
-                best, regret = measured, true
+            study.tell(waiting.popleft())
             if told in sizes:
-                regrets.append(regret)
+                regrets.append(study.regret())
                 spent.append(seconds)
     return {"regret": regrets, "seconds": spent}
 
@@ -145,7 +202,7 @@ def figures(
                 if not these or (problem, method, seed) in found:
                     continue
                 row = {"problem": problem, "method": method, "seed": seed, "sizes": these}
-                row |= run(PROBLEMS[problem], method, seed, these)
+                row |= run(problem, method, seed, these)
                 found[problem, method, seed] = row
                 if out:
                     with Path(out).open("a", encoding="utf-8") as lines:

@@ -58,6 +58,16 @@ class Fitted:
         """The first member."""
         return self.members[0]
 
+    @property
+    def near(self) -> Array:  # (1, d)
+        """Where a search for the next point begins: at the best one."""
+        return self.best[None, :]
+
+    @property
+    def known(self) -> Array:  # (n, d)
+        """The points that it is conditioned on."""
+        return self.gp.X
+
     def average(self, acquisition: Callable[[GP], Acquisition], *, log: bool = False) -> Acquisition:
         """An acquisition averaged over the members; `log` where it is a logarithm whose exponential is meant."""
         if len(self.members) == 1:

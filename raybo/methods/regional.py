@@ -20,6 +20,9 @@ Distances are in length-scales. Pending trials are believed
 where they are near; others change nothing there. Hyperparameters are those of a few hundred chosen observations, and
 are kept until there are a fiftieth more. All of it is a function of the history; nothing is kept between calls.
 
+With several metrics or constraints each number has GPs of its own; for "the best point" read "the front", and none of
+the proposals goes home, see `several`.
+
 Local models within a global search: Eriksson et al. (2019), arXiv:1910.01739; subsets of nearest neighbours: Vecchia
 (1988), Katzfuss, Guinness (2021), arXiv:1708.06302. The two looks are raybo's own.
 """
@@ -28,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +93,7 @@ class Regional:
             worst value.
         added: (n,), what is added to the noise variance of each z, see `fitting.uncertain`.
         pending: (m, d), points in flight.
-        theta: (p,), the hyperparameters. outputs: the values' transform.
+        theta: (p,), the hyperparameters, and tag: under which name they are kept. outputs: the values' transform.
         best, most: (d,), where the best finished value was seen, and that value; of predicted ones where none was.
     """
 
@@ -105,13 +108,24 @@ class Regional:
     outputs: Outputs
     best: Array
     most: float
+    tag: str = "theta"
 
     @classmethod
-    def of(cls, history: History, model: Model, outputs: Outputs, estimate: Hyperparameters = "map") -> Regional:
+    def of(
+        cls,
+        history: History,
+        model: Model,
+        outputs: Outputs,
+        estimate: Hyperparameters = "map",
+        tag: str = "theta",
+        ended_early: Array | None = None,
+    ) -> Regional:
         """From a history with at least one finished trial.
 
         Args:
             estimate: "map", or text that fixes some of the hyperparameters.
+            tag: under which name these are kept.
+            ended_early: (e, d), points that are believed as pending ones are.
         Raises:
             NumericalError: the likelihood is not finite at any start.
             MethodError: there are several fixed length-scales, but not one for each axis.
@@ -120,17 +134,19 @@ class Regional:
         X, y = observed(history)
         z, added = outputs.apply(y), uncertain(history, outputs)
         top = leader(history)
-        theta = _estimate(history, model, X, z, added)
+        theta = _estimate(history, model, X, z, added, tag)
         best, most = history.X[top], float(history.y[top])
-        return cls(history, model, X, y, z, added, history.X_pending, theta, outputs, best, most)
+        pending = history.X_pending if ended_early is None else np.vstack([history.X_pending, ended_early])
+        return cls(history, model, X, y, z, added, pending, theta, outputs, best, most, tag)
 
-    def wide(self) -> Fitted:
-        """The GP of the whole cube, with more of what is near the best point."""
+    def wide(self, tops: Array | None = None) -> Fitted:  # (t, d)
+        """The GP of the whole cube, with more of what is near the best point, or near each of so many."""
+        tops = self.best[None, :] if tops is None else tops
         spread = chosen(self.z, WIDE_SPREAD)
-        near = self.nearest(self.X, self.best, WIDE_NEAR)
+        near = [self.nearest(self.X, top, _share(WIDE_NEAR, tops)) for top in tops]
         apart = self.pending[_evenly(len(self.pending), WIDE_PENDING // 2)]
-        nearest = self.pending[self.nearest(self.pending, self.best, WIDE_PENDING)]
-        return self._fitted(np.union1d(spread, near), np.concatenate([nearest, apart]))
+        nearest = [self.pending[self.nearest(self.pending, top, _share(WIDE_PENDING, tops))] for top in tops]
+        return self._fitted(np.unique(np.concatenate([spread, *near])), np.concatenate([*nearest, apart]))
 
     def hilltop(self, k: int) -> Array:  # (d,)
         """The best point; for k > 0 the best one away from the k tops before it, as long as there is one."""
@@ -182,46 +198,71 @@ class Regional:
         if len(pending):
             pending = np.unique(pending, axis=0)
         gp = GP.of(observations, self.model, theta).believing(pending)
-        tags = {"theta": self.theta.tolist(), "ended": self.history.ended}
+        tags = {self.tag: self.theta.tolist(), "ended": self.history.ended}
         incumbent = float(outputs.apply(np.array([self.most]))[0])
         return Fitted((gp,), outputs, incumbent, self.best, tags)
 
 
+class Look(Protocol):
+    """What a climb sees: where it begins (m, d), and at which points there are observations (n, d)."""
+
+    @property
+    def near(self) -> Array: ...
+    @property
+    def known(self) -> Array: ...
+
+
+L = TypeVar("L", bound=Look)
+L_co = TypeVar("L_co", bound=Look, covariant=True)
+
+
+class Looks(Protocol[L_co]):
+    """What two looks are taken at: a `Regional`, or those of several numbers."""
+
+    @property
+    def history(self) -> History: ...
+    def wide(self) -> L_co: ...
+    def close(self, x: Array) -> L_co: ...
+    def distances(self, X: Array, x: Array) -> Array: ...
+
+
 def maximise(
-    regional: Regional,
-    worth: Callable[[Fitted], Acquisition],
+    regional: Looks[L],
+    worth: Callable[[L], Acquisition],
     rng: np.random.Generator,
     solver: SolverName = "lbfgsb",
-    wide: Fitted | None = None,
+    wide: L | None = None,
     grid: int = GRID,
-) -> tuple[Fitted, Solution]:
-    """The point worth most by two looks, and the GP that says so.
+    **more: Any,
+) -> tuple[L, Solution]:
+    """The point worth most by two looks, and the one that says so.
 
     Args:
-        worth: the acquisition that a GP has.
+        worth: the acquisition that a look has.
         solver: by which it is maximised; a random grid has one look.
-        wide: the wide GP, where it has been made before.
+        wide: the wide look, where it has been taken before.
         grid: points of a random grid.
+        more: further settings of L-BFGS-B.
     """
     history = regional.history
     wide = regional.wide() if wide is None else wide
-    near = wide.best[None, :]
+    near = wide.near
     if solver == "random-grid":
-        return wide, _solve(regional, wide, worth, rng, solver, {"size": grid})
+        return wide, _solve(history, wide, worth, rng, solver, {"size": grid})
     settings: dict[str, Any] = {"size": RAW, "near": near}
     if solver == "lbfgsb":
-        settings |= {"starts": STARTS, "rounds": ROUNDS}
-    found = _solve(regional, wide, worth, rng, solver, settings)
-    away = float(regional.distances(near, found.x)[0]) > REACH**2 * history.d
+        settings |= {"starts": STARTS, "rounds": ROUNDS, **more}
+    found = _solve(history, wide, worth, rng, solver, settings)
+    away = float(regional.distances(near, found.x).min()) > REACH**2 * history.d
     if not away:
         return wide, found
     close = regional.close(found.x)
     settings |= {"size": CLOSE_RAW, "near": found.x[None, :]}
     if solver == "lbfgsb":
         settings |= {"starts": CLOSE_STARTS, "rounds": CLOSE_ROUNDS}
-    again = _solve(regional, close, worth, rng, solver, settings)
+    again = _solve(history, close, worth, rng, solver, settings)
     # what the wide GP's end is really worth is known now; the best of what lies near the best point may be worth more
-    home = _solve(regional, wide, worth, rng, solver, settings | {"size": 1, "near": near})
+    home = _solve(history, wide, worth, rng, solver, settings | {"size": 1, "near": near})
     if home.value > again.value:
         return wide, home
     return close, again
@@ -253,19 +294,20 @@ def at_home(
 
 
 def _solve(
-    regional: Regional,
-    fit: Fitted,
-    worth: Callable[[Fitted], Acquisition],
+    history: History,
+    look: L,
+    worth: Callable[[L], Acquisition],
     rng: np.random.Generator,
     solver: SolverName,
     settings: dict[str, Any],
 ) -> Solution:
-    """The best point by one GP, apart from all that have been proposed."""
-    history, acquisition = regional.history, worth(fit)
+    """The best point by one look, apart from all that have been proposed."""
+    acquisition = worth(look)
     points, apart = taken(history)
     if continuous(history.cube).all():  # nothing is met twice by chance: it is enough to stay apart from what is near
-        near = _smallest(((points - fit.best) ** 2).sum(axis=1), AVOIDED)
-        avoid = np.concatenate([fit.gp.X, points[near]])
+        q = np.min([((points - top) ** 2).sum(axis=1) for top in look.near], axis=0)
+        near = _smallest(q, AVOIDED)
+        avoid = np.concatenate([look.known, points[near]])
         found = solve(solver, acquisition, history.cube, rng, avoid=avoid, apart=least_distance(history.d), **settings)
         if (((points - found.x) ** 2).sum(axis=1) >= apart**2).all():
             return found
@@ -290,9 +332,14 @@ def _evenly(n: int, k: int) -> NDArray[np.intp]:
     return np.arange(n) if n <= k else np.linspace(0, n - 1, k).astype(np.intp)
 
 
-def _estimate(history: History, model: Model, X: Array, z: Array, added: Array) -> Array:  # (p,)
+def _share(k: int, tops: Array) -> int:
+    """How many of k each of so many tops has."""
+    return -(-k // len(tops))
+
+
+def _estimate(history: History, model: Model, X: Array, z: Array, added: Array, tag: str) -> Array:  # (p,)
     """The most likely hyperparameters, as they were until there are a fiftieth more trials."""
-    last = last_estimate(history, model, history.d)
+    last = last_estimate(history, model, history.d, tag)
     lasts = max(KEPT_LEAST, len(history) // KEPT_SHARE)
     if last is not None and len(history) % lasts:
         return last

@@ -19,16 +19,21 @@ expected to have: the first reaches for the ends of the front, the second fills 
 would count nothing but what improves on a front that is still too short. The ends of a front of three metrics or more
 are fronts themselves, and easily missed: every fourth time the reference lies so far below that they are most of the
 volume.
+
+Beyond a few hundred trials every number has GPs of the observations that matter to it, see `regional`: its best, some
+spread evenly, and those near the best known points, of which the front is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from functools import cached_property
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from raybo.acquisition import (
     Acquisition,
@@ -45,8 +50,10 @@ from raybo.front import non_dominated
 from raybo.goal import Goals
 from raybo.history import History
 from raybo.methods.apart import solve_apart
-from raybo.methods.fitting import fitted
+from raybo.methods.fitting import Fitted, fitted
 from raybo.methods.hyperparameters import Hyperparameters
+from raybo.methods.regional import GRID, Regional, is_large, ranked
+from raybo.methods.regional import maximise as maximise_by_looks
 from raybo.methods.unfinished import predicted
 from raybo.solvers import Solution, SolverName
 from raybo.space import Array
@@ -57,9 +64,12 @@ LEVELS = 0.0, 0.25  # of the feasible trials' values, in turn
 FAR, OFTEN = 3.0, 4  # of three metrics or more: how far in extents the reference lies below the front, every how often
 LEAST_EXTENT = 0.1  # standard deviations; of a front that is a point, or flat
 NEAR = 10  # points of the front that the search begins around
+DIRECTIONS, EACH = 24, 4  # of many trials the best in so many random directions, and so many of each, make up the front
+OF_MANY: dict[str, Any] = {"size": 500, "starts": 6}  # of the climb among many trials
 
 Improvement: TypeAlias = Callable[[Surrogate, float], Acquisition]  # over an incumbent
 Transform: TypeAlias = Callable[[Array], Outputs]  # made from values
+N = TypeVar("N")
 
 
 class OfNumber(Protocol):
@@ -86,18 +96,21 @@ class Several:
     Attributes:
         metrics: the fit of each metric.
         limits: log P of each constraint.
-        feasible: points of the feasible trials, (f, d), and front: (n, k), what no other dominates, in the units of the
-            fits, trials in flight included.
-        near: (m, d), where the best known points are.
+        is_feasible: whether some finished trial keeps all constraints.
+        incumbent: of a single metric, the best of what is expected where the best feasible value was seen.
+        front: (n, k), what no other dominates, in the units of the fits, trials in flight included.
+        near: (m, d), where the best known points are. known: (p, d), where there are observations.
         reference: (k,), above which volume counts.
         tags: what the next fits start from.
     """
 
     metrics: tuple[OfNumber, ...]
     limits: tuple[Acquisition, ...]
-    feasible: Array
+    is_feasible: bool
+    incumbent: float
     front: Array
     near: Array
+    known: Array
     reference: Array
     tags: Tags
 
@@ -112,49 +125,19 @@ class Several:
         outputs: Transform = Tamed.of,
         of_curves: OfCurves | None = None,
     ) -> Several:
-        """Fit every metric and every constraint.
-
-        Args:
-            history: with at least one finished trial.
-            model: what is assumed of each.
-            rng: for the fits that draw.
-            estimate: how hyperparameters are found, see `fitted`.
-            outputs: makes the transform of a metric from its values.
-            of_curves: fits the curves of a number, if there are any to learn from; where it is not given, ends of
-                unfinished trials are predicted.
-        """
+        """Fit every metric and every constraint to all observations. For the arguments see `proposed`."""
 
         def fit(known: History, transform: Transform, tag: str) -> OfNumber:
-            if of_curves is None:
-                known = predicted(known)
-            elif (curves := of_curves(known, transform, tag)) is not None:
-                return curves
             found = fitted(known, model, rng, outputs=transform(known.y), estimate=estimate, tag=tag)
             ended_early = known.points(State.PRUNED)
             return replace(found, members=tuple(gp.believing(ended_early) for gp in found.members))
 
-        Y, margins = history.Y, history.margins
-        metrics = tuple(
-            fit(history.of_number(j), outputs, f"theta_{j}" if j else "theta") for j in range(history.goals.k)
-        )
-        tags: Tags = {}
-        limits = []
-        for j in range(len(history.goals.constraints)):
-            limit = fit(_with_early_ends(history, j), SignedLog.of, f"theta_limit_{j}")
-            threshold = float(limit.outputs.apply(np.zeros(1))[0])
-            limits.append(LogProbabilityOfImprovement(limit.gp, threshold))
-            tags |= limit.tags
-        for each in metrics:
-            tags |= each.tags
+        fits = _of_numbers(history, outputs, of_curves, fit)
         kept = history.feasible
-        feasible = history.X[kept]
-        front, reference, order = _front(metrics, feasible, history.points(*OPEN, State.PRUNED))
-        if history.goals.k == 1 and len(feasible):
-            order = np.argsort(-Y[kept, 0], kind="stable")
-        near = feasible[order[:NEAR]] if history.goals.k > 1 else feasible[order[:1]]
-        if not len(near):
-            near = history.X[[int(np.argmin(np.maximum(-margins / _spread(margins), 0.0).max(axis=1)))]]
-        return cls(metrics, tuple(limits), feasible, front, near, reference, tags)
+        best = history.X[kept] if kept.any() else history.X[[int(np.argmin(_violation(history)))]]
+        if history.goals.k == 1 and kept.any():
+            best = best[np.argsort(-history.y[kept], kind="stable")]
+        return _joined(history, fits, best, None)
 
     @property
     def name(self) -> str:
@@ -162,11 +145,6 @@ class Several:
         if not self.is_feasible:
             return "feasible"
         return "log-ei" if len(self.metrics) == 1 else "log-ehvi"
-
-    @property
-    def is_feasible(self) -> bool:
-        """Whether some finished trial keeps all constraints."""
-        return len(self.feasible) > 0
 
     def improvement(self, single: Improvement) -> Acquisition:
         """The logarithm of what a point is expected to add, times the probability that it is feasible.
@@ -178,30 +156,15 @@ class Several:
             return Total(self.limits)
         gps = [fit.gp for fit in self.metrics]
         if len(gps) == 1:
-            fit = self.metrics[0]
-            incumbent = float(fit.gp.posterior(self.near)[0].max())
-            return Total([single(fit.gp, incumbent), *self.limits])
+            return Total([single(gps[0], self.incumbent), *self.limits])
         return Total([LogExpectedHypervolumeImprovement(gps, self.front, self.reference), *self.limits])
 
-    def bound(self, kappa: float, rng: np.random.Generator) -> Acquisition:
-        """An upper confidence bound, of several metrics that of a random scalarisation, and the probability's log."""
+    def bound(self, kappa: float, weights: Array) -> Acquisition:  # (k,)
+        """An upper confidence bound, of several metrics that of their scalarisation, and the probability's log."""
         if not self.is_feasible:
             return Total(self.limits)
         gps = [fit.gp for fit in self.metrics]
-        weights = random_weights(len(gps), rng) if len(gps) > 1 else np.ones(1)
         return Total([ScalarisedConfidence(gps, kappa, self.reference, weights), *self.limits])
-
-    def maximise(
-        self, worth: Acquisition, history: History, rng: np.random.Generator, solver: SolverName = "lbfgsb", **more: Any
-    ) -> Solution:
-        """The point that is worth most. The best known are also climbed from with their discrete coordinates held.
-
-        Args:
-            more: further settings of the solver.
-        """
-        if solver == "lbfgsb":
-            more["hold"] = True
-        return solve_apart(solver, worth, history, rng, near=self.near, **more)
 
     def prediction(self, x: Array) -> Tags:  # (d,)
         """What is expected at a point, as tags: of each metric mean and std, and how likely it is feasible."""
@@ -212,6 +175,102 @@ class Several:
         if self.limits:
             tags["feasible"] = float(np.exp(sum(float(limit.value(x[None, :])[0]) for limit in self.limits)))
         return tags
+
+
+@dataclass(frozen=True)
+class SeveralOfMany:
+    """The same of a history too large for exact GPs, at which looks are taken, see `regional`.
+
+    Attributes:
+        history: the study.
+        numbers: what each metric and each constraint has; a fit where it is one of curves.
+        best: (b, d), the best known points: of the front, or those that are nearest to keeping all constraints.
+    """
+
+    history: History
+    numbers: tuple[Regional | OfNumber, ...]
+    best: Array
+
+    @classmethod
+    def of(
+        cls,
+        history: History,
+        model: Model,
+        rng: np.random.Generator,
+        *,
+        estimate: Hyperparameters = "map",
+        outputs: Transform = Tamed.of,
+        of_curves: OfCurves | None = None,
+    ) -> SeveralOfMany:
+        """Estimate the hyperparameters of every number. For the arguments see `proposed`."""
+
+        def prepare(known: History, transform: Transform, tag: str) -> Regional:
+            early = known.points(State.PRUNED)
+            return Regional.of(known, model, transform(ranked(known.y)), estimate, tag, early)
+
+        numbers = _of_numbers(history, outputs, of_curves, prepare)
+        return cls(history, tuple(numbers), _best_of_many(history, rng))
+
+    def wide(self) -> Several:
+        """What is known of the whole cube, more of it near the best points."""
+        return self._wide
+
+    @cached_property
+    def _wide(self) -> Several:
+        fits = [each.wide(self.best) if isinstance(each, Regional) else each for each in self.numbers]
+        k = self.history.goals.k
+        values = [fit.outputs.apply(column) for fit, column in zip(fits, self.history.Y.T, strict=False)]
+        return _joined(self.history, fits, self.best, np.stack(values[:k], axis=1)[self.history.feasible])
+
+    def close(self, x: Array) -> Several:  # (d,)
+        """The same of a point's neighbourhood, beside the whole's front."""
+        fits = [each.close(x) if isinstance(each, Regional) else each for each in self.numbers]
+        k = self.history.goals.k
+        return replace(self._wide, metrics=tuple(fits[:k]), limits=_limits(fits[k:]), known=_known(fits, self.history))
+
+    def distances(self, X: Array, x: Array) -> Array:  # (m, d), (d,) -> (m,)
+        """Squared distances in length-scales, summed over the axes, of the number in which points differ most."""
+        regional = [each.distances(X, x) for each in self.numbers if isinstance(each, Regional)]
+        return np.max(regional, axis=0) if regional else np.full(len(X), np.inf)
+
+
+def proposed(
+    history: History,
+    model: Model,
+    rng: np.random.Generator,
+    worth: Callable[[Several], Acquisition],
+    *,
+    solver: SolverName = "lbfgsb",
+    estimate: Hyperparameters = "map",
+    outputs: Transform = Tamed.of,
+    of_curves: OfCurves | None = None,
+    **more: Any,
+) -> tuple[Several, Solution]:
+    """The point that is worth most, and what is known there.
+
+    The best known points are also climbed from with their discrete coordinates held.
+
+    Args:
+        history: with at least one finished trial.
+        model: what is assumed of each number.
+        rng: for the fits that draw, and the search.
+        worth: the acquisition.
+        solver: by which it is maximised.
+        estimate: how hyperparameters are found, see `fitted`.
+        outputs: makes the transform of a metric from its values.
+        of_curves: fits the curves of a number, if there are any to learn from; where it is not given, ends of
+            unfinished trials are predicted.
+        more: further settings of the solver.
+    """
+    given: dict[str, Any] = {"estimate": estimate, "outputs": outputs, "of_curves": of_curves}
+    if solver == "lbfgsb":
+        more["hold"] = True
+    if is_large(history, estimate):
+        of_many = SeveralOfMany.of(history, model, rng, **given)
+        grid = min(more.pop("size", None) or GRID, GRID)
+        return maximise_by_looks(of_many, worth, rng, solver, grid=grid, **(more | OF_MANY))
+    several = Several.of(history, model, rng, **given)
+    return several, solve_apart(solver, worth(several), history, rng, near=several.near, **more)
 
 
 def in_words(tags: Tags) -> str:
@@ -231,6 +290,78 @@ def require_one_estimate(hyperparameters: str, goals: Goals) -> None:
         raise MethodError(f"hyperparameters={hyperparameters} goes with one metric and no constraints; give map")
 
 
+def _of_numbers(
+    history: History, outputs: Transform, of_curves: OfCurves | None, fit: Callable[[History, Transform, str], N]
+) -> list[N | OfNumber]:
+    """What is made of each metric and then of each constraint, each as a history of its own."""
+
+    def made(known: History, transform: Transform, tag: str) -> N | OfNumber:
+        if of_curves is None:
+            known = predicted(known)
+        elif (curves := of_curves(known, transform, tag)) is not None:
+            return curves
+        return fit(known, transform, tag)
+
+    goals = history.goals
+    metrics = [made(history.of_number(j), outputs, f"theta_{j}" if j else "theta") for j in range(goals.k)]
+    limits = range(len(goals.constraints))
+    return metrics + [made(_with_early_ends(history, j), SignedLog.of, f"theta_limit_{j}") for j in limits]
+
+
+def _joined(history: History, fits: Sequence[OfNumber], best: Array, values: Array | None) -> Several:
+    """From a fit of every number, and the best points (b, d), all of them feasible if any is.
+
+    Args:
+        values: (n, k), of all feasible trials in the units of the fits; where it is not given, `best` are all of them,
+            and count as they are expected.
+    """
+    k = history.goals.k
+    metrics, is_feasible = tuple(fits[:k]), bool(history.feasible.any())
+    tags: Tags = {}
+    for fit in [*fits[k:], *metrics]:
+        tags |= fit.tags
+    feasible = best if is_feasible else best[:0]
+    in_flight = history.points(*OPEN, State.PRUNED)
+    front, reference, order = _front(metrics, feasible, in_flight, values)
+    near = best[:1] if k == 1 or not is_feasible else best[order[:NEAR]]
+    incumbent = float(metrics[0].gp.posterior(near)[0].max())
+    return Several(
+        metrics, _limits(fits[k:]), is_feasible, incumbent, front, near, _known(fits, history), reference, tags
+    )
+
+
+def _limits(fits: Sequence[OfNumber]) -> tuple[Acquisition, ...]:
+    """log P of each constraint, of a fit of its margin."""
+    return tuple(LogProbabilityOfImprovement(fit.gp, float(fit.outputs.apply(np.zeros(1))[0])) for fit in fits)
+
+
+def _known(fits: Sequence[OfNumber], history: History) -> Array:  # (p, d)
+    """The points that fits of ends are conditioned on."""
+    return np.vstack([np.empty((0, history.d)), *(fit.known for fit in fits if isinstance(fit, Fitted))])
+
+
+def _violation(history: History) -> Array:  # (n,)
+    """How far the finished trials are from keeping all constraints: the worst of these, in standard deviations."""
+    margins = history.margins
+    return np.asarray(np.maximum(-margins / _spread(margins), 0.0).max(axis=1))
+
+
+def _best_of_many(history: History, rng: np.random.Generator) -> Array:  # (b, d)
+    """The best feasible points, of several metrics those in random directions; else those nearest to being feasible."""
+    kept = history.feasible
+    if not kept.any():
+        return history.X[np.argsort(_violation(history), kind="stable")[:NEAR]]
+    X, Y = history.X[kept], history.Y[kept]
+    if history.goals.k == 1:
+        return X[np.argsort(-Y[:, 0], kind="stable")[:NEAR]]
+    behind = 1.0 - rankdata(Y, axis=0) / len(Y)  # as a share of the trials, whatever the metrics' scales
+    best = [
+        np.argsort((weights * behind).max(axis=1), kind="stable")[:EACH]
+        for weights in [*np.eye(Y.shape[1]), *(random_weights(Y.shape[1], rng) for _ in range(DIRECTIONS))]
+    ]
+    return X[np.unique(np.concatenate(best))]
+
+
 def _with_early_ends(history: History, j: int) -> History:
     """The history as one of a constraint's margins: also of trials that were ended early and had told theirs."""
     margins = history.of_number(history.goals.k + j)
@@ -241,7 +372,9 @@ def _with_early_ends(history: History, j: int) -> History:
     return margins
 
 
-def _front(metrics: Sequence[OfNumber], feasible: Array, pending: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+def _front(
+    metrics: Sequence[OfNumber], feasible: Array, pending: Array, values: Array | None
+) -> tuple[Array, Array, NDArray[np.intp]]:
     """The front and its reference, in the units of the fits; and which feasible points are on it, spread over it."""
     k = len(metrics)
     points = np.vstack([feasible, pending]) if len(feasible) else feasible
@@ -250,12 +383,13 @@ def _front(metrics: Sequence[OfNumber], feasible: Array, pending: Array) -> tupl
     front = Y[kept]
     if not len(front):
         return front, np.zeros(k), kept
+    values = Y[: len(feasible)] if values is None else values
     low, high = front.min(axis=0), front.max(axis=0)
-    level = LEVELS[len(feasible) % len(LEVELS)]
-    at_level = np.quantile(Y[: len(feasible)], level, axis=0)
+    level = LEVELS[len(values) % len(LEVELS)]
+    at_level = np.quantile(values, level, axis=0)
     extent = np.maximum(high - low, LEAST_EXTENT)
     reference = np.minimum(low - MARGIN * extent, at_level)
-    if k > 2 and len(feasible) % OFTEN == OFTEN - 1:
+    if k > 2 and len(values) % OFTEN == OFTEN - 1:
         reference = low - FAR * extent
     observed = kept[kept < len(feasible)]
     if not len(observed):  # whatever is expected of those in flight is better in everything

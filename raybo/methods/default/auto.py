@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -51,7 +51,7 @@ from raybo.methods.fitting import Fitted, observed
 from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.options import Options, option
 from raybo.methods.regional import Regional, at_home, is_large, maximise, ranked
-from raybo.methods.several import Several, Transform, in_words
+from raybo.methods.several import Several, Transform, in_words, proposed
 from raybo.solvers import Solution
 from raybo.solvers.domain import continuous
 from raybo.surrogate import Standardised, Tamed, standard_model
@@ -172,9 +172,12 @@ def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -
 
 def several(history: History, rng: np.random.Generator) -> Proposal:
     """The maximiser of the expected improvement for several metrics or constraints."""
-    models = Several.of(history, standard_model(), rng, outputs=transform(history), of_curves=fitted_curves)
-    worth = believing(models.improvement(LogExpectedImprovement), history)
-    found = models.maximise(worth, history, rng, size=1_000, starts=8)
+
+    def worth(models: Several) -> Acquisition:
+        return believing(models.improvement(LogExpectedImprovement), history)
+
+    more: dict[str, Any] = {"outputs": transform(history), "of_curves": fitted_curves, "size": 1_000, "starts": 8}
+    models, found = proposed(history, standard_model(), rng, worth, **more)
     told = {**models.prediction(found.x), **models.tags}
     return Proposal(found.x, {"acquisition": models.name, **told})
 

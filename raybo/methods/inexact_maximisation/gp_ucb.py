@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from raybo.acquisition import Acquisition, UpperConfidence
+from raybo.acquisition import Acquisition, UpperConfidence, random_weights
 from raybo.context import context_model
 from raybo.errors import MethodError
 from raybo.events import Tags, Trial
@@ -33,7 +33,7 @@ from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions
 from raybo.methods.options import option
 from raybo.methods.regional import GRID, Regional, is_large, maximise
-from raybo.methods.several import Several, in_words, require_one_estimate
+from raybo.methods.several import Several, in_words, proposed, require_one_estimate
 from raybo.methods.story import OverTrials, Scale, Series, Story
 from raybo.solvers import Solution, SolverName
 from raybo.solvers.inexactness import measure
@@ -123,16 +123,21 @@ class GpUcb(RandomGridOptions):
 
     def _several(self, history: History, t: int, rng: np.random.Generator) -> Proposal:
         """The maximiser of the bound of a random scalarisation, where constraints hold."""
-        several = Several.of(
-            history, standard_model(self.kernel), rng, estimate=self.hyperparameters, outputs=Standardised.of
-        )
-        on_grid = self.solver == "random-grid"
-        gp = several.metrics[0].gp
-        assert isinstance(gp, GP), "curves are not modelled here"
-        kappa = self.exploration(self.kappa, t, gp, "random-grid-ucb" if on_grid else "ucb")
-        bound = believing(several.bound(kappa, rng), history)
-        size = self.size(t) if on_grid else None
-        found = several.maximise(bound, history, rng, self.solver, size=size)
+        on_grid, k = self.solver == "random-grid", history.goals.k
+        weights = random_weights(k, rng) if k > 1 and history.feasible.any() else np.ones(k)
+
+        def kappa_of(several: Several) -> float:
+            gp = several.metrics[0].gp
+            assert isinstance(gp, GP), "curves are not modelled here"
+            return self.exploration(self.kappa, t, gp, "random-grid-ucb" if on_grid else "ucb")
+
+        def worth(several: Several) -> Acquisition:
+            return believing(several.bound(kappa_of(several), weights), history)
+
+        more: dict[str, Any] = {"size": self.size(t) if on_grid else None, "outputs": Standardised.of}
+        more |= {"solver": self.solver, "estimate": self.hyperparameters}
+        several, found = proposed(history, standard_model(self.kernel), rng, worth, **more)
+        kappa = kappa_of(several)
         told = {**several.prediction(found.x), **several.tags}
         return Proposal(found.x, {"t": t, "kappa": kappa, "evaluations": found.evaluations, **told})
 
