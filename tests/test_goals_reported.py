@@ -13,7 +13,7 @@ from raybo.experiments.here import tune_here
 from raybo.goal import Constraint, Goals
 from raybo.history import History
 from raybo.methods.default.curves import fitted_curves
-from raybo.methods.several import Several
+from raybo.methods.several import FitOptions, Several
 from raybo.methods.unfinished import predicted
 from raybo.replay import replay, replay_verdicts
 from raybo.reporting.figures import panels
@@ -134,7 +134,7 @@ def test_the_model_of_the_constraint_knows_the_trials_that_it_ended(tmp_path):
     history = study.history
     ended = study.count(State.PRUNED)
     assert 0 < ended < 12
-    several = Several.of(history, standard_model(), np.random.default_rng(0))
+    several = Several.of(history, FitOptions(standard_model()), np.random.default_rng(0))
     assert several.limits[0].gp.n == 12
     worth = several.limits[0].value(np.array([[0.2, 0.5], [0.95, 0.5]]))
     assert worth[0] > np.log(0.9)
@@ -205,7 +205,7 @@ def test_the_models_know_what_is_expected_of_those_that_were_ended(tmp_path, dec
     history = study.history
     pruned = history.records.numbers(State.PRUNED)
     assert len(pruned) > 15
-    several = Several.of(history, standard_model(), np.random.default_rng(0))
+    several = Several.of(history, FitOptions(standard_model()), np.random.default_rng(0))
     ends = [rugged(study.trials[number].config, STEPS) for number in pruned]
     truths = [history.goals.known(each) for each in ends]
     for j, gp in enumerate([*(fit.gp for fit in several.metrics), several.limits[0].gp]):
@@ -222,7 +222,7 @@ def test_auto_models_the_curves_of_every_number(tmp_path):
     study = run(steps, tmp_path / "a.db", 16, "sobol", "asha", metrics=METRICS, constraints={"megabytes": "<= 90"})
     history = study.history
     assert study.count(State.FINISHED) < 6
-    several = Several.of(history, standard_model(), np.random.default_rng(0), of_curves=fitted_curves)
+    several = Several.of(history, FitOptions(standard_model(), of_curves=fitted_curves), np.random.default_rng(0))
     assert set(several.tags) == {"theta_curves", "theta_1_curves", "theta_limit_0_curves"}
     pruned = history.records.numbers(State.PRUNED)
     ends = np.array([history.goals.known(at_step(study.trials[number].config, STEPS)) for number in pruned])
@@ -233,7 +233,7 @@ def test_auto_models_the_curves_of_every_number(tmp_path):
 
 def test_of_a_number_that_is_told_at_the_end_auto_knows_the_finished_trials_alone(told_early):
     one = ended(told_early, [{"accuracy": 9.0}], x=0.9)
-    several = Several.of(told_early, standard_model(), np.random.default_rng(0), of_curves=fitted_curves)
+    several = Several.of(told_early, FitOptions(standard_model(), of_curves=fitted_curves), np.random.default_rng(0))
     with_curves, at_the_end = several.metrics[0].gp.curves, several.limits[1].gp
     assert (with_curves.observations.X[:, :2] == told_early.records[one].x).all(axis=1).any()
     assert at_the_end.n == 4  # three ends, and the pruned trial believed at the mean
@@ -409,7 +409,7 @@ def test_a_trial_in_flight_may_be_expected_to_beat_the_whole_front():
         searcher.add({"x": 0.05 * i}, {"accuracy": 0.05 * i, "seconds": -0.05 * i})
     for _ in range(4):
         assert 0.0 <= searcher.ask().config["x"] <= 1.0
-    several = Several.of(searcher.history, standard_model(), np.random.default_rng(0))
+    several = Several.of(searcher.history, FitOptions(standard_model()), np.random.default_rng(0))
     np.testing.assert_allclose(several.near, searcher.history.X[[9]])
     assert (several.front > several.metrics[0].outputs.apply(np.array([0.45]))).all()
 

@@ -90,6 +90,24 @@ OfCurves: TypeAlias = Callable[
 
 
 @dataclass(frozen=True)
+class FitOptions:
+    """How each number is fitted.
+
+    Attributes:
+        model: what is assumed of it.
+        estimate: how its hyperparameters are found, see `fitted`.
+        outputs: makes the transform of a metric from its values.
+        of_curves: fits its curves, if there are any to learn from; where it is not given, ends of unfinished trials are
+            predicted.
+    """
+
+    model: Model
+    estimate: Hyperparameters = "map"
+    outputs: Transform = Tamed.of
+    of_curves: OfCurves | None = None
+
+
+@dataclass(frozen=True)
 class Several:
     """What is known of a study with several metrics or constraints.
 
@@ -115,24 +133,15 @@ class Several:
     tags: Tags
 
     @classmethod
-    def of(
-        cls,
-        history: History,
-        model: Model,
-        rng: np.random.Generator,
-        *,
-        estimate: Hyperparameters = "map",
-        outputs: Transform = Tamed.of,
-        of_curves: OfCurves | None = None,
-    ) -> Several:
-        """Fit every metric and every constraint to all observations. For the arguments see `proposed`."""
+    def of(cls, history: History, options: FitOptions, rng: np.random.Generator) -> Several:
+        """Fit every metric and every constraint to all observations, of which there is at least one."""
 
         def fit(known: History, transform: Transform, tag: str) -> OfNumber:
-            found = fitted(known, model, rng, outputs=transform(known.y), estimate=estimate, tag=tag)
+            found = fitted(known, options.model, rng, outputs=transform(known.y), estimate=options.estimate, tag=tag)
             ended_early = known.points(State.PRUNED)
             return replace(found, members=tuple(gp.believing(ended_early) for gp in found.members))
 
-        fits = _of_numbers(history, outputs, of_curves, fit)
+        fits = _of_numbers(history, options, fit)
         kept = history.feasible
         best = history.X[kept] if kept.any() else history.X[[int(np.argmin(_violation(history)))]]
         if history.goals.k == 1 and kept.any():
@@ -192,23 +201,14 @@ class SeveralOfMany:
     best: Array
 
     @classmethod
-    def of(
-        cls,
-        history: History,
-        model: Model,
-        rng: np.random.Generator,
-        *,
-        estimate: Hyperparameters = "map",
-        outputs: Transform = Tamed.of,
-        of_curves: OfCurves | None = None,
-    ) -> SeveralOfMany:
-        """Estimate the hyperparameters of every number. For the arguments see `proposed`."""
+    def of(cls, history: History, options: FitOptions, rng: np.random.Generator) -> SeveralOfMany:
+        """Estimate the hyperparameters of every number, and choose the best points."""
 
         def prepare(known: History, transform: Transform, tag: str) -> Regional:
             early = known.points(State.PRUNED)
-            return Regional.of(known, model, transform(ranked(known.y)), estimate, tag, early)
+            return Regional.of(known, options.model, transform(ranked(known.y)), options.estimate, tag, early)
 
-        numbers = _of_numbers(history, outputs, of_curves, prepare)
+        numbers = _of_numbers(history, options, prepare)
         return cls(history, tuple(numbers), _best_of_many(history, rng))
 
     def wide(self) -> Several:
@@ -236,14 +236,10 @@ class SeveralOfMany:
 
 def proposed(
     history: History,
-    model: Model,
+    options: FitOptions,
     rng: np.random.Generator,
     worth: Callable[[Several], Acquisition],
-    *,
     solver: SolverName = "lbfgsb",
-    estimate: Hyperparameters = "map",
-    outputs: Transform = Tamed.of,
-    of_curves: OfCurves | None = None,
     **more: Any,
 ) -> tuple[Several, Solution]:
     """The point that is worth most, and what is known there.
@@ -252,24 +248,19 @@ def proposed(
 
     Args:
         history: with at least one finished trial.
-        model: what is assumed of each number.
+        options: how each number is fitted.
         rng: for the fits that draw, and the search.
         worth: the acquisition.
         solver: by which it is maximised.
-        estimate: how hyperparameters are found, see `fitted`.
-        outputs: makes the transform of a metric from its values.
-        of_curves: fits the curves of a number, if there are any to learn from; where it is not given, ends of
-            unfinished trials are predicted.
         more: further settings of the solver.
     """
-    given: dict[str, Any] = {"estimate": estimate, "outputs": outputs, "of_curves": of_curves}
     if solver == "lbfgsb":
         more["hold"] = True
-    if is_large(history, estimate):
-        of_many = SeveralOfMany.of(history, model, rng, **given)
+    if is_large(history, options.estimate):
         grid = min(more.pop("size", None) or GRID, GRID)
+        of_many = SeveralOfMany.of(history, options, rng)
         return maximise_by_looks(of_many, worth, rng, solver, grid=grid, **(more | OF_MANY))
-    several = Several.of(history, model, rng, **given)
+    several = Several.of(history, options, rng)
     return several, solve_apart(solver, worth(several), history, rng, near=several.near, **more)
 
 
@@ -291,19 +282,19 @@ def require_one_estimate(hyperparameters: str, goals: Goals) -> None:
 
 
 def _of_numbers(
-    history: History, outputs: Transform, of_curves: OfCurves | None, fit: Callable[[History, Transform, str], N]
+    history: History, options: FitOptions, fit: Callable[[History, Transform, str], N]
 ) -> list[N | OfNumber]:
     """What is made of each metric and then of each constraint, each as a history of its own."""
 
     def made(known: History, transform: Transform, tag: str) -> N | OfNumber:
-        if of_curves is None:
+        if options.of_curves is None:
             known = predicted(known)
-        elif (curves := of_curves(known, transform, tag)) is not None:
+        elif (curves := options.of_curves(known, transform, tag)) is not None:
             return curves
         return fit(known, transform, tag)
 
     goals = history.goals
-    metrics = [made(history.of_number(j), outputs, f"theta_{j}" if j else "theta") for j in range(goals.k)]
+    metrics = [made(history.of_number(j), options.outputs, f"theta_{j}" if j else "theta") for j in range(goals.k)]
     limits = range(len(goals.constraints))
     return metrics + [made(_with_early_ends(history, j), SignedLog.of, f"theta_limit_{j}") for j in limits]
 

@@ -8,7 +8,7 @@ import pytest
 import raybo
 from raybo.front import hypervolume, non_dominated
 from raybo.methods import regional
-from raybo.methods.several import FAR, MARGIN, Several, SeveralOfMany
+from raybo.methods.several import FAR, MARGIN, FitOptions, Several, SeveralOfMany
 from raybo.surrogate import Standardised, standard_model
 
 SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
@@ -25,7 +25,7 @@ def test_the_ends_of_a_front_of_three_metrics_are_reached_for_every_fourth_time(
         searcher.tell(trial, dict(zip(names, (1.0 - x * x - y * y, x, y), strict=False)))
         if n < 6:
             continue
-        several = Several.of(searcher.history, standard_model(), np.random.default_rng(0))
+        several = Several.of(searcher.history, FitOptions(standard_model()), np.random.default_rng(0))
         low, extent = several.front.min(axis=0), np.ptp(several.front, axis=0)
         assert (several.reference <= low - MARGIN * extent).all()
         if np.allclose(several.reference, low - FAR * extent):
@@ -59,8 +59,9 @@ def results(config, k):
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_of_many_trials_each_number_is_predicted_where_the_next_point_lies_as_by_all_observations(k):
     history = study_of(600, "random", k).history
-    exact = Several.of(history, standard_model(), np.random.default_rng(0), outputs=Standardised.of)
-    of_many = SeveralOfMany.of(history, standard_model(), np.random.default_rng(0), outputs=Standardised.of)
+    options = FitOptions(standard_model(), outputs=Standardised.of)
+    exact = Several.of(history, options, np.random.default_rng(0))
+    of_many = SeveralOfMany.of(history, options, np.random.default_rng(0))
     for x in [of_many.best[0], *np.random.default_rng(1).random((4, 2))]:
         close = of_many.close(x)
         for near, true in zip(close.metrics, exact.metrics, strict=True):
@@ -79,7 +80,7 @@ def test_of_many_trials_each_number_is_predicted_where_the_next_point_lies_as_by
 
 def test_of_many_trials_the_best_points_are_spread_over_the_front():
     searcher = study_of(900, "random", 2, constraints=None)
-    best = SeveralOfMany.of(searcher.history, standard_model(), np.random.default_rng(0)).best
+    best = SeveralOfMany.of(searcher.history, FitOptions(standard_model()), np.random.default_rng(0)).best
     front = searcher.history.X[non_dominated(searcher.history.Y)]
     gaps = np.sqrt(((front[:, None] - best[None]) ** 2).sum(axis=2)).min(axis=1)
     assert len(best) < 120

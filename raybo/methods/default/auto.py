@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -51,7 +51,7 @@ from raybo.methods.fitting import Fitted, observed
 from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.options import Options, option
 from raybo.methods.regional import Regional, at_home, is_large, maximise, ranked
-from raybo.methods.several import Several, Transform, in_words, proposed
+from raybo.methods.several import FitOptions, Several, Transform, in_words, proposed
 from raybo.solvers import Solution
 from raybo.solvers.domain import continuous
 from raybo.surrogate import Standardised, Tamed, standard_model
@@ -176,8 +176,8 @@ def several(history: History, rng: np.random.Generator) -> Proposal:
     def worth(models: Several) -> Acquisition:
         return believing(models.improvement(LogExpectedImprovement), history)
 
-    more: dict[str, Any] = {"outputs": transform(history), "of_curves": fitted_curves, "size": 1_000, "starts": 8}
-    models, found = proposed(history, standard_model(), rng, worth, **more)
+    options = FitOptions(standard_model(), outputs=transform(history), of_curves=fitted_curves)
+    models, found = proposed(history, options, rng, worth, size=1_000, starts=8)
     told = {**models.prediction(found.x), **models.tags}
     return Proposal(found.x, {"acquisition": models.name, **told})
 

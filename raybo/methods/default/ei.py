@@ -11,7 +11,7 @@ sampled.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
 from raybo.methods.options import Options, option
 from raybo.methods.regional import Regional, is_large, maximise
-from raybo.methods.several import Several, in_words, proposed, require_one_estimate
+from raybo.methods.several import FitOptions, Several, in_words, proposed, require_one_estimate
 from raybo.solvers import Solution, SolverName
 from raybo.space import Array
 from raybo.surrogate import GP, KernelName, Standardised, standard_model
@@ -105,9 +105,9 @@ class Ei(Options):
             improvement = several.improvement(lambda gp, best: LogExpectedImprovement(gp, best, self.nu))
             return believing(improvement, history)
 
-        more: dict[str, Any] = {"size": self.points if self.solver == "random-grid" else None}
-        more |= {"solver": self.solver, "estimate": self.hyperparameters}
-        several, found = proposed(history, standard_model(self.kernel), rng, worth, **more)
+        options = FitOptions(standard_model(self.kernel), self.hyperparameters)
+        size = self.points if self.solver == "random-grid" else None
+        several, found = proposed(history, options, rng, worth, self.solver, size=size)
         told = {**several.prediction(found.x), **several.tags}
         return Proposal(found.x, {several.name.replace("-", "_"): found.value, **told})
 

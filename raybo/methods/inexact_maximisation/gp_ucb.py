@@ -33,7 +33,7 @@ from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions
 from raybo.methods.options import option
 from raybo.methods.regional import GRID, Regional, is_large, maximise
-from raybo.methods.several import Several, in_words, proposed, require_one_estimate
+from raybo.methods.several import FitOptions, Several, in_words, proposed, require_one_estimate
 from raybo.methods.story import OverTrials, Scale, Series, Story
 from raybo.solvers import Solution, SolverName
 from raybo.solvers.inexactness import measure
@@ -134,9 +134,8 @@ class GpUcb(RandomGridOptions):
         def worth(several: Several) -> Acquisition:
             return believing(several.bound(kappa_of(several), weights), history)
 
-        more: dict[str, Any] = {"size": self.size(t) if on_grid else None, "outputs": Standardised.of}
-        more |= {"solver": self.solver, "estimate": self.hyperparameters}
-        several, found = proposed(history, standard_model(self.kernel), rng, worth, **more)
+        options = FitOptions(standard_model(self.kernel), self.hyperparameters, Standardised.of)
+        several, found = proposed(history, options, rng, worth, self.solver, size=self.size(t) if on_grid else None)
         kappa = kappa_of(several)
         told = {**several.prediction(found.x), **several.tags}
         return Proposal(found.x, {"t": t, "kappa": kappa, "evaluations": found.evaluations, **told})
