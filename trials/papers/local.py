@@ -171,13 +171,6 @@ FULL = {"CartPole": 100, "Swimmer": 2000, "Hopper": 8000}
 
 EXPERIMENTS = [
     samples("local-fig2", "Four local methods on samples of a Gaussian process (figure 2)", (25, 50, 100), 10, 0.8),
-    samples(
-        "local-fig2-short",
-        "Four local methods on samples of a Gaussian process in 25 and 50 dimensions (figure 2)",
-        (25, 50),
-        10,
-        0.3,
-    ),
     policies("local-fig3", "Four local methods on linear policies (figure 3)", FULL, 10, 15.0),
     policies("local-fig3-cartpole", "Linear policies for CartPole (figure 3)", {"CartPole": 100}, 10, 0.1),
     policies(
