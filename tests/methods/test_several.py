@@ -91,7 +91,7 @@ def test_of_many_trials_the_best_points_are_spread_over_the_front():
 
 @pytest.mark.parametrize("method", ["auto", "ei", "gp-ucb", "ei:solver=random-grid", "gp-ucb:solver=lbfgsb"])
 @pytest.mark.parametrize("k", [1, 2, 3])
-def test_of_many_trials_a_proposal_lies_where_it_should_and_is_made_again(method, k, monkeypatch):
+def test_of_many_trials_a_proposal_is_new_and_explained_and_is_made_again(method, k, monkeypatch):
     monkeypatch.setattr(regional, "LARGE", 30)
     name, _, option = method.partition(":")
     options = dict([option.split("=")]) if option else {}
@@ -126,4 +126,6 @@ def test_of_many_trials_those_that_were_ended_early_are_learnt_from(monkeypatch)
         trial = searcher.ask()
         searcher.report(trial, results(trial.config, 2), step)
     searcher.prune(trial)
-    assert "theta_curves" in searcher.ask().tags or searcher.ask().config
+    asked = searcher.ask()
+    assert {"theta_curves", "theta_1_curves"} <= asked.tags.keys()  # a model of each metric's curves
+    assert asked.config not in [known.config for known in searcher.trials[:-1]]
