@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import raybo
-from benchmarks.default import functions, runs
+from benchmarks.default import functions, runs, suites
 from benchmarks.default.__main__ import main
 from benchmarks.default.peers import PEERS, Named
 from benchmarks.default.problem import Problem, Task
@@ -56,6 +56,19 @@ def test_the_packages_optima_are_reached_and_not_passed(name, at):
     assert min(values) >= task.optimum - at
 
 
+def test_every_seed_of_a_bbob_function_is_an_instance_of_its_own_and_0_the_optimum_of_all():
+    pytest.importorskip("cocoex")
+    at = {"x0": 0.3, "x1": 0.7}
+    tasks = [runs.task_of("bbob-2d-f8", seed) for seed in range(3)]
+    assert len({task.value(at) for task in tasks}) == 3
+    assert runs.task_of("bbob-2d-f8", 2) is tasks[2]
+    for task in tasks:
+        values = [task.value(c) for c in task.space.decode(np.random.default_rng(0).random((300, 2)))]
+        assert task.optimum == 0.0 <= min(values)
+    taken = [p.make.args[2] for p in (*DEVELOPMENT, *VALIDATION) if p.make.func is suites.bbob]  # type: ignore[attr-defined]
+    assert max(taken) < suites.FRESH
+
+
 def test_what_is_told_may_be_noisy_and_what_counts_is_not(monkeypatch):
     """The best told is handed over; its true value counts. Failures before the first value count as the worst."""
     told = iter([math.nan, 3.0, 1.0, 2.0, 0.5])
@@ -72,7 +85,7 @@ def test_what_is_told_may_be_noisy_and_what_counts_is_not(monkeypatch):
     assert found.mean == pytest.approx((3.0 + 3.0 + 1.0 + 1.0 + 0.5) / 5)
     noisy = Task(task.space, task.value, 0.0, noise=1.0)
     assert noisy.told(1.0, np.random.default_rng(0)) != 1.0
-    runs.task_of.cache_clear()
+    runs._made.cache_clear()
 
 
 def test_runs_are_kept_and_a_torn_last_line_is_run_again(tmp_path):
@@ -149,7 +162,7 @@ def test_several_workers_ask_before_they_tell_and_the_first_asked_ends_first(mon
     assert happened == [*asks[:3], told[0], asks[3], told[1], asks[4], *told[2:]]
     assert (found.variant, found.final) == ("counting@3", pytest.approx(0.6))
     assert run("tried", "random@3", 0).after == run("tried", "random", 0).after
-    runs.task_of.cache_clear()
+    runs._made.cache_clear()
 
 
 def test_a_peer_that_knows_no_running_trials_is_refused_several_workers(capsys):

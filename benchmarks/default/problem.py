@@ -47,9 +47,15 @@ class Problem:
         group: functions that are written down, or jobs that train something (or a table or model of such jobs).
         trials: the budget.
         make: the task; ImportError where a package is missing.
+        is_seeded: whether `make` takes a run's seed, and every seed is another instance, of an equal optimum.
     """
 
     name: str
     group: Group
     trials: int
-    make: Callable[[], Task]
+    make: Callable[..., Task]
+    is_seeded: bool = False
+
+    def task(self, seed: int) -> Task:
+        """The task of the runs with a seed."""
+        return self.make(seed) if self.is_seeded else self.make()

@@ -54,10 +54,14 @@ class Run:
         return self.problem, self.variant, self.seed
 
 
+def task_of(name: str, seed: int = 0) -> Task:
+    """A problem's task, made once a process: that of a seed, where every seed is another instance."""
+    return _made(name, seed if PROBLEMS[name].is_seeded else 0)
+
+
 @cache
-def task_of(name: str) -> Task:
-    """A problem's task, made once a process."""
-    return PROBLEMS[name].make()
+def _made(name: str, seed: int) -> Task:
+    return PROBLEMS[name].task(seed)
 
 
 def run(problem: str, variant: str, seed: int) -> Run:
@@ -65,7 +69,7 @@ def run(problem: str, variant: str, seed: int) -> Run:
 
     With several workers all have a trial as long as any is left, and the one that was asked first ends first.
     """
-    task, trials = task_of(problem), PROBLEMS[problem].trials
+    task, trials = task_of(problem, seed), PROBLEMS[problem].trials
     if variant == OPTIMUM:
         least = math.nan if task.optimum is None else task.optimum
         return Run(problem, OPTIMUM, seed, least, least, (least,) * len(AFTER), 0.0)

@@ -4,6 +4,9 @@ They share no function, data set, job or task; `SMALL` is the part of the develo
 are functions of it, and another, with budgets of 200. `WIDE` is for many workers: every eighth function and every sixth
 job of the validation set, with budgets of 128. For what takes long there are `quarter` and `eighth`, every fourth and
 every eighth problem of the validation set.
+
+For what others measure too: all 24 functions of BBOB in 2, 5 and 10 dimensions with 20 evaluations a dimension, every
+seed an instance that is in neither set, and the networks of HPOBench on all its eight data sets.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from benchmarks.default import functions, suites
@@ -182,6 +186,20 @@ WIDE = [
     )
 ]
 
+BBOB = {
+    d: [
+        Problem(f"bbob-{d}d-f{function}", "synthetic", 20 * d, partial(_s.bbob_regret, function, d), is_seeded=True)
+        for function in range(1, 25)
+    ]
+    for d in (2, 5, 10)
+}
+
+_TRAINED = [problem for problem in (*DEVELOPMENT, *VALIDATION) if problem.name.startswith("hpobench-")]
+HPOBENCH = [
+    *(problem for problem in _TRAINED if not problem.name.endswith("-choices")),
+    *_some("jobs", 40, {f"hpobench-{name}": (_s.trained, ("HPOBench", name)) for name in ("blood_transfusion", "car")}),
+]
+
 SMALL = (
     "bbob-f3-d3 bbob-f8-d5 bbob-f17-d5 bbob-f21-d5 hartmann6 styblinski6 cosine8 hartmann6-noisy logs3 walled4 kinds7 "
     "bbob-mixed-f3-d10 lcbench-7593 lcbench-34539 lcbench-126029 hpobench-australian hpobench-vehicle"
@@ -194,6 +212,10 @@ SETS = {
     "eighth": VALIDATION[::8],
     "long": LONG,
     "wide": WIDE,
+    **{f"bbob-{d}d": problems for d, problems in BBOB.items()},
+    "hpobench": HPOBENCH,
     "small": [problem for problem in DEVELOPMENT if problem.name in SMALL],
 }
-PROBLEMS = {problem.name: problem for problem in (*DEVELOPMENT, *VALIDATION, *LONG, *WIDE)}
+PROBLEMS = {
+    problem.name: problem for problem in (*DEVELOPMENT, *VALIDATION, *LONG, *WIDE, *HPOBENCH, *chain(*BBOB.values()))
+}

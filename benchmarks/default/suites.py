@@ -13,7 +13,7 @@ import contextlib
 import os
 import tempfile
 import warnings
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,17 @@ def bbob(function: int, d: int, instance: int, noise: float = 0.0) -> Task:
     return Task(task.space, task.value, task.optimum, noise * spread)
 
 
+FRESH = 101  # no instance of the development and validation sets
+
+
+def bbob_regret(function: int, d: int, seed: int) -> Task:
+    """A function of BBOB, less its optimum; every seed is an instance of its own: another shift, another rotation."""
+    task = bbob(function, d, FRESH + seed)
+    optimum = task.optimum
+    assert optimum is not None
+    return Task(task.space, lambda config: task.value(config) - optimum, 0.0)
+
+
 def bbob_mixed(function: int, d: int, instance: int) -> Task:
     """A function of BBOB's mixed-integer suite: four of five axes are integers of 2, 4, 8 and 16 values."""
     problem = _coco("bbob-mixint", function, d, instance)
@@ -60,7 +71,7 @@ def bbob_mixed(function: int, d: int, instance: int) -> Task:
     return Task(space, lambda config: float(problem(point_of(config))), float(problem(_best(problem))))
 
 
-@lru_cache(maxsize=64)  # a suite must outlive its problems
+@cache  # a suite must outlive its problems
 def _suite(name: str, function: int, d: int, instance: int) -> Any:
     import cocoex
 
