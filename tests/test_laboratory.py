@@ -13,7 +13,7 @@ from benchmarks.default.__main__ import main
 from benchmarks.default.peers import PEERS, Named
 from benchmarks.default.problem import Problem, Task
 from benchmarks.default.runs import AFTER, OPTIMUM, Run, Table, run
-from benchmarks.default.score import Scale, difference, ranks, scales, scores
+from benchmarks.default.score import Scale, difference, ranks, scales, scores, targets_reached
 from benchmarks.default.sets import DEVELOPMENT, PROBLEMS, SETS, SMALL, VALIDATION
 from benchmarks.default.variants import searcher
 
@@ -141,6 +141,14 @@ def test_ranks_are_among_the_seeds_that_all_have_and_ties_share_theirs():
     made += [a_run("cosine8", "c", 0, 0.2)]
     found = scores(made, {"levy5": Scale(0.0, 1.0), "cosine8": Scale(0.0, 1.0)})
     assert ranks(found, ["a", "b", "c"], "final", ["levy5", "cosine8"]) == {"a": 2.0, "b": 2.25, "c": 1.75}
+
+
+def test_the_share_of_targets_is_that_of_distances_from_1e2_to_1e_8_in_fifths_of_a_decade():
+    made = [a_run("bbob-2d-f1", "a", seed, final) for seed, final in enumerate((1e3, 1.001e-3, 1e-9))]
+    made += [a_run("bbob-2d-f1", "b", 0, 0.0), a_run("bbob-5d-f1", "a", 0, 0.0)]
+    assert targets_reached(made, "a", ["bbob-2d-f1"]) == pytest.approx((0 + 25 / 51 + 1) / 3)
+    assert targets_reached(made, "a", ["bbob-2d-f1"], lambda run: run.after[0] * 1e6) == pytest.approx(26 / 51 / 3)
+    assert math.isnan(targets_reached(made, "c", ["bbob-2d-f1"]))
 
 
 def test_several_workers_ask_before_they_tell_and_the_first_asked_ends_first(monkeypatch):

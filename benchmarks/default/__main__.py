@@ -28,7 +28,7 @@ from rich.table import Table as Printed
 
 from benchmarks.default.peers import ONE_BY_ONE, PACKAGES, PEERS
 from benchmarks.default.runs import OPTIMUM, Run, Table, run, task_of
-from benchmarks.default.score import MEASURES, RANDOM, Scores, difference, group, ranks, scales, scores
+from benchmarks.default.score import MEASURES, RANDOM, Scores, difference, group, ranks, scales, scores, targets_reached
 from benchmarks.default.sets import PROBLEMS, SETS
 from benchmarks.default.variants import with_workers
 from benchmarks.figures import console
@@ -118,6 +118,9 @@ def report(table: Table, names: list[str], variants: list[str], seeds: set[int],
     for title, mine in (("all", common), *((wanted, group(common, wanted)) for wanted in ("synthetic", "jobs"))):
         if mine:
             out.print(summary(f"{title}, {len(mine)} problems, {len(seeds)} seeds", found, variants, mine))
+            if all(PROBLEMS[name].is_seeded for name in mine):
+                shares = (f"{v} {targets_reached(chosen, v, mine):.3f}" for v in dict.fromkeys([*variants, RANDOM]))
+                out.print(f"targets of COCO reached, 1e2 to 1e-8: {', '.join(shares)}", highlight=False)
             if by_problem and title != "all":
                 out.print(each(found, variants, mine))
 

@@ -25,7 +25,12 @@ from benchmarks.searches import Array
 RANDOM = "random"
 DRAWS = 2000
 CAP = 3.0  # regrets above it count as it, so that one steep function does not decide
+TARGETS = np.logspace(2, -8, 51)  # COCO's: distances from the optimum
 EVEN = 1e-3  # regrets closer than this are a tie
+
+
+def _final(run: Run) -> float:
+    return run.final
 
 
 def _after(run: Run, place: int) -> float:
@@ -33,7 +38,7 @@ def _after(run: Run, place: int) -> float:
 
 
 MEASURES: dict[str, Callable[[Run], float]] = {
-    "final": lambda run: run.final,
+    "final": _final,
     "mean": lambda run: run.mean,
     **{f"after {n}": partial(_after, place=place) for place, n in enumerate(AFTER)},
 }
@@ -153,6 +158,19 @@ def ranks(found: dict[str, Scores], variants: Sequence[str], measure: str, probl
             each.append(rankdata(np.round(table / EVEN), axis=0).mean(axis=1))
     means = np.mean(each, axis=0) if each else np.full(len(variants), math.nan)
     return dict(zip(variants, means.tolist(), strict=True))
+
+
+def targets_reached(
+    runs: Iterable[Run], variant: str, problems: Iterable[str], read: Callable[[Run], float] = _final
+) -> float:
+    """The share of TARGETS that a variant's runs reach, in the mean over the runs on problems whose optimum is 0.
+
+    Args:
+        read: the value of a run: the final one, or that after some trials.
+    """
+    chosen = set(problems)
+    reached = [read(run) <= TARGETS for run in runs if run.variant == variant and run.problem in chosen]
+    return float(np.mean(reached)) if reached else math.nan
 
 
 def group(problems: Iterable[str], wanted: str) -> list[str]:

@@ -5,8 +5,9 @@ are functions of it, and another, with budgets of 200. `WIDE` is for many worker
 job of the validation set, with budgets of 128. For what takes long there are `quarter` and `eighth`, every fourth and
 every eighth problem of the validation set.
 
-For what others measure too: all 24 functions of BBOB in 2, 5 and 10 dimensions with 20 evaluations a dimension, every
-seed an instance that is in neither set, and the networks of HPOBench on all its eight data sets.
+`independent` is what others measure on too: all 24 functions of BBOB in 2, 5 and 10 dimensions (`bbob-2d` and so on)
+with 20 evaluations a dimension, every seed an instance that is in neither set, and the networks of HPOBench on all its
+eight data sets (`hpobench`).
 """
 
 from __future__ import annotations
@@ -214,6 +215,7 @@ SETS = {
     "wide": WIDE,
     **{f"bbob-{d}d": problems for d, problems in BBOB.items()},
     "hpobench": HPOBENCH,
+    "independent": [*chain(*BBOB.values()), *HPOBENCH],
     "small": [problem for problem in DEVELOPMENT if problem.name in SMALL],
 }
 PROBLEMS = {

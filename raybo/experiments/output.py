@@ -18,13 +18,13 @@ from raybo.errors import MissingExtra, install_command
 from raybo.experiments.measures import curve
 from raybo.experiments.page import page
 from raybo.experiments.plan import Curve, Entry, Experiment, Problem
-from raybo.experiments.results import Row, against, measured, read_rows, write_rows
+from raybo.experiments.results import Row, against, measured, read_reasons, read_rows, write_rows
 from raybo.experiments.run import Run
 from raybo.files import write_file
 from raybo.space import Array
 from raybo.study import Study
 
-CURVES, FIGURE, PAGE, NOTE = "curves.csv", "figure.png", "README.md", "note.md"
+CURVES, FIGURE, PAGE = "curves.csv", "figure.png", "README.md"
 TITLE_CHARACTERS = 46  # of a line, a panel
 LEGEND = 0.7  # inches, below the panels, where it covers no curve
 AXIS: dict[Curve, str] = {
@@ -61,10 +61,8 @@ def matplotlib_figure() -> Any:
 
 
 def write_page(experiment: Experiment, directory: Path) -> Path:
-    """Write the page of a directory's runs, with the note that lies beside them, if one does."""
-    note = directory / NOTE
-    text = page(experiment, read_rows(directory), note.read_text(encoding="utf-8") if note.exists() else "")
-    write_file(directory / PAGE, text)
+    """Write the page of a directory's runs, and why some claims do not hold, where that lies beside them."""
+    write_file(directory / PAGE, page(experiment, read_rows(directory), read_reasons(directory)))
     return directory / PAGE
 
 

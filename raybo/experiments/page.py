@@ -38,19 +38,19 @@ def table(experiment: Experiment, rows: Sequence[Row]) -> tuple[list[str], list[
     return heading, lines
 
 
-def page(experiment: Experiment, rows: Sequence[Row], note: str = "") -> str:
-    """The table and the verdicts as Markdown, after a note on the runs."""
+def page(experiment: Experiment, rows: Sequence[Row], reasons: str = "") -> str:
+    """The table and the verdicts as Markdown, and why some claims do not hold."""
     verdicts = judge(experiment, rows)
     repeats = len({row.seed for row in rows})
     command = experiment.command or f"raybo reproduce {experiment.name}"
     lines = [f"# {experiment.title}", "", f"`{command} --repeats {repeats}`", ""]
-    lines += [note.strip(), ""] if note else []
     lines += ["![curves](figure.png)", "", *as_table(*table(experiment, rows))]
     lines += ["", " ".join(_notes(experiment, rows))]
     judged = [verdict for verdict in verdicts if verdict.repeats >= FEWEST]
     if judged:
         heading = ["claim", "problem", "pairs", "the better", "the other", "difference", "p", "verdict"]
         lines += ["", "## Claims", "", *as_table(heading, [_verdict(verdict) for verdict in judged]), "", HOW]
+    lines += ["", "## Why some do not hold", "", reasons] if reasons else []
     if few := len(verdicts) - len(judged):
         lines += ["", f"Not judged, for want of {FEWEST} pairs of runs: {few} of {len(verdicts)} claims."]
     return "\n".join(lines) + "\n"

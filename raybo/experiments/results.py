@@ -21,7 +21,7 @@ from raybo.experiments.run import Run
 from raybo.files import write_file
 from raybo.study import Study
 
-FILE = "runs.csv"
+FILE, REASONS = "runs.csv", "reasons.md"
 KEYS = ("problem", "method", "seed", "mode")
 MEASURES: dict[Measure, str] = {
     "final_value": "final value",
@@ -144,6 +144,12 @@ def read_rows(directory: Path) -> list[Row]:
             ]
     except (OSError, KeyError, ValueError) as error:
         raise JournalError(f"{file}: it cannot be read as the results of runs ({error})") from error
+
+
+def read_reasons(directory: Path) -> str:
+    """Why some of the claims do not hold, as somebody wrote it down beside the runs; empty where nobody did."""
+    file = directory / REASONS
+    return file.read_text(encoding="utf-8").strip() if file.exists() else ""
 
 
 def of(rows: Sequence[Row], problem: str, method: str, kind: Measure) -> dict[int, float]:

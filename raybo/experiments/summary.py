@@ -7,7 +7,7 @@ from pathlib import Path
 
 from raybo.experiments.page import as_table
 from raybo.experiments.plan import Claim, Experiment, Figure
-from raybo.experiments.results import FILE, read_rows
+from raybo.experiments.results import FILE, read_reasons, read_rows
 from raybo.experiments.verdicts import FEWEST, Verdict, judge
 from raybo.files import write_file
 
@@ -17,7 +17,7 @@ INTRODUCTION = """# Every claim, and what was found
 A row for each claim. Each problem that it is about stands under its verdict, with how much better one side was than the
 other in its measure (the typical paired difference and its 95 % interval; positive is as claimed). The tests, and the
 number of pairs behind every verdict, are on the pages of the folders, from which `raybo reproduce` makes this page. A
-claim with fewer than {fewest} pairs of runs is not judged.
+claim with fewer than {fewest} pairs of runs is not judged. Below a table stands why claims of it do not hold.
 """
 
 
@@ -45,6 +45,7 @@ def summary(experiments: Mapping[str, Experiment | Figure], directory: Path) -> 
         parts += [f"## [{experiment.title}]({name}/README.md)\n", f"`raybo reproduce {name} --repeats {repeats}`\n"]
         heading = ["claim", "holds", "does not hold", "undecided", "not judged"]
         parts += ["\n".join(as_table(heading, [_line(verdicts) for verdicts in found.values()])) + "\n"]
+        parts += [reasons + "\n"] if (reasons := read_reasons(directory / name)) else []
     if open_ones:
         heading = ["folder", "title", "runs", "hours of a processor, for all"]
         parts += ["## Not judged, for want of runs\n", "\n".join(as_table(heading, open_ones)) + "\n"]

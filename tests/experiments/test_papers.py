@@ -18,7 +18,7 @@ from raybo.experiments.here import tune_here
 from raybo.experiments.output import draw, write_page
 from raybo.experiments.page import page
 from raybo.experiments.papers import find_experiments
-from raybo.experiments.results import KEYS, columns, read_rows
+from raybo.experiments.results import KEYS, columns, read_reasons, read_rows
 from raybo.experiments.run import bound_objective, runs
 from raybo.experiments.summary import summary
 from raybo.experiments.verdicts import FEWEST, judge
@@ -173,8 +173,8 @@ def test_the_model_that_is_declared_is_the_one_of_the_runs_journals(name, tmp_pa
 @pytest.mark.parametrize("name", KEPT)
 def test_a_page_says_what_its_runs_show(name, tmp_path):
     folder, experiment = RESULTS / name, EXPERIMENTS[name]
-    rows, note = read_rows(folder), folder / "note.md"
-    assert (folder / "README.md").read_text() == page(experiment, rows, note.read_text() if note.exists() else "")
+    rows = read_rows(folder)
+    assert (folder / "README.md").read_text() == page(experiment, rows, read_reasons(folder))
     assert {row.problem for row in rows} <= {problem.name for problem in experiment.problems}
     assert {row.method for row in rows} <= {entry.name for entry in experiment.entries}
     known = {*columns(experiment), *KEYS}
@@ -187,7 +187,7 @@ def test_a_page_says_what_its_runs_show(name, tmp_path):
 @pytest.mark.parametrize("name", KEPT)
 def test_a_figure_shows_the_curves_beside_it(name, tmp_path):
     """It can be drawn of them, and every method that has runs is in it."""
-    for file in ("runs.csv", "curves.csv", "note.md"):
+    for file in ("runs.csv", "curves.csv", "reasons.md"):
         if (RESULTS / name / file).exists():
             (tmp_path / file).write_bytes((RESULTS / name / file).read_bytes())
     drawn, written = draw(EXPERIMENTS[name], tmp_path), write_page(EXPERIMENTS[name], tmp_path)
@@ -202,6 +202,16 @@ def _starts(row):
     problem = f'"{row.problem}"' if "," in row.problem else row.problem
     method = f'"{row.method}"' if "," in row.method else row.method
     return [f"{problem},{method},"]
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_where_claims_do_not_hold_it_is_said_why(name):
+    """By the names of the problem and of both sides."""
+    text = " ".join(read_reasons(RESULTS / name).split())
+    lost = [v for v in judge(EXPERIMENTS[name], read_rows(RESULTS / name)) if v.word == "does not hold"]
+    wanted = {part for v in lost for part in (v.problem, v.claim.better, v.claim.worse)}
+    assert [part for part in sorted(wanted) if part not in text] == []
+    assert bool(text) == bool(lost)
 
 
 def test_the_page_of_all_claims_is_that_of_the_folders():
