@@ -5,62 +5,17 @@ A row that fails here is to be replaced by the one that is told.
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
+from functools import partial
 
 import pytest
 
-from benchmarks.default.runs import Table
-from benchmarks.default.score import RANDOM, Difference, Scores, difference, group, ranks, scales, scores
+from benchmarks.default.score import Scores, group, ranks
 from benchmarks.default.sets import SETS
+from tests import kept_runs
+from tests.kept_runs import DOCS, ENDS, interval, less_of, level, p_of, pairs, problems
 
-ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "docs" / "evidence" / "default"
 BOTH = "synthetic", "jobs"
-ENDS = "final", "mean"
-
-
-@cache
-def found(file: str, *seeds: int) -> dict[str, Scores]:
-    """The scores of every variant with these seeds."""
-    runs = list(Table(KEPT / file).runs.values())
-    return scores([run for run in runs if run.seed in seeds or run.variant == RANDOM], scales(runs))
-
-
-def problems(chosen: str, *variants: Scores) -> list[str]:
-    """Those of a set that all variants were run on."""
-    return [problem.name for problem in SETS[chosen] if all(problem.name in mine.problems for mine in variants)]
-
-
-def level(mine: Scores, names: list[str]) -> str:
-    """Final and mean regret."""
-    return ", ".join(f"{mine.of(measure, names):.2f}" for measure in ENDS)
-
-
-@cache
-def less_of(one: Scores, other: Scores, measure: str, *names: str) -> Difference:
-    return difference(one, other, measure, names)
-
-
-def interval(one: Scores, other: Scores, measure: str, names: list[str]) -> str:
-    less = less_of(one, other, measure, *names)
-    return f"{signed(less.mean)} ({signed(less.low)} to {signed(less.high)})"
-
-
-def signed(number: float) -> str:
-    return f"{round(number, 2) + 0.0:.2f}"
-
-
-def pairs(one: Scores, other: Scores, names: list[str]) -> str:
-    """Won and lost in the final and the mean regret, with the sign test's p."""
-    less = [less_of(one, other, measure, *names) for measure in ENDS]
-    return ", ".join(f"{each.won} and {each.lost} (p {p_of(each.p)})" for each in less)
-
-
-def p_of(p: float) -> str:
-    if p < 1e-4:
-        return "< 1e-4"
-    return f"{p:.0e}".replace("e-0", "e-") if p < 1e-3 else f"{p:.3f}" if p < 0.01 else f"{p:.2f}"
+found = partial(kept_runs.found, "default")
 
 
 def beside_0_1():
@@ -181,6 +136,6 @@ TABLES = {"beside 0.1": beside_0_1, "ablation": ablation, "peers": peers, "worke
 
 @pytest.mark.parametrize("table", TABLES)
 def test_the_tables_of_the_page_are_those_of_the_runs(table):
-    text = " ".join((ROOT / "docs" / "default.md").read_text(encoding="utf-8").split())
+    text = " ".join((DOCS / "default.md").read_text(encoding="utf-8").split())
     missing = [row for row in TABLES[table]() if row not in text]
     assert not missing, "\n" + "\n".join(missing)
