@@ -1,0 +1,104 @@
+"""What docs/independent.md says of raybo beside other tuners: every row of its tables is read from the runs that are kept.
+
+A row that fails here is to be replaced by the one that is told.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.default.runs import AFTER, Run, Table
+from benchmarks.default.score import RANDOM, Scores, targets_reached
+from benchmarks.default.sets import DEVELOPMENT, SETS
+from tests.kept_runs import DOCS, ENDS, found, interval, less_of, level, p_of
+
+FOLDER, FILE = "independent", "runs.csv"
+SEEDS = range(10)
+NAMES = {
+    "auto": "`auto`",
+    "gp-ucb": "`gp-ucb`",
+    "uhe": "`uhe`",
+    "optuna": "Optuna's TPE",
+    "optuna-gp": "Optuna's GP sampler",
+    "botorch": "BoTorch",
+    RANDOM: "`random`",
+}
+RIVALS = [variant for variant in NAMES if variant != "auto"]
+BBOB = "bbob-2d", "bbob-5d", "bbob-10d"
+
+
+def kept() -> list[Run]:
+    return list(Table(DOCS / "evidence" / FOLDER / FILE).runs.values())
+
+
+def whole(scores: dict[str, Scores], variant: str, chosen: str) -> list[str]:
+    """The problems of a set, if the variant was run on all of them."""
+    names = [problem.name for problem in SETS[chosen]]
+    return names if variant in scores and scores[variant].problems.issuperset(names) else []
+
+
+def levels(chosen: str):
+    """A row per variant: runs of each problem, regrets, targets, cost."""
+    scores, runs = found(FOLDER, FILE, *SEEDS), kept()
+    for variant, name in NAMES.items():
+        if names := whole(scores, variant, chosen):
+            mine = scores[variant]
+            times = {len(mine.regrets["final"][name]) for name in names}
+            row = [name, "/".join(map(str, sorted(times))), level(mine, names)]
+            row += [f"{targets_reached(runs, variant, names):.3f}"] if chosen in BBOB else []
+            yield f"| {' | '.join(row)} | {mine.cost(names):.{0 if mine.cost(names) >= 1 else 1}f} |"
+
+
+def differences(chosen: str):
+    """A row per rival: `auto` less it, in pairs of equal seeds."""
+    scores = found(FOLDER, FILE, *SEEDS)
+    for rival in RIVALS:
+        if names := whole(scores, rival, chosen):
+            yield beside(scores, rival, names)
+
+
+def beside(scores: dict[str, Scores], rival: str, names: list[str]) -> str:
+    one, other = scores["auto"], scores[rival]
+    pairs = sum(len(one.regrets["final"][name].keys() & other.regrets["final"][name].keys()) for name in names)
+    less = [less_of(one, other, measure, *names) for measure in ENDS]
+    told = (
+        f"{interval(one, other, measure, names)}; {each.won} and {each.lost} (p {p_of(each.p)})"
+        for measure, each in zip(ENDS, less, strict=True)
+    )
+    return f"| {NAMES[rival]} | {pairs} | {' | '.join(told)} |"
+
+
+def unseen():
+    """The same on the functions of BBOB that `auto` was not developed on, in any number of dimensions."""
+    scores = found(FOLDER, FILE, *SEEDS)
+    seen = {name.split("-")[1] for name in (problem.name for problem in DEVELOPMENT) if name.startswith("bbob-f")}
+    names = [p.name for chosen in BBOB for p in SETS[chosen] if p.name.split("-")[2] not in seen]
+    numbers = ", ".join(sorted({name.split("-")[2].removeprefix("f") for name in names}, key=int))
+    yield f"functions {numbers}"
+    for rival in RIVALS:
+        mine = [name for name in names if name in scores[rival].problems]
+        yield beside(scores, rival, mine)
+
+
+def course():
+    """The share of targets reached after some evaluations, in 5 dimensions."""
+    runs = kept()
+    names = [problem.name for problem in SETS["bbob-5d"]]
+    for variant, name in NAMES.items():
+        shares = [targets_reached(runs, variant, names, lambda run, i=i: run.after[i]) for i in range(len(AFTER))]
+        yield f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |"
+
+
+TABLES = {
+    **{f"{chosen}, {made.__name__}": (made, chosen) for chosen in (*BBOB, "hpobench") for made in (levels, differences)},
+    "unseen": (unseen,),
+    "course": (course,),
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_tables_of_the_page_are_those_of_the_runs(table):
+    make, *chosen = TABLES[table]
+    text = " ".join((DOCS / "independent.md").read_text(encoding="utf-8").split())
+    missing = [row for row in make(*chosen) if row not in text]
+    assert not missing, "\n" + "\n".join(missing)
