@@ -1,4 +1,4 @@
-"""What docs/independent.md says of raybo beside other tuners: every row of its tables is read from the runs that are kept.
+"""What docs/independent.md says of raybo beside other tuners: every row of its tables is read from the runs kept.
 
 A row that fails here is to be replaced by the one that is told.
 """
@@ -90,7 +90,9 @@ def course():
 
 
 TABLES = {
-    **{f"{chosen}, {made.__name__}": (made, chosen) for chosen in (*BBOB, "hpobench") for made in (levels, differences)},
+    **{
+        f"{chosen}, {made.__name__}": (made, chosen) for chosen in (*BBOB, "hpobench") for made in (levels, differences)
+    },
     "unseen": (unseen,),
     "course": (course,),
 }

@@ -6,7 +6,9 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from raybo.errors import ObjectiveError
+from raybo.arguments import a_list
+from raybo.error_text import in_words, shown
+from raybo.errors import ObjectiveError, RayboError
 from raybo.experiments.plan import Experiment, Figure
 
 
@@ -14,7 +16,7 @@ def find_experiments(start: Path) -> tuple[Path, dict[str, Experiment | Figure]]
     """The clone's root, and its experiments by name, in the order of their files.
 
     Raises:
-        ObjectiveError: neither the directory nor one above it is a clone.
+        ObjectiveError: neither the directory nor one above it is a clone, or a module of it does not import or holds something else.
     """
     for root in (start, *start.parents):
         directory = root / "trials" / "papers"
@@ -29,6 +31,15 @@ def find_experiments(start: Path) -> tuple[Path, dict[str, Experiment | Figure]]
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module  # dataclasses look their module up
-        spec.loader.exec_module(module)
-        found |= {experiment.name: experiment for experiment in getattr(module, "EXPERIMENTS", [])}
+        try:
+            spec.loader.exec_module(module)
+        except RayboError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise ObjectiveError(f"{path}: does not import: {in_words(error)}") from error
+        experiments = getattr(module, "EXPERIMENTS", [])
+        for experiment in a_list(experiments, f"{path}: EXPERIMENTS", "experiments and figures", ObjectiveError):
+            if not isinstance(experiment, (Experiment, Figure)):
+                raise ObjectiveError(f"{path}: EXPERIMENTS must hold Experiment and Figure, got {shown(experiment)}")
+            found[experiment.name] = experiment
     return root, found

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from raybo.arguments import finite_number, whole_number
+from raybo.arguments import a_list, a_name, finite_number, one_of, whole_number
+from raybo.error_text import shown
 from raybo.errors import MethodError
 
 Measure = Literal[
@@ -166,10 +167,15 @@ class Experiment:
     command: str = ""
 
     def __post_init__(self) -> None:
-        for what, names in (
-            ("problem", [problem.name for problem in self.problems]),
-            ("method", [entry.name for entry in self.entries]),
-        ):
+        a_name(self.name, "an experiment's name")
+        for part, kind in (("problems", Problem), ("entries", Entry), ("claims", Claim)):
+            items = a_list(getattr(self, part), f"{self.name}: {part}", kind.__name__)
+            if wrong := [item for item in items if not isinstance(item, kind)]:
+                raise MethodError(f"{self.name}: {part} must be a list of {kind.__name__}, got {shown(wrong[0])} in it")
+            object.__setattr__(self, part, items)
+        one_of(self.curve, f"{self.name}: curve", get_args(Curve))
+        problems, entries = [problem.name for problem in self.problems], [entry.name for entry in self.entries]
+        for what, names in (("problem", problems), ("method", entries)):
             if not names:
                 raise MethodError(f"{self.name}: it has no {what} to compare")
             if doubled := next((name for name in names if names.count(name) > 1), None):
@@ -182,9 +188,10 @@ class Experiment:
         whole_number(self.first_seed, "first_seed", at_least=0, at_most=None)
         if len({problem.held_out is None for problem in self.problems}) > 1:
             raise MethodError(f"{self.name}: recommendations are held out on some problems; do so on all or none")
-        known = {entry.name for entry in self.entries}
         for claim in self.claims:
-            if missing := {claim.better, claim.worse} - known:
+            one_of(claim.measure, f"{self.name}: the measure of {claim.text!r}", get_args(Measure))
+            finite_number(claim.factor, f"{self.name}: the factor of {claim.text!r}", above=0)
+            if missing := {claim.better, claim.worse} - set(entries) or set(claim.problems) - set(problems):
                 raise MethodError(f"{self.name}: a claim speaks of {missing.pop()!r}, which is not compared")
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -72,4 +73,19 @@ def test_spaces_between_methods_are_none_of_their_names(tmp_path):
 
 def test_outside_a_clone_there_is_nothing_to_reproduce(tmp_path):
     with pytest.raises(ObjectiveError, match="inside a clone"):
+        find_experiments(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1 / 0", "mine.py: does not import: ZeroDivisionError: division by zero"),
+        ("EXPERIMENTS = 3", "mine.py: EXPERIMENTS must be a list of experiments and figures, got 3"),
+        ("EXPERIMENTS = ['fig1']", "mine.py: EXPERIMENTS must hold Experiment and Figure, got 'fig1'"),
+    ],
+)
+def test_a_file_of_experiments_that_holds_none_is_named(text, told, tmp_path):
+    (tmp_path / "trials" / "papers").mkdir(parents=True)
+    (tmp_path / "trials" / "papers" / "mine.py").write_text(text)
+    with pytest.raises(ObjectiveError, match=re.escape(told)):
         find_experiments(tmp_path)

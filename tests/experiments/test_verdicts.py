@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -129,8 +130,8 @@ def test_claims_hold_fail_or_stay_undecided(mode):
     assert words == ["holds", "does not hold", "holds", "does not hold", "holds", "undecided"]
 
 
-def test_five_repeats_are_a_look_and_a_claim_may_speak_of_some_problems():
-    claims = [Claim("a is better", "final_value", "a", "b"), Claim("elsewhere", "final_value", "a", "b", ["other"])]
+def test_five_repeats_are_a_look():
+    claims = [Claim("a is better", "final_value", "a", "b", ["p"])]
     for repeats, word in ((5, "a look"), (6, "holds")):
         plan, studies = experiment({"a": [[9.0]] * repeats, "b": [[5.0]] * repeats}, claims=claims)
         rows = measured(plan, studies)
@@ -325,6 +326,33 @@ def test_a_plan_that_makes_no_sense_is_refused(tmp_path):
             compare(Experiment("e", "t", [problem], [Entry("a", "random")], 1), tmp_path, workers=workers)
     with pytest.raises(raybo.MethodError, match="'b', which is not compared"):
         Experiment("e", "t", [problem], [Entry("a", "random")], 1, [Claim("", "processor_seconds", "a", "b")])
+
+
+NONSENSE = {
+    "problems must be a list of Problem, got 3": {"problems": 3},
+    "problems must be a list of Problem, got 'p' in it": {"problems": ["p"]},
+    "entries must be a list of Entry, got 'random'": {"entries": "random"},
+    "claims must be a list of Claim, got None": {"claims": None},
+    "curve must be 'simple_regret', ": {"curve": "regret"},
+    "the measure of 'a is better' must be 'final_regret', ": {"claims": [Claim("a is better", "regret", "a", "b")]},
+    "the factor of 'a is better' must be a finite number above 0, got 0": {
+        "claims": [Claim("a is better", "final_value", "a", "b", factor=0)]
+    },
+    "a claim speaks of 'q', which is not compared": {"claims": [Claim("", "final_value", "a", "b", ["q"])]},
+}
+
+
+@pytest.mark.parametrize("told", NONSENSE)
+def test_what_is_no_part_of_a_plan_is_named(told):
+    """A misspelt problem of a claim, too, which would never be judged."""
+    parts = {"problems": [Problem("p", "job.py", 3)], "entries": [Entry("a", "random"), Entry("b", "sobol")]}
+    with pytest.raises(raybo.MethodError, match=re.escape(told)):
+        Experiment("e", "t", repeats=1, **{**parts, **NONSENSE[told]})
+
+
+def test_parts_may_come_one_by_one():
+    plan = Experiment("e", "t", (Problem(n, "job.py", 3) for n in "pq"), (Entry(n, "random") for n in "ab"), 1)
+    assert [[p.name for p in plan.problems], [e.name for e in plan.entries]] == [["p", "q"], ["a", "b"]]
 
 
 def test_options_may_differ_from_problem_to_problem_and_paths_are_plain():

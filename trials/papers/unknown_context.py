@@ -106,7 +106,11 @@ EXPERIMENTS = [
         problems=[replace(panel, trials=350) for panel in (HARTMANN, COMPLICATED)],
         entries=ALL,
         repeats=6,
-        claims=[claim for claim in FIGURE_1 if {HARTMANN.name, COMPLICATED.name} & {*claim.problems}],
+        claims=[
+            replace(claim, problems=names)
+            for claim in FIGURE_1
+            if (names := [name for name in claim.problems if name in (HARTMANN.name, COMPLICATED.name)])
+        ],
         curve="cumulative_regret",
         first_seed=FIRST_SEED,
         hours=0.8,
