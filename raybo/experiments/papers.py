@@ -16,7 +16,8 @@ def find_experiments(start: Path) -> tuple[Path, dict[str, Experiment | Figure]]
     """The clone's root, and its experiments by name, in the order of their files.
 
     Raises:
-        ObjectiveError: neither the directory nor one above it is a clone, or a module of it does not import or holds something else.
+        ObjectiveError: neither the directory nor one above it is a clone, or a module does not import, or holds
+            something else.
     """
     for root in (start, *start.parents):
         directory = root / "trials" / "papers"
