@@ -18,15 +18,16 @@ from raybo.errors import MissingExtra, install_command
 from raybo.experiments.measures import curve
 from raybo.experiments.page import page
 from raybo.experiments.plan import Curve, Entry, Experiment, Problem
-from raybo.experiments.results import Row, against, measured, read_reasons, read_rows, write_rows
+from raybo.experiments.results import Row, against, measured, of, read_reasons, read_rows, write_rows
 from raybo.experiments.run import Run
 from raybo.files import write_file
 from raybo.space import Array
 from raybo.study import Study
 
 CURVES, FIGURE, PAGE = "curves.csv", "figure.png", "README.md"
+SPREAD = "median", "lower quartile", "upper quartile", "mean", "sd"
 TITLE_CHARACTERS = 46  # of a line, a panel
-LEGEND = 0.7  # inches, below the panels, where it covers no curve
+LINE, LETTER, HANDLE = 0.22, 0.078, 0.65  # inches of a legend, below the panels, where it covers no curve
 AXIS: dict[Curve, str] = {
     "best_value": "best value so far",
     "hypervolume": "hypervolume of the front",
@@ -82,8 +83,7 @@ def _curves(
 def _write_curves(experiment: Experiment, studies: Mapping[Run, Study], path: Path) -> None:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    spread = ["median", "lower quartile", "upper quartile", "mean", "sd"]
-    writer.writerow(["problem", "method", "curve", "evaluation", *spread])
+    writer.writerow(["problem", "method", "curve", "evaluation", *SPREAD])
     kinds: list[Curve] = ["best_value", "held_out", "best_held_out"] if experiment.is_held_out else [experiment.curve]
     for problem, kind in product(experiment.problems, kinds):
         first = 1 + (problem.initial if kind in ("cumulative_regret", "inexactness") else 0)
@@ -101,7 +101,10 @@ def _write_curves(experiment: Experiment, studies: Mapping[Run, Study], path: Pa
 
 
 def draw(experiment: Experiment, directory: Path) -> Path:
-    """Draw the figure from the directory's curves: a panel per problem, the mean over the runs and its standard error.
+    """Draw the figure from the directory's curves: a panel per problem, and of each method what its runs came to.
+
+    That is the mean and its standard error; where one run that stays far off would be all that a mean shows, and of
+    what suggestions cost, the median and the quartiles.
 
     Raises:
         MissingExtra: matplotlib is not installed.
@@ -112,41 +115,83 @@ def draw(experiment: Experiment, directory: Path) -> Path:
     n = len(experiment.problems)
     columns = min(n, 3)
     lines = -(-n // columns)
-    figure = Figure(figsize=(4.2 * columns, 3.3 * lines + LEGEND), layout="constrained")
+    entries = [entry for entry in experiment.entries if any(row.method == entry.name for row in rows)]
+    fitting = (4.2 * columns) / (HANDLE + LETTER * max(len(entry.name) for entry in entries))
+    ncols = max(1, min(int(fitting), len(entries)))
+    legend = LINE * (1 - (-len(entries) // ncols))
+    figure = Figure(figsize=(4.2 * columns, 3.3 * lines + legend), layout="constrained")
     panels: Any = figure.subplots(lines, columns, squeeze=False)
     for panel, problem in zip(panels.flat, experiment.problems, strict=False):
-        for colour, entry in enumerate(experiment.entries):
-            runs = sum(row.problem == problem.name and row.method == entry.name for row in rows)
-            key = (problem.name, entry.name, experiment.curve)
-            if not runs or key not in curves:
-                continue
-            evaluations, mean, sd = curves[key]
-            error = sd / np.sqrt(runs)
-            panel.plot(evaluations, mean, label=entry.name, linewidth=1.5, color=f"C{colour}")
-            if experiment.curve == "best_held_out":
-                at, present, _ = curves[problem.name, entry.name, "held_out"]
-                panel.plot(at, present, color=f"C{colour}", linewidth=0.6, alpha=0.6)
-            panel.fill_between(evaluations, mean - error, mean + error, color=f"C{colour}", alpha=0.15, linewidth=0)
-        if experiment.curve == "model_error" or (experiment.curve == "simple_regret" and problem.optimum is not None):
+        for place, entry in enumerate(entries):
+            if experiment.draws_costs:
+                _draw_cost(panel, place, of(rows, problem.name, entry.name, "processor_seconds"), entry.name)
+            else:
+                runs = sum(row.problem == problem.name and row.method == entry.name for row in rows)
+                _draw_curve(panel, place, curves, (problem.name, entry.name, experiment.curve), runs)
+        if experiment.draws_costs or (_is_by_median(experiment) and _spans_decades(panel)):
             panel.set_yscale("log")
         panel.set_title(problem.name)
-        panel.set_xlabel("evaluations")
         panel.grid(alpha=0.25)
+        if experiment.draws_costs:
+            panel.set_xticks([])
+        else:
+            panel.set_xlabel("evaluations")
     for panel in panels.flat[n:]:
         panel.set_visible(False)
-    panels[0, 0].set_ylabel(AXIS[experiment.curve])
+    panels[0, 0].set_ylabel("suggestions of a run, processor s" if experiment.draws_costs else AXIS[experiment.curve])
     found = {
         label: line for panel in panels.flat for line, label in zip(*panel.get_legend_handles_labels(), strict=True)
     }
-    labels = [entry.name for entry in experiment.entries if entry.name in found]
+    labels = [entry.name for entry in entries if entry.name in found]
     handles = [found[label] for label in labels]
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns + 1, frameon=False, fontsize="small")
-    title = f"{experiment.title}: mean and standard error of {runs_in_words(rows)}"
-    figure.suptitle(fill(title, TITLE_CHARACTERS * columns), fontsize="medium")
+    figure.legend(handles, labels, loc="outside lower center", ncols=ncols, frameon=False, fontsize="small")
+    middle = (
+        "median and quartiles" if experiment.draws_costs or _is_by_median(experiment) else "mean and standard error"
+    )
+    figure.suptitle(
+        fill(f"{experiment.title}: {middle} of {runs_in_words(rows)}", TITLE_CHARACTERS * columns), fontsize="medium"
+    )
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=150, format="png")
     write_file(directory / FIGURE, drawn.getvalue())
     return directory / FIGURE
+
+
+def _is_by_median(experiment: Experiment) -> bool:
+    """Whether one run that stays far off would be all that a mean shows."""
+    return experiment.curve in ("simple_regret", "model_error")
+
+
+def _spans_decades(panel: Any) -> bool:
+    """Whether what is drawn is positive and its largest value ten times its smallest, or more."""
+    heights = np.concatenate([line.get_ydata() for line in panel.lines] or [np.ones(1)])
+    return bool(heights.min() > 0.0 and heights.max() >= 10.0 * heights.min())
+
+
+def _draw_curve(
+    panel: Any, place: int, curves: Mapping[tuple[str, str, str], Array], key: tuple[str, str, str], runs: int
+) -> None:
+    if not runs or key not in curves:
+        return
+    colour, (name, kind) = f"C{place}", key[1:]
+    evaluations, median, lower, upper, mean, sd = curves[key]
+    if kind in ("simple_regret", "model_error"):
+        middle, low, high = median, lower, upper
+    else:
+        middle, low, high = mean, mean - sd / np.sqrt(runs), mean + sd / np.sqrt(runs)
+    hidden = {"linestyle": (0, (4, 2)), "zorder": 3.0} if place % 2 else {}  # so that equal curves are seen to be two
+    panel.plot(evaluations, middle, label=name, linewidth=1.5, color=colour, **hidden)
+    if kind == "best_held_out":
+        at, _, _, _, present, _ = curves[key[0], name, "held_out"]
+        panel.plot(at, present, color=colour, linewidth=0.6, alpha=0.6)
+    panel.fill_between(evaluations, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _draw_cost(panel: Any, place: int, seconds: Mapping[int, float], name: str) -> None:
+    if seconds:
+        low, median, high = np.quantile([*seconds.values()], [0.25, 0.5, 0.75])
+        ends = [[median - low], [high - median]]
+        panel.errorbar([place], [median], ends, label=name, color=f"C{place}", fmt="o", capsize=4.0)
 
 
 def runs_in_words(rows: Sequence[Row]) -> str:
@@ -155,11 +200,11 @@ def runs_in_words(rows: Sequence[Row]) -> str:
     return f"{max(counts)} runs" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)} runs"
 
 
-def _read_curves(file: Path) -> dict[tuple[str, str, str], tuple[Array, Array, Array]]:
-    """Evaluations, mean and standard deviation by problem, method and curve."""
-    found: dict[tuple[str, str, str], list[tuple[float, float, float]]] = {}
+def _read_curves(file: Path) -> dict[tuple[str, str, str], Array]:
+    """By problem, method and curve: evaluations, median, quartiles, mean and standard deviation, (6, n)."""
+    found: dict[tuple[str, str, str], list[list[float]]] = {}
     with file.open(newline="", encoding="utf-8") as text:
         for row in csv.DictReader(text):
-            numbers = (float(row["evaluation"]), float(row["mean"]), float(row["sd"]))
+            numbers = [float(row[name]) for name in ("evaluation", *SPREAD)]
             found.setdefault((from_cell(row["problem"]), from_cell(row["method"]), row["curve"]), []).append(numbers)
-    return {key: (c[:, 0], c[:, 1], c[:, 2]) for key, c in ((key, np.array(rows)) for key, rows in found.items())}
+    return {key: np.array(rows).T for key, rows in found.items()}

@@ -6,18 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from raybo.error_text import shown
 from raybo.experiments.plan import Experiment, Measure
 from raybo.experiments.results import HYPERVOLUME_MEASURES, Row, columns, of
-from raybo.experiments.verdicts import FEWEST, LEVEL, Verdict, judge
+from raybo.experiments.verdicts import LEVEL, SLOWER, Verdict, judge, pairs_needed
 from raybo.space import Array
 
 HOW = (
-    f"Wilcoxon's signed-rank test over runs paired by seed, two-sided, at {LEVEL:.0%}, its p-values corrected together "
-    "by Holm's method for all claims of this page: *holds* where the claimed difference is significant, *does not "
-    "hold* where the opposite is, *undecided* otherwise. The difference is how much better the one is than the other "
-    "(or than so many times the other, where the claim says so), Hodges and Lehmann's estimate with its 95 % interval; "
-    "positive is as claimed."
+    f"Wilcoxon's signed-rank test over runs paired by seed (of what was missed, McNemar's), two-sided, at {LEVEL:.0%}, "
+    "its p-values corrected together by Holm's method for all claims that are judged: *holds* where the claimed "
+    "difference is significant, *does not hold* where the opposite is, *undecided* otherwise; *not judged* where so "
+    "few pairs could not have decided it among so many claims. The difference is how much better the one is than the "
+    "other (or than so many times the other, where the claim says so), Hodges and Lehmann's estimate, positive as "
+    "claimed; its 95 % interval is not corrected."
 )
+COSTS = f"A verdict on processor seconds stands with either side {SLOWER:g} times slower, too."
+FEWEST = pairs_needed(1)
 UNTIMED = "What suggestions cost was not measured in these runs."
 
 
@@ -46,14 +50,42 @@ def page(experiment: Experiment, rows: Sequence[Row], reasons: str = "") -> str:
     lines = [f"# {experiment.title}", "", f"`{command} --repeats {repeats}`", ""]
     lines += ["![curves](figure.png)", "", *as_table(*table(experiment, rows))]
     lines += ["", " ".join(_notes(experiment, rows))]
-    judged = [verdict for verdict in verdicts if verdict.repeats >= FEWEST]
-    if judged:
-        heading = ["claim", "problem", "pairs", "the better", "the other", "difference", "p", "verdict"]
-        lines += ["", "## Claims", "", *as_table(heading, [_verdict(verdict) for verdict in judged]), "", HOW]
+    told = [verdict for verdict in verdicts if verdict.repeats >= FEWEST]
+    if told:
+        heading = ["claim", "problem", "pairs", "claimed better", "the other", "difference", "p", "verdict"]
+        is_of_costs = any(verdict.claim.measure == "processor_seconds" for verdict in told)
+        how = f"{HOW} {COSTS}" if is_of_costs else HOW
+        lines += ["", "## Claims", "", *as_table(heading, [_verdict(verdict) for verdict in told]), "", how]
     lines += ["", "## Why some do not hold", "", reasons] if reasons else []
-    if few := len(verdicts) - len(judged):
+    if few := len(verdicts) - len(told):
         lines += ["", f"Not judged, for want of {FEWEST} pairs of runs: {few} of {len(verdicts)} claims."]
+    lines += ["", "## What was run", "", *_problems(experiment), "", *_methods(experiment)]
     return "\n".join(lines) + "\n"
+
+
+def _problems(experiment: Experiment) -> list[str]:
+    """A row for each problem: its objective and its budget."""
+    rows = []
+    for problem in experiment.problems:
+        settings = [f"{name}={value}" for name, value in problem.settings.items()]
+        settings += [f"{problem.seeded}=the seed"] if problem.seeded is not None else []
+        objective = ", ".join([f"`{problem.target}`", *settings])
+        rows.append([problem.name, objective, str(problem.trials), str(problem.initial or "")])
+    return as_table(["problem", "objective", "evaluations", "of them at first"], rows)
+
+
+def _methods(experiment: Experiment) -> list[str]:
+    """A row for each method: what it is in raybo, with its options; strokes where a value differs by problem."""
+    rows = []
+    for entry in experiment.entries:
+        by_problem = [entry.options_for(problem) for problem in experiment.problems]
+        words = []
+        for option in dict.fromkeys(option for options in by_problem for option in options):
+            values = dict.fromkeys(shown(options[option]) for options in by_problem if option in options)
+            words.append(f"{option}={'/'.join(value.strip(chr(39)) for value in values)}")
+        scheduler = [] if entry.scheduler is None else [f"with {entry.scheduler}"]
+        rows.append([entry.name, ", ".join([f"`{entry.method}`", *words, *scheduler])])
+    return as_table(["method", "in raybo"], rows)
 
 
 def _known(experiment: Experiment, rows: Sequence[Row]) -> dict[Measure, str]:
@@ -75,10 +107,13 @@ def _notes(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
             "charged to its budget: the best so far, after a fifth of the run, on average over it, and at its end; and "
             "the last recommendation. In the figure the thin lines are the recommendations themselves."
         ]
-    elif metrics := sorted({problem.metric for problem in experiment.problems if problem.metric is not None}):
+    elif apart := [
+        f"{problem.name}: {problem.metric}" for problem in experiment.problems if problem.metric is not None
+    ]:
+        where = "" if len(apart) == len(experiment.problems) else f" on {len(apart)} of the problems"
         notes += [
-            f"Values and regret are those of the metric {', '.join(metrics)}, which no method sees. The recommendation "
-            "is the trial that the study calls its best when it ends."
+            f"Values and regret{where} are those of a metric that no method sees ({'; '.join(apart)}). The "
+            "recommendation is the trial that the study calls its best when it ends."
         ]
     elif experiment.curve == "hypervolume":
         notes += [
@@ -105,8 +140,9 @@ def _verdict(v: Verdict) -> list[str]:
     text = v.claim.text + (f" ({v.claim.source})" if v.claim.source else "")
     estimate, low, high = v.effect
     p = f"{v.corrected:.3f}" if v.corrected >= 0.0005 else "<0.001"
+    p, word = (p, f"**{v.word}**") if v.is_judged else ("", v.word)
     difference = f"{estimate:.3g} [{low:.3g}, {high:.3g}]"
-    return [text, v.problem, str(v.repeats), f"{v.better:.4g}", f"{v.worse:.4g}", difference, p, f"**{v.word}**"]
+    return [text, v.problem, str(v.repeats), f"{v.better:.4g}", f"{v.worse:.4g}", difference, p, word]
 
 
 def _cells(kind: Measure, numbers: Array) -> list[str]:

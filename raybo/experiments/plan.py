@@ -152,6 +152,7 @@ class Experiment:
         curve: what the figure shows against the evaluations; "hypervolume" where the problems have several metrics.
         first_seed: see `repeats`.
         hours: about what all its runs take of one processor; the cheapest are reproduced first.
+        draws_costs: whether the figure shows what suggestions cost, in place of the curves.
         command: what makes its page, but for the repeats; `raybo reproduce` and its name unless given.
     """
 
@@ -164,6 +165,7 @@ class Experiment:
     curve: Curve = "best_value"
     first_seed: int = 0
     hours: float = 1.0
+    draws_costs: bool = False
     command: str = ""
 
     def __post_init__(self) -> None:

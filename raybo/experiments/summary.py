@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from raybo.experiments.page import as_table
+from raybo.experiments.page import FEWEST, as_table
 from raybo.experiments.plan import Claim, Experiment, Figure
 from raybo.experiments.results import FILE, read_reasons, read_rows
-from raybo.experiments.verdicts import FEWEST, Verdict, judge
+from raybo.experiments.verdicts import Verdict, judge
 from raybo.files import write_file
 
 PAGE = "claims.md"
 INTRODUCTION = """# Every claim, and what was found
 
 A row for each claim. Each problem that it is about stands under its verdict, with how much better one side was than the
-other in its measure (the typical paired difference and its 95 % interval; positive is as claimed). The tests, and the
-number of pairs behind every verdict, are on the pages of the folders, from which `raybo reproduce` makes this page. A
-claim with fewer than {fewest} pairs of runs is not judged. Below a table stands why claims of it do not hold.
+other in its measure: the typical paired difference, positive as claimed, and its 95 % interval, which is not corrected
+for the number of claims. Where the claim is of at most so many times the other, it is the difference from so many times
+the other. The tests, and the number of pairs behind every verdict, are on the pages of the folders, from which `raybo
+reproduce` makes this page. A claim is not judged where so few pairs of runs could not have decided it among so many
+claims; below {fewest} nothing is said of it. Below a table stands why claims of it do not hold.
 """
 
 

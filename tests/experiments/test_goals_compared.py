@@ -95,7 +95,7 @@ def test_a_run_without_a_feasible_trial_counts_as_the_worst_value_of_all_runs(tm
     assert optimum(problem, shared) == best
     assert floor(problem, shared) == floor(problem, studies)
     assert not any("final_value" in row.numbers for row in none)
-    assert {verdict.word for verdict in verdicts} == {"not measured"}
+    assert {verdict.word for verdict in verdicts} == {"not judged"}
 
 
 def test_what_does_not_go_with_several_metrics_is_said_before_the_first_run(tmp_path):

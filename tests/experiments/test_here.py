@@ -113,7 +113,7 @@ def test_an_experiment_stops_when_its_time_is_over_and_goes_on(job, tmp_path):
     assert "| p | b | 1 |" in (out / "README.md").read_text()
     rows, verdicts = compare(plan, out, root=tmp_path, here=True)
     assert len(rows) == 6
-    assert {verdict.word for verdict in verdicts} == {"a look"}
+    assert {verdict.word for verdict in verdicts} == {"not judged"}
 
 
 def test_what_is_complete_is_written_even_where_no_time_is_left(job, tmp_path):

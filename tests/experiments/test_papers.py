@@ -21,7 +21,7 @@ from raybo.experiments.papers import find_experiments
 from raybo.experiments.results import KEYS, columns, read_reasons, read_rows
 from raybo.experiments.run import bound_objective, runs
 from raybo.experiments.summary import summary
-from raybo.experiments.verdicts import FEWEST, judge
+from raybo.experiments.verdicts import judge
 from raybo.study import searcher_of
 from raybo.surrogate import Gamma, Likelihood, random_grid_model, uhe_model
 from trials.synthetic import PROBLEMS
@@ -179,7 +179,7 @@ def test_a_page_says_what_its_runs_show(name, tmp_path):
     assert {row.method for row in rows} <= {entry.name for entry in experiment.entries}
     known = {*columns(experiment), *KEYS}
     assert {kind for row in rows for kind in row.numbers} <= known  # no cost but processor seconds
-    judged = [verdict for verdict in judge(experiment, rows) if verdict.repeats >= FEWEST]
+    judged = [verdict for verdict in judge(experiment, rows) if verdict.is_judged]
     assert page(experiment, rows).count("| **") == len(judged)  # a verdict for each of them, and for no other claim
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 import re
 from dataclasses import replace
@@ -22,7 +23,16 @@ from raybo.experiments.output import runs_in_words, write
 from raybo.experiments.results import Row, measured, read_rows, write_rows
 from raybo.experiments.run import Run, file_name, is_complete, runs
 from raybo.experiments.summary import summary
-from raybo.experiments.verdicts import holm, judge, paired_test, typical
+from raybo.experiments.verdicts import (
+    LEVEL,
+    decidable,
+    difference_of_shares,
+    holm,
+    judge,
+    mcnemar,
+    paired_test,
+    typical,
+)
 from raybo.journal import Description
 from raybo.study import Study
 
@@ -130,16 +140,16 @@ def test_claims_hold_fail_or_stay_undecided(mode):
     assert words == ["holds", "does not hold", "holds", "does not hold", "holds", "undecided"]
 
 
-def test_five_repeats_are_a_look():
+def test_five_pairs_of_runs_judge_nothing():
     claims = [Claim("a is better", "final_value", "a", "b", ["p"])]
-    for repeats, word in ((5, "a look"), (6, "holds")):
+    for repeats, word in ((5, "not judged"), (6, "holds")):
         plan, studies = experiment({"a": [[9.0]] * repeats, "b": [[5.0]] * repeats}, claims=claims)
         rows = measured(plan, studies)
         (verdict,) = judge(plan, rows)
         assert (verdict.word, verdict.repeats) == (word, repeats)
         text = page(plan, rows)
         assert ("| 6 | 9 | 5 | 4 [4, 4] | 0.031 | **holds** |" in text) == (word == "holds")
-        assert ("Not judged, for want of 6 pairs of runs: 1 of 1 claims." in text) == (word == "a look")
+        assert ("Not judged, for want of 6 pairs of runs: 1 of 1 claims." in text) == (word == "not judged")
         assert ("## Claims" in text) == (word == "holds")
 
 
@@ -159,33 +169,74 @@ def test_the_page_of_all_claims_leaves_out_what_too_few_runs_say(tmp_path):
     assert "| [five](five/README.md) | title | 5 | 0.3 |" in text
 
 
+@given(st.lists(st.integers(0, 14), min_size=1, max_size=40))
+def test_what_is_judged_could_be_decided_and_what_is_not_could_not(pairs):
+    """By Holm's method on the least p-values there are: those of runs that all say the same."""
+    judged = decidable(pairs)
+    least = np.array([2.0 ** (1 - n) for n in pairs])
+    kept = np.array(judged)
+    assert (holm(least[kept]) < LEVEL).all()
+    for n in {n for n, is_judged in zip(pairs, judged, strict=True) if not is_judged}:
+        among = kept | (np.array(pairs) == n)  # the smallest family that it could be in
+        assert not (holm(least[among])[np.array(pairs)[among] == n] < LEVEL).any()
+
+
+def test_shares_are_compared_by_mcnemar_s_test_and_their_difference_has_an_interval():
+    """Against all signs that the discordant pairs could have; the interval covers the truth as often as it says."""
+    differences = np.array([1.0] * 9 + [-1.0] * 2 + [0.0] * 29)
+    ups = np.array([sum(signs) for signs in itertools.product((0, 1), repeat=11)])
+    assert mcnemar(differences) == pytest.approx(2 * np.mean(ups >= 9))
+    assert mcnemar(np.zeros(7)) == 1.0
+    estimate, low, high = difference_of_shares(differences)
+    assert estimate == pytest.approx(7 / 40)
+    assert low < estimate < high
+    rng = np.random.default_rng(0)
+    drawn = rng.choice([1.0, 0.0, -1.0], p=[0.3, 0.6, 0.1], size=(2000, 40))
+    covered = [low <= 0.2 <= high for _, low, high in map(difference_of_shares, drawn)]
+    assert 0.93 < np.mean(covered) < 0.98
+
+
+def test_a_verdict_on_costs_stands_with_either_side_slower():
+    """Those of a run depend on what else the machine does; 1.3 times is not enough, 2 times is."""
+    for cost, words in ((1.3, ["undecided", "undecided"]), (2.0, ["holds", "does not hold"])):
+        claims = [Claim("", "processor_seconds", "a", "b"), Claim("", "processor_seconds", "b", "a")]
+        plan, _ = experiment({"a": [[1.0]], "b": [[1.0]]}, claims=claims)
+        rows = [
+            Row("p", name, seed, "max", {"processor_seconds": spent * (1 + 0.01 * seed)})
+            for name, spent in (("a", 1.0), ("b", cost))
+            for seed in range(8)
+        ]
+        assert [verdict.word for verdict in judge(plan, rows)] == words
+
+
 def test_a_verdict_counts_only_the_seeds_that_both_sides_have():
     plan, studies = experiment({"a": [[9.0]] * 7, "b": [[5.0]] * 7}, claims=[Claim("", "final_value", "a", "b")])
     rows = [row for row in measured(plan, studies) if (row.method, row.seed) not in (("a", 3), ("b", 5))]
     (verdict,) = judge(plan, rows)
-    assert (verdict.word, verdict.repeats) == ("a look", 5)
+    assert (verdict.word, verdict.repeats) == ("not judged", 5)
     (nothing,) = judge(plan, [row for row in rows if row.method == "a"])
-    assert (nothing.word, nothing.repeats) == ("not measured", 0)
+    assert (nothing.word, nothing.repeats) == ("not judged", 0)
 
 
 def test_the_more_claims_a_page_makes_the_more_each_must_show():
-    """One claim of six pairs is decided at p = 0.03; two such claims, at 0.06, are not."""
-    results = {"a": [[9.0]] * 6, "b": [[5.0]] * 6}
+    """One claim of six pairs is decided at p = 0.03; two such, at 0.06, could not be; seven pairs do for both."""
     claim = Claim("a is better", "final_value", "a", "b")
-    for claims, word, p in (([claim], "holds", 0.03125), ([claim, claim], "undecided", 0.0625)):
-        plan, studies = experiment(results, claims=claims)
+    for n, claims, word, p in ((6, 1, "holds", 0.03125), (6, 2, "not judged", 0.03125), (7, 2, "holds", 0.03125)):
+        plan, studies = experiment({"a": [[9.0]] * n, "b": [[5.0]] * n}, claims=[claim] * claims)
         verdict, *_ = judge(plan, measured(plan, studies))
         assert verdict.word == word
         assert verdict.corrected == pytest.approx(p)
-    plan, studies = experiment(results, claims=[claim, Claim("", "processor_seconds", "a", "b")])
-    assert [v.corrected for v in judge(plan, measured(plan, studies))] == pytest.approx([0.0625, 1.0])
+    plan, studies = experiment(
+        {"a": [[9.0]] * 7, "b": [[5.0]] * 7}, claims=[claim, Claim("", "processor_seconds", "a", "b")]
+    )
+    assert [v.corrected for v in judge(plan, measured(plan, studies))] == pytest.approx([0.03125, 1.0])
 
 
 def test_looks_are_not_among_the_claims_that_are_corrected_for():
     claims = [Claim("a is better", "final_value", "a", "b"), Claim("c is better", "final_value", "c", "b")]
     plan, studies = experiment({"a": [[9.0]] * 6, "b": [[5.0]] * 6, "c": [[9.0]] * 6}, claims=claims)
     rows = [row for row in measured(plan, studies) if row.method != "c" or row.seed < 4]
-    assert [verdict.word for verdict in judge(plan, rows)] == ["holds", "a look"]
+    assert [verdict.word for verdict in judge(plan, rows)] == ["holds", "not judged"]
 
 
 def test_holms_correction_is_that_of_the_textbook():
@@ -229,7 +280,7 @@ def test_costs_of_a_journal_of_0_1_are_not_measured():
         for i, trial in enumerate(found.trials):
             found.trials[i] = replace(trial, suggest_processor_seconds=None)
     rows = measured(plan, studies)
-    assert [verdict.word for verdict in judge(plan, rows)] == ["not measured"]
+    assert [verdict.word for verdict in judge(plan, rows)] == ["not judged"]
     assert "processor s" not in page(plan, rows)
     assert "was not measured in these runs" in page(plan, rows)
 

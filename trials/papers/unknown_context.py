@@ -129,6 +129,7 @@ EXPERIMENTS = [
     Experiment(
         name="context-table1",
         title="Processor seconds for 100 evaluations on Ackley (table 1)",
+        draws_costs=True,
         problems=[ACKLEY],
         entries=ALL,
         repeats=10,

@@ -288,6 +288,7 @@ EXPERIMENTS = [
     Experiment(
         name="uhe-fig5-time",
         title="What suggestions cost (figure 5, right)",
+        draws_costs=True,
         problems=[DECEPTIVE, HARTMANN, WILT],
         entries=[UHE, MAP, MCMC],
         repeats=20,
