@@ -227,7 +227,6 @@ def _compare(
 
     from raybo.experiments import compare as run
     from raybo.experiments import table
-    from raybo.experiments.verdicts import pairs_needed
     from raybo.reporting.fitted import text_table
 
     console = make_console()
@@ -254,15 +253,17 @@ def _compare(
         return
     console.print(text_table(*table(experiment, rows)))
     for verdict in verdicts:
-        say(f"{verdict.problem}: {verdict.claim.text}: {_in_words(verdict, pairs_needed(len(verdicts)))}")
+        say(f"{verdict.problem}: {verdict.claim.text}: {_in_words(verdict, len(verdicts))}")
     console.print(f"table, curves, figure and journals are in {out}", style="dim", soft_wrap=True)
 
 
-def _in_words(verdict: Verdict, needed: int) -> str:
-    """What became of a claim, for a terminal; `needed`: pairs for a verdict."""
+def _in_words(verdict: Verdict, claims: int) -> str:
+    """What became of one of so many claims, for a terminal."""
+    from raybo.experiments.verdicts import pairs_needed
+
     pairs = f"{verdict.repeats} pair{'' if verdict.repeats == 1 else 's'} of runs"
     if not verdict.is_judged:
-        return f"not judged ({pairs}, {needed} are needed for so many claims)"
+        return f"not judged ({pairs}, {pairs_needed(claims)} are needed{f' for {claims} claims' * (claims > 1)})"
     return f"{verdict.word} (p = {verdict.corrected:.3f}, {pairs})"
 
 
