@@ -358,48 +358,101 @@ def inexact_maximisation():
 
 
 def many_dimensions():
-    cartpole = Results("local-fig3-cartpole")
-    assert {verdict.word for verdict in cartpole.verdicts} == {"undecided"}
-    assert (cartpole.runs, len(cartpole.verdicts)) == (10, 14)
-    assert set(cartpole.medians("best_held_out")) == {500.0}
-    yield (
-        "Of the paper's claims none is decided yet. On CartPole ten runs of each method leave all fourteen open: in "
-        "the median every method finds a policy that balances for the whole episode."
-    )
-    samples = Results("local-fig2")
-    assert {verdict.word for verdict in samples.verdicts} == {"undecided"}
-    assert (samples.runs, len(samples.verdicts)) == (6, 45)
-    assert 2 * 0.5**11 < 0.05 / 45 < 2 * 0.5**10  # the least p of so many pairs, and Holm's bound for the first claim
-    places = [f"{d} dimensions" for d in (25, 50, 100)]
-    ends = {
-        name: [samples.median(place, name, "best_held_out") for place in places]
-        for name in dict.fromkeys(row.method for row in samples.rows)
-    }
-    near, anywhere, curves = ends.pop("LA-MinUCB"), ends.pop("LA-MinUCB, anywhere"), range(len(places))
-    assert all(float(near[k]) > float(other[k]) for other in ends.values() for k in curves)
-    yield (
-        "On samples of a Gaussian process in 25, 50 and 100 dimensions six runs leave all forty-five open; so many "
-        f"claims need eleven. There LA-MinUCB ends highest in the median, at {near[0]}, {near[1]} and {near[2]}, and "
-        "searching anywhere instead of near the best point it ends at "
-        f"{anywhere[0]}, {anywhere[1]} and {anywhere[2]}."
-    )
+    samples, cartpole = Results("local-fig2"), Results("local-fig3-cartpole")
     swimmer, hopper = Results("local-fig3-swimmer"), Results("local-fig3-hopper")
-    assert {verdict.word for folder in (swimmer, hopper) for verdict in folder.verdicts} == {"undecided"}
-    assert swimmer.runs == hopper.runs == 6 >= FEWEST
-    trials = [FOUND[folder.name].problems[0].trials for folder in (swimmer, hopper)]
-    ends = {
-        name: [
-            np.median(folder.numbers(task, name, "best_held_out"))
-            for folder, task in ((swimmer, "Swimmer"), (hopper, "Hopper"))
-        ]
-        for name in dict.fromkeys(row.method for row in swimmer.rows)
-    }
-    lowest, ours = ends["GIBO"], ends["LA-MinUCB"]
-    assert all(lowest[k] <= other[k] for other in ends.values() for k in range(2))
+    verdicts = [verdict for folder in (samples, cartpole, swimmer, hopper) for verdict in folder.verdicts]
+    assert not {"holds", "does not hold"} & {verdict.word for verdict in verdicts}
+    for folder in (cartpole, swimmer, hopper):
+        assert {v.claim.measure for v in folder.verdicts if "ends" in v.claim.text} == {"final_held_out"}
+
+    def problem(folder):
+        return FOUND[folder.name].problems[0]
+
+    def last(folder, task=None):
+        """The last recommendations' values by method."""
+        names = dict.fromkeys(row.method for row in folder.rows)
+        return {name: folder.numbers(task or problem(folder).name, name, "final_held_out") for name in names}
+
     yield (
-        f"Six runs of Swimmer with {trials[0]} evaluations and of Hopper with {trials[1]:,} leave all open, too. There "
-        f"GIBO ends lowest in the median, at {lowest[0]:.0f} and {lowest[1]:.0f}, and LA-MinUCB at {ours[0]:.0f} and "
-        f"{ours[1]:.0f}."
+        "None of the paper's claims is decided. What a method ends with is here its last recommendation, a policy's "
+        "value the mean of 100 fresh episodes: the best of many noisy recommendations would favour a method that makes "
+        "more of them. Speed is judged by the best so far, as the paper plots it, and does favour such a method."
+    )
+    assert problem(cartpole).held_out.last == {"episodes": 100}
+    ends = last(cartpole)
+    full = {name: int((found == 500.0).sum()) for name, found in ends.items()}
+    ours = full.pop("LA-MinUCB")
+    assert ours < min(full.values())
+    means = {name: found.mean() for name, found in ends.items()}
+    mean = means.pop("LA-MinUCB")
+    assert mean < min(means.values())
+    yield (
+        f"On CartPole, with {problem(cartpole).trials} evaluations, LA-MinUCB is worst, where the paper finds it at "
+        f"least as good as any: its last policy balances for all 500 steps of every episode in {ours} of "
+        f"{cartpole.runs} runs, those of the others in {min(full.values())} to {max(full.values())}; its mean return "
+        f"is {mean:.0f}, theirs {min(means.values()):.0f} to {max(means.values()):.0f}. Corrected for "
+        f"{len(cartpole.verdicts)} claims, no difference is significant."
+    )
+    tasks = {name: [np.median(last(folder)[name]) for folder in (swimmer, hopper)] for name in ends}
+    ours = tasks["LA-MinUCB"]
+    assert all(ours[k] >= found[k] for found in tasks.values() for k in range(2))
+    assert all(
+        tasks[name][k] <= found[k] for found in tasks.values() for k, name in enumerate(("GIBO", "MPD as released"))
+    )
+    yield (
+        f"On Swimmer with {problem(swimmer).trials} evaluations it ends highest in the median, at {ours[0]:.0f}, and "
+        f"GIBO lowest, at {tasks['GIBO'][0]:.0f}; on Hopper with {problem(hopper).trials:,} it ends highest, at "
+        f"{ours[1]:.0f}, and MPD as released lowest, at {tasks['MPD as released'][1]:.0f}."
+    )
+    assert swimmer.runs == hopper.runs == samples.runs == 6
+    claims = len(swimmer.verdicts)
+    assert claims == len(hopper.verdicts) == 14
+    assert len(samples.verdicts) == 42
+    for so_many, runs in ((claims, 10), (len(samples.verdicts), 11)):  # the least p of so many pairs, and Holm's bound
+        assert 2 * 0.5**runs < 0.05 / so_many < 2 * 0.5 ** (runs - 1)
+    yield (
+        f"These are six runs each, too few for {claims} claims together, which need ten. On samples of a Gaussian "
+        f"process there are six, too, and {len(samples.verdicts)} claims, which need eleven."
+    )
+    places = {d: last(samples, f"{d} dimensions") for d in (25, 50, 100)}
+    medians = {name: [float(np.median(found[name])) for found in places.values()] for name in places[25]}
+    near, anywhere = (
+        "{:.1f}, {:.1f} and {:.1f}".format(*medians[name]) for name in ("LA-MinUCB", "LA-MinUCB, anywhere")
+    )
+    best = [max(found[k] for name, found in medians.items() if not name.startswith("LA-MinUCB")) for k in range(3)]
+    assert all(medians["LA-MinUCB"][k] > best[k] for k in range(3))
+    assert {v.claim.measure for v in samples.verdicts if "ends" in v.claim.text} == {"best_held_out"}
+    assert all(
+        f"{np.median(samples.numbers(f'{d} dimensions', name, 'best_held_out')):.1f}" == f"{found[k]:.1f}"
+        for name, found in medians.items()
+        for k, d in enumerate(places)
+    )
+    yield (
+        f"In 25, 50 and 100 dimensions, with {problem(samples).trials} evaluations, LA-MinUCB ends highest there in "
+        f"the median, at {near}, the next at {best[0]:.1f}, {best[1]:.1f} and {best[2]:.1f}; searching anywhere "
+        f"instead of near the best point it ends at {anywhere}. The best so far, by which these claims are judged, as "
+        "no noise inflates it, is the same to these digits."
+    )
+    plan = FOUND["local-fig2"]
+    batches = {
+        entry.name: {problem.name: entry.options_for(problem)["batch"] for problem in plan.problems}
+        for entry in plan.entries
+    }
+    assert set(batches.pop("LA-MinUCB").values()) == set(batches.pop("LA-MinUCB, anywhere").values()) == {4}
+    assert all([*found.values()] == [25, 50, 100] for found in batches.values())
+    of_tasks = [
+        {entry.options_for(problem(folder))["batch"] for entry in FOUND[folder.name].entries}
+        for folder in (cartpole, swimmer, hopper)
+    ]
+    assert of_tasks == [{4, 8}, {4, 16}, {4, 32}]
+    early = {verdict.problem for verdict in samples.verdicts if verdict.claim.measure == "early_held_out"}
+    assert early == {"25 dimensions", "50 dimensions"}
+    assert problem(samples).trials / 5 < 101
+    yield (
+        "LA-MinUCB's lead need not come from looking ahead: per move it explores 4 points, the others up to 25, 50 or "
+        "100 on samples, and 8, 16 or 32 on CartPole, Swimmer and Hopper, so it moves far more often. In 100 "
+        "dimensions the others first move after 101 evaluations, so nothing is claimed there of what is reached "
+        "after a fifth."
     )
 
 

@@ -8,6 +8,17 @@ Resolved here, where the paper is silent: settings are those of the code that it
 2021; Nguyen et al. 2022); b1 = 1 and b2 = GIBO's batch for MinUCB, 4 for LA-MinUCB; figure 2 has ten objectives and one
 run on each, from a Sobol point that all methods share; figure 3 has one episode an evaluation, starts at W = 0, and
 weights between -2 and 2, so that a length in weights is a quarter of it in sides of the cube.
+
+On the noisy tasks a method ends with its last policy, over 100 fresh episodes (final_held_out). The best of all its
+recommendations would be a maximum over noisy means of 10 episodes, and favour whoever recommends more often: LA-MinUCB
+every 5 evaluations, the others every 9 on CartPole, 17 on Swimmer, 33 on Hopper. Samples of a Gaussian process are held
+out without noise, which inflates no maximum; there the best so far counts (best_held_out), as the paper plots it. Speed
+is judged by the best so far everywhere, as plotted; runs keep nothing else of it. On the tasks that favours LA-MinUCB.
+
+Batches differ, too: per move LA-MinUCB explores 4 points, the others 25, 50 or 100 on samples (GIBO at most, as it may
+stop early) and 8, 16 or 32 on the tasks. So what LA-MinUCB gains by looking ahead cannot be told from what it gains by
+moving more often. In 100 dimensions the others first move after 101 of 500 evaluations, and until then all recommend
+the start that they share: what is reached after a fifth is claimed only where that is beyond everybody's first move.
 """
 
 from __future__ import annotations
@@ -19,6 +30,8 @@ from statistics import NormalDist
 from typing import Any
 
 from raybo.experiments import Claim, Entry, Experiment, HeldOut, Problem
+from raybo.experiments.measures import EARLY_SHARE
+from raybo.experiments.plan import Measure
 
 GP_SAMPLES = runpy.run_path(str(Path(__file__).parents[1] / "gp_samples.py"))
 METHODS = {
@@ -30,6 +43,7 @@ METHODS = {
 }
 AS_PUBLISHED = {"initial": 0, "restart": False}  # no design before the start, and one run
 OURS, COMPARED_MPD = "LA-MinUCB", "MPD as released"
+OUR_BATCH = 4
 LITERAL = "LA-MinUCB, anywhere"  # the look-ahead explores the whole cube, as its algorithm is printed
 
 
@@ -41,31 +55,39 @@ def entries(shared: dict[str, dict[str, Any]], own: dict[str, dict[str, dict[str
     ]
 
 
-def claims(source: str) -> list[Claim]:
-    """What the paper says of its curves."""
+def titled(title: str, source: str, others: str) -> str:
+    """With what each move explores, which is not the same for all."""
+    return f"{title} ({source}; per move {OURS} explores {OUR_BATCH} points, the others {others})"
+
+
+def has_moved(problem: Problem, batch: int) -> bool:
+    """Whether a fifth of the evaluations is beyond the first move."""
+    return round(EARLY_SHARE * problem.trials) > 1 + batch
+
+
+def claims(source: str, ends: Measure, early: list[str]) -> list[Claim]:
+    """What the paper says of its curves: by what it ends, and on which problems all have moved after a fifth."""
     others = [name for name in METHODS if name != OURS]
     return [
-        *(
-            Claim(f"{OURS} ends best: better than {name}", "best_held_out", OURS, name, source=source)
-            for name in others
-        ),
+        *(Claim(f"{OURS} ends best: better than {name}", ends, OURS, name, source=source) for name in others),
         *(
             Claim(f"{OURS} is fastest: better than {name} on average", "mean_held_out", OURS, name, source=source)
             for name in others
         ),
-        Claim("MinUCB ends slightly better than GIBO", "best_held_out", "MinUCB", "GIBO", source=source),
+        Claim("MinUCB ends slightly better than GIBO", ends, "MinUCB", "GIBO", source=source),
         *(
             Claim(
                 f"MPD rises fastest: better than {name} after a fifth",
                 "early_held_out",
                 COMPARED_MPD,
                 name,
+                problems=early,
                 source=source,
             )
             for name in METHODS
-            if not name.startswith("MPD")
+            if early and not name.startswith("MPD")
         ),
-        Claim("MPD stalls: GIBO ends better", "best_held_out", "GIBO", COMPARED_MPD, source=source),
+        Claim("MPD stalls: GIBO ends better", ends, "GIBO", COMPARED_MPD, source=source),
         Claim("GIBO is slow: MinUCB is better on average", "mean_held_out", "MinUCB", "GIBO", source=source),
     ]
 
@@ -75,7 +97,7 @@ def claims(source: str) -> list[Claim]:
 
 def samples(name: str, title: str, dimensions: tuple[int, ...], repeats: int, hours: float) -> Experiment:
     """Objective r in run r, 500 evaluations."""
-    problems, shared = [], {}
+    problems, shared, early = [], {}, []
     own: dict[str, dict[str, dict[str, Any]]] = {method: {} for method in METHODS}
     for d in dimensions:
         problem = f"{d} dimensions"
@@ -89,6 +111,8 @@ def samples(name: str, title: str, dimensions: tuple[int, ...], repeats: int, ho
                 held_out=HeldOut({"noise": 0.0}),
             )
         )
+        if has_moved(problems[-1], batch=d):
+            early.append(problem)
         shared[problem] = {
             **AS_PUBLISHED,
             "start": "sobol",
@@ -104,13 +128,14 @@ def samples(name: str, title: str, dimensions: tuple[int, ...], repeats: int, ho
         own["MPD"][problem] = {"batch": d}
         own[COMPARED_MPD][problem] = {"batch": d, "variant": "released"}
         own["MinUCB"][problem] = {"batch": d}
-        own[OURS][problem] = {"batch": 4}
+        own[OURS][problem] = {"batch": OUR_BATCH}
     literal = {problem: {**shared[problem], **own[OURS][problem], "local": False} for problem in shared}
     said = [
-        *claims("figure 2"),
+        *claims("figure 2", "best_held_out", early),
         Claim(f"{LITERAL} ends best: better than {OURS}", "best_held_out", LITERAL, OURS, source="its algorithm"),
     ]
     compared = [*entries(shared, own), Entry(LITERAL, "la-min-ucb", per_problem=literal, costly=True)]
+    title = titled(title, "figure 2", "one per dimension")
     return Experiment(name, title, problems, compared, repeats, said, "best_held_out", hours=hours)
 
 
@@ -132,7 +157,7 @@ TASKS: dict[str, tuple[int, int, float, float, float, float, tuple[float, ...]]]
 
 def policies(name: str, title: str, budgets: dict[str, int], repeats: int, hours: float) -> Experiment:
     """The tasks with so many evaluations each; those of the paper are not stated, GIBO's are FULL."""
-    problems, shared = [], {}
+    problems, shared, early = [], {}, []
     own: dict[str, dict[str, dict[str, Any]]] = {method: {} for method in METHODS}
     for task, trials in budgets.items():
         batch, window, delta, low, high, noise, rates = TASKS[task]
@@ -146,6 +171,8 @@ def policies(name: str, title: str, budgets: dict[str, int], repeats: int, hours
                 held_out=HeldOut({"held_out": True, "episodes": 10}, last={"episodes": 100}, metric="return"),
             )
         )
+        if has_moved(problems[-1], batch):
+            early.append(task)
         shared[task] = {
             **AS_PUBLISHED,
             "start": "centre",
@@ -159,30 +186,30 @@ def policies(name: str, title: str, budgets: dict[str, int], repeats: int, hours
         own["MPD"][task] = {"batch": batch, "stride": STRIDE / SIDE}
         own[COMPARED_MPD][task] = {**own["MPD"][task], "variant": "released", "probability": STEEP_ENOUGH}
         own["MinUCB"][task] = {"batch": batch}
-        own[OURS][task] = {"batch": 4}
+        own[OURS][task] = {"batch": OUR_BATCH}
         if task == "Hopper":
             own["GIBO"][task]["weight_decay"] = 1e-5
-    return Experiment(
-        name, title, problems, entries(shared, own), repeats, claims("figure 3"), "best_held_out", hours=hours
-    )
+    said = claims("figure 3", "final_held_out", early)
+    title = titled(title, "figure 3", ", ".join(str(TASKS[task][0]) for task in budgets))
+    return Experiment(name, title, problems, entries(shared, own), repeats, said, "best_held_out", hours=hours)
 
 
 FULL = {"CartPole": 100, "Swimmer": 2000, "Hopper": 8000}
 
 EXPERIMENTS = [
-    samples("local-fig2", "Four local methods on samples of a Gaussian process (figure 2)", (25, 50, 100), 10, 0.8),
-    policies("local-fig3", "Four local methods on linear policies (figure 3)", FULL, 10, 15.0),
-    policies("local-fig3-cartpole", "Linear policies for CartPole (figure 3)", {"CartPole": 100}, 10, 0.1),
+    samples("local-fig2", "Four local methods on samples of a Gaussian process", (25, 50, 100), 10, 0.8),
+    policies("local-fig3", "Four local methods on linear policies", FULL, 10, 15.0),
+    policies("local-fig3-cartpole", "Linear policies for CartPole", {"CartPole": 100}, 10, 0.1),
     policies(
         "local-fig3-swimmer",
-        "Linear policies for Swimmer, 500 of 2,000 evaluations (figure 3)",
+        "Linear policies for Swimmer, 500 of 2,000 evaluations",
         {"Swimmer": 500},
         10,
         0.8,
     ),
     policies(
         "local-fig3-hopper",
-        "Linear policies for Hopper, 1,000 of 8,000 evaluations (figure 3)",
+        "Linear policies for Hopper, 1,000 of 8,000 evaluations",
         {"Hopper": 1000},
         6,
         0.9,
