@@ -81,11 +81,17 @@ def _methods(experiment: Experiment) -> list[str]:
         by_problem = [entry.options_for(problem) for problem in experiment.problems]
         words = []
         for option in dict.fromkeys(option for options in by_problem for option in options):
-            values = dict.fromkeys(shown(options[option]) for options in by_problem if option in options)
-            words.append(f"{option}={'/'.join(value.strip(chr(39)) for value in values)}")
+            values = dict.fromkeys(_option(options[option]) for options in by_problem if option in options)
+            words.append(f"{option}={'/'.join(values)}")
         scheduler = [] if entry.scheduler is None else [f"with {entry.scheduler}"]
         rows.append([entry.name, ", ".join([f"`{entry.method}`", *words, *scheduler])])
     return as_table(["method", "in raybo"], rows)
+
+
+def _option(value: object) -> str:
+    if isinstance(value, (list, tuple)) and len(value) > 4:
+        return f"({len(value)} values)"
+    return value if isinstance(value, str) else shown(value)
 
 
 def _known(experiment: Experiment, rows: Sequence[Row]) -> dict[Measure, str]:

@@ -45,11 +45,6 @@ class Results:
     def median(self, problem, method, kind="final_regret"):
         return f"{np.median(self.numbers(problem, method, kind)):.2g}"
 
-    def medians(self, kind):
-        """Of each method on each problem."""
-        pairs = dict.fromkeys((row.problem, row.method) for row in self.rows)
-        return [float(np.median(self.numbers(*pair, kind))) for pair in pairs]
-
     def ratio(self, better, worse, kind="processor_seconds"):
         """The least and the greatest ratio of medians over the problems."""
         problems = list(dict.fromkeys(row.problem for row in self.rows))
