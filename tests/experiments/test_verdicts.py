@@ -356,6 +356,23 @@ def test_runs_are_paired_by_seed_in_whatever_order_they_ended():
     assert verdict.word == "holds"
 
 
+def test_a_page_says_what_was_run():
+    """Objectives with their settings, and methods with their options, by problem where these differ."""
+    problems = [
+        Problem("p", "job.py", 3, settings={"noise": 0.1}, seeded="index"),
+        Problem("q", "job.py:other", 9, initial=4),
+    ]
+    entries = [
+        Entry("a", "gp-ucb", {"kappa": 2.0, "lengthscale": (0.1,) * 9}, per_problem={"q": {"kappa": 3.0}}),
+        Entry("b", "random", scheduler="asha"),
+    ]
+    text = page(Experiment("e", "t", problems, entries, 1), [])
+    assert "| p | `job.py`, noise=0.1, index=the seed | 3 |  |" in text
+    assert "| q | `job.py:other` | 9 | 4 |" in text
+    assert "| a | `gp-ucb`, kappa=2.0/3.0, lengthscale=(9 values) |" in text
+    assert "| b | `random`, with asha |" in text
+
+
 def test_a_users_methods_are_each_compared_with_those_named_before():
     plan, _ = experiment({"a": [[1.0]], "b": [[2.0]], "c": [[3.0]]})
     assert [(claim.better, claim.worse) for claim in pairwise(plan)] == [("b", "a"), ("c", "a"), ("c", "b")]
