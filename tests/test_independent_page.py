@@ -76,17 +76,19 @@ def unseen():
     numbers = ", ".join(sorted({name.split("-")[2].removeprefix("f") for name in names}, key=int))
     yield f"functions {numbers}"
     for rival in RIVALS:
-        mine = [name for name in names if name in scores[rival].problems]
-        yield beside(scores, rival, mine)
+        if rival in scores:
+            yield beside(scores, rival, [name for name in names if name in scores[rival].problems])
 
 
 def course():
     """The share of targets reached after some evaluations, in 5 dimensions."""
     runs = kept()
     names = [problem.name for problem in SETS["bbob-5d"]]
+    scores = found(FOLDER, FILE, *SEEDS)
     for variant, name in NAMES.items():
-        shares = [targets_reached(runs, variant, names, lambda run, i=i: run.after[i]) for i in range(len(AFTER))]
-        yield f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |"
+        if whole(scores, variant, "bbob-5d"):
+            shares = [targets_reached(runs, variant, names, lambda run, i=i: run.after[i]) for i in range(len(AFTER))]
+            yield f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |"
 
 
 TABLES = {
