@@ -1,7 +1,8 @@
 """What reports and verdicts cost: a verdict of each scheduler; a report in its trial, in its study, in a searcher.
 
-All of it in seconds of a processor, which a busy machine does not change. What is measured without Ray leaves out its
-calls, one for each batch of reports, of which a trial sends at most twenty a second; a study on a local Ray has them.
+All of it in seconds of a processor, which leave out the waiting but still vary with what shares its caches and cores.
+What is measured without Ray leaves out its calls, one for each batch of reports, of which a trial sends at most twenty
+a second; a study on a local Ray has them.
 """
 
 from __future__ import annotations

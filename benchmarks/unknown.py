@@ -59,12 +59,12 @@ def times(problem: str, timed: int) -> Figures:
 
 
 def judged(problem: str, regrets: Array, base: Array, what: str) -> Figure:  # (seeds,), (seeds,)
-    """uhe's regret beside map's, against what was hoped for on this problem."""
+    """uhe's regret beside map's, against what was hoped for on this problem; on h1 the experiment uhe-h1 judges."""
     seeds, mean, least = len(regrets), regrets.mean(), base.mean()
     error = (regrets - base).std(ddof=1) / np.sqrt(seeds)
     text = f"{mean:.2g} and {least:.2g} ({mean / least:,.3g} times), difference {(mean - least) / error:+.1f} errors"
     if problem == "h1":
-        return Figure(what, text, "below 0.75 times", bool(mean < 0.75 * least))
+        return Figure(what, text)
     if problem == "branin":
         return Figure(what, text, "below 1", bool(mean < 1.0))
     return Figure(what, text, "at most 2 errors above map's", bool(mean <= least + 2.0 * error))

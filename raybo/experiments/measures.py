@@ -171,8 +171,9 @@ def measure(
 ) -> float:
     """One number of a run.
 
-    `processor_seconds` is what all its suggestions took of a processor, which a busy machine does not change; trials
-    are not counted. NaN where a journal of 0.1 does not hold it.
+    `processor_seconds` is what all its suggestions took of a processor; trials are not counted. It leaves out the
+    waiting, and still varies with what shares the caches and cores: the same computations took 0.75 to 1.42 times as
+    long on another day. NaN where a journal of 0.1 does not hold it.
     """
     if kind == "final_hypervolume":
         return float(hypervolumes(study, reference or {})[-1])

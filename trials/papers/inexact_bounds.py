@@ -174,6 +174,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "Theorem 7": {"color": "C1"},
     "Theorem 7, with the gain": {"color": "C1", "linestyle": "--"},
 }
+COLORS = dict(zip(SOLVERS, ("C2", "C4", "C5"), strict=True))  # in the last panel
 
 
 def write(directory: Path) -> None:
@@ -181,7 +182,7 @@ def write(directory: Path) -> None:
     from matplotlib.figure import Figure as Canvas
 
     directory.mkdir(parents=True, exist_ok=True)
-    canvas = Canvas(figsize=(9.6, 7.4), layout="constrained")
+    canvas = Canvas(figsize=(9.6, 7.9), layout="constrained")
     panels: Any = canvas.subplots(2, 2)
     steps = np.arange(1, T + 1)
     lines, table = [], []
@@ -196,7 +197,7 @@ def write(directory: Path) -> None:
         panel.set(title=solver, yscale="log", xlabel="evaluations", ylabel="cumulative regret, and its bounds")
         panel.grid(alpha=0.25)
         inexactness = np.mean([curves.inexactness for curves in runs], axis=0)
-        panels[1, 1].plot(steps, inexactness, label=solver)
+        panels[1, 1].plot(steps, inexactness, color=COLORS[solver], label=solver)
         above = sum(int((one["regret"] > one[name] + 1e-9).sum()) for one in each for name in means if name != "regret")
         cells = [f"{means[name][-1]:.3g}" if name in means else "" for name in LOOKS]
         gain = np.mean([curves.gain[-1] for curves in runs])
@@ -204,9 +205,19 @@ def write(directory: Path) -> None:
         for name, curve in {**means, "accumulated inexactness": inexactness}.items():
             lines += [[solver, name, str(t), f"{number:.10g}"] for t, number in zip(steps, curve, strict=True)]
     panels[1, 1].set(title="accumulated inexactness M_t", xlabel="evaluations", ylabel="M_t")
-    panels[1, 1].legend(frameon=False, fontsize="small")
     panels[1, 1].grid(alpha=0.25)
-    panels[0, 1].legend(frameon=False, fontsize="small", loc="lower right")
+    lines_drawn = {
+        label: line for panel in panels.flat for line, label in zip(*panel.get_legend_handles_labels(), strict=True)
+    }
+    labels = [*LOOKS, *SOLVERS]
+    canvas.legend(
+        [lines_drawn[label] for label in labels],
+        labels,
+        loc="outside lower center",
+        ncols=4,
+        frameon=False,
+        fontsize="small",
+    )
     canvas.savefig(directory / "figure.png", dpi=130)
     with (directory / "curves.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([["solver", "curve", "evaluation", "mean"], *lines])

@@ -8,6 +8,7 @@ kept here.
 from __future__ import annotations
 
 import csv
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,18 @@ from numpy.typing import NDArray
 import raybo
 from raybo.context import Density
 from raybo.experiments import Figure
+from raybo.experiments.page import as_table
+from raybo.experiments.verdicts import LEVEL, holm, paired_test, typical
 
 SAMPLES = (10, 100, 200, 300)
 RUNS = 60  # the paper: 20, of which the complicated law needs more
+BAR = 1.5  # ours: what "much larger" is taken to mean
+HOW = (
+    "Wilcoxon's signed-rank test over the runs, of the errors on the whole line, two-sided, at 5%, its p-values "
+    "corrected together by Holm's method for all rows: *holds* where the difference is significantly as claimed. The "
+    "difference is Hodges and Lehmann's estimate; its 95 % interval is not corrected. A run's samples are nested; runs "
+    f"of the two laws are paired by their number. The bar of {BAR:g} times is raybo's own, not the paper's."
+)
 PUBLISHED = {
     "normal": (0.3222, 0.1315, 0.1156, 0.0962),
     "complicated": (0.6216, 0.5380, 0.4853, 0.4724),
@@ -106,25 +116,30 @@ def write(directory: Path) -> None:
     panel.set(xlabel="contexts", ylabel="L1 distance to the law", ylim=(0, None))
     panel.legend(frameon=False)
     canvas.savefig(directory / "figure.png", dpi=150)
-    lines += ["", "## Claims", "", "| claim | verdict |", "| --- | --- |"]
-    lines += [f"| {text} | **{'holds' if holds else 'does not hold'}** |" for text, holds in claims(errors)]
-    lines += ["", "A claim holds where the means are in that order at every number of contexts."]
+    heading = ["claim", "contexts", "pairs", "difference", "p", "verdict"]
+    lines += ["", "## Claims", "", *as_table(heading, claims(errors)), "", HOW]
     (directory / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def claims(errors: dict[str, dict[tuple[int, bool], Array]]) -> list[tuple[str, bool]]:
-    """What the paper says of these errors, and whether it is so."""
-    means = {law: [found[n, False].mean() for n in SAMPLES] for law, found in errors.items()}
-    return [
-        *(
-            (f"the error falls with the number of contexts ({law})", bool(np.all(np.diff(m) < 0)))
-            for law, m in means.items()
-        ),
-        (
-            "the error is much larger for the complicated law (at least 1.5 times)",
-            all(b > 1.5 * a for a, b in zip(means["normal"], means["complicated"], strict=True)),
-        ),
-    ]
+def claims(errors: dict[str, dict[tuple[int, bool], Array]]) -> list[list[str]]:
+    """What the paper says of these errors, tested at each number of contexts."""
+    differences = {
+        (f"the error falls with the number of contexts ({law})", f"{few} to {many}"): found[few, False]
+        - found[many, False]
+        for law, found in errors.items()
+        for few, many in pairwise(SAMPLES)
+    }
+    for n in SAMPLES:
+        text = f"the error is much larger for the complicated law (at least {BAR:g} times)"
+        differences[text, str(n)] = errors["complicated"][n, False] - BAR * errors["normal"][n, False]
+    corrected = holm(np.array([paired_test(each) for each in differences.values()]))
+    rows = []
+    for ((text, contexts), each), p in zip(differences.items(), corrected, strict=True):
+        estimate, low, high = typical(each)
+        word = "undecided" if p >= LEVEL else "holds" if estimate > 0.0 else "does not hold"
+        cells = [f"{estimate:.3g} [{low:.3g}, {high:.3g}]", f"{p:.3f}" if p >= 0.0005 else "<0.001", f"**{word}**"]
+        rows.append([text, contexts, str(len(each)), *cells])
+    return rows
 
 
 def shown(values: Array) -> str:

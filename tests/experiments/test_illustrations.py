@@ -1,0 +1,57 @@
+"""What the pages of figures without runs say, against what lies beside them."""
+
+from __future__ import annotations
+
+import csv
+import runpy
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "reproduction"
+
+
+def cells(name, beginning):
+    """Of the page's table rows that begin so."""
+    lines = (RESULTS / name / "README.md").read_text(encoding="utf-8").splitlines()
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith(f"| {beginning}")]
+
+
+def test_no_value_of_the_trap_is_above_its_maximum():
+    best = [float(row[2]) for method in ("EI, slice", "Algorithm 1") for row in cells("wang-defreitas-fig1", method)]
+    assert len(best) == 6
+    assert max(best) <= 4.0
+
+
+def test_estimates_after_a_search_are_worse_and_the_posterior_is_honest():
+    with (RESULTS / "uhe-fig1" / "estimates.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    found = {}
+    for row in rows:
+        found.setdefault(row["results"], []).append([float(row[name]) for name in ("most likely", "5 %", "95 %")])
+    off, wide = [], []
+    for name, numbers in found.items():
+        likely, low, high = np.log(np.array(numbers) / 0.1).T
+        covered = int(((low <= 0) & (high >= 0)).sum())
+        assert covered >= 85  # of 100, of which 90 are due
+        page = cells("uhe-fig1", name)[1]
+        assert page[2:] == [f"{np.exp(np.median(np.abs(likely))):.3g} times", f"{covered} of 100"]
+        off, wide = [*off, np.abs(likely)], [*wide, np.median(high - low)]
+    text = (RESULTS / "uhe-fig1" / "README.md").read_text(encoding="utf-8")
+    assert f"further off in {int((off[0] > off[1]).sum())} of 100 pairs" in text
+    assert float(text.split("p = ")[1].split(")")[0]) < 0.05
+    assert wide[0] > wide[1]
+
+
+def test_the_verdicts_of_table_2_are_those_of_its_errors():
+    table = runpy.run_path(str(ROOT / "trials" / "papers" / "unknown_context_table2.py"))
+    errors = {law: {} for law in table["PUBLISHED"]}
+    with (RESULTS / "context-table2" / "errors.csv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            errors[row["law"]].setdefault((int(row["contexts"]), False), []).append(float(row["whole line"]))
+    errors = {law: {key: np.array(values) for key, values in found.items()} for law, found in errors.items()}
+    assert table["claims"](errors) == cells("context-table2", "the error ")
+    level = {law: dict.fromkeys(found, errors["normal"][10, False]) for law, found in errors.items()}
+    words = [row[-1] for row in table["claims"](level)]  # no error falls, and none is larger
+    assert words == ["**undecided**"] * 6 + ["**does not hold**"] * 4
