@@ -25,6 +25,7 @@ from raybo.space import Array
 from raybo.study import Study
 
 CURVES, FIGURE, PAGE = "curves.csv", "figure.png", "README.md"
+BY_MEDIAN = "simple_regret", "model_error"  # where one run that stays far off would be all that a mean shows
 SPREAD = "median", "lower quartile", "upper quartile", "mean", "sd"
 TITLE_CHARACTERS = 46  # of a line, a panel
 LINE, LETTER, HANDLE = 0.22, 0.078, 0.65  # inches of a legend, below the panels, where it covers no curve
@@ -103,8 +104,8 @@ def _write_curves(experiment: Experiment, studies: Mapping[Run, Study], path: Pa
 def draw(experiment: Experiment, directory: Path) -> Path:
     """Draw the figure from the directory's curves: a panel per problem, and of each method what its runs came to.
 
-    That is the mean and its standard error; where one run that stays far off would be all that a mean shows, and of
-    what suggestions cost, the median and the quartiles.
+    That is the mean and its standard error; of the curves in BY_MEDIAN, and of what suggestions cost, the median and
+    the quartiles.
 
     Raises:
         MissingExtra: matplotlib is not installed.
@@ -120,6 +121,7 @@ def draw(experiment: Experiment, directory: Path) -> Path:
     ncols = max(1, min(int(fitting), len(entries)))
     legend = LINE * (1 - (-len(entries) // ncols))
     figure = Figure(figsize=(4.2 * columns, 3.3 * lines + legend), layout="constrained")
+    is_by_median = experiment.draws_costs or experiment.curve in BY_MEDIAN
     panels: Any = figure.subplots(lines, columns, squeeze=False)
     for panel, problem in zip(panels.flat, experiment.problems, strict=False):
         for place, entry in enumerate(entries):
@@ -128,7 +130,7 @@ def draw(experiment: Experiment, directory: Path) -> Path:
             else:
                 runs = sum(row.problem == problem.name and row.method == entry.name for row in rows)
                 _draw_curve(panel, place, curves, (problem.name, entry.name, experiment.curve), runs)
-        if experiment.draws_costs or (_is_by_median(experiment) and _spans_decades(panel)):
+        if is_by_median and _spans_decades(panel):
             panel.set_yscale("log")
         panel.set_title(problem.name)
         panel.grid(alpha=0.25)
@@ -145,21 +147,13 @@ def draw(experiment: Experiment, directory: Path) -> Path:
     labels = [entry.name for entry in entries if entry.name in found]
     handles = [found[label] for label in labels]
     figure.legend(handles, labels, loc="outside lower center", ncols=ncols, frameon=False, fontsize="small")
-    middle = (
-        "median and quartiles" if experiment.draws_costs or _is_by_median(experiment) else "mean and standard error"
-    )
-    figure.suptitle(
-        fill(f"{experiment.title}: {middle} of {runs_in_words(rows)}", TITLE_CHARACTERS * columns), fontsize="medium"
-    )
+    middle = "median and quartiles" if is_by_median else "mean and standard error"
+    title = f"{experiment.title}: {middle} of {runs_in_words(rows)}"
+    figure.suptitle(fill(title, TITLE_CHARACTERS * columns), fontsize="medium")
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=150, format="png")
     write_file(directory / FIGURE, drawn.getvalue())
     return directory / FIGURE
-
-
-def _is_by_median(experiment: Experiment) -> bool:
-    """Whether one run that stays far off would be all that a mean shows."""
-    return experiment.curve in ("simple_regret", "model_error")
 
 
 def _spans_decades(panel: Any) -> bool:
@@ -175,7 +169,7 @@ def _draw_curve(
         return
     colour, (name, kind) = f"C{place}", key[1:]
     evaluations, median, lower, upper, mean, sd = curves[key]
-    if kind in ("simple_regret", "model_error"):
+    if kind in BY_MEDIAN:
         middle, low, high = median, lower, upper
     else:
         middle, low, high = mean, mean - sd / np.sqrt(runs), mean + sd / np.sqrt(runs)
