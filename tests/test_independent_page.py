@@ -76,8 +76,9 @@ def unseen():
     numbers = ", ".join(sorted({name.split("-")[2].removeprefix("f") for name in names}, key=int))
     yield f"functions {numbers}"
     for rival in RIVALS:
-        if rival in scores:
-            yield beside(scores, rival, [name for name in names if name in scores[rival].problems])
+        whole_sets = [p.name for chosen in BBOB for p in SETS[chosen] if whole(scores, rival, chosen)]
+        if mine := [name for name in names if name in whole_sets]:
+            yield beside(scores, rival, mine)
 
 
 def course():
