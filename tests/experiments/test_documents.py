@@ -466,6 +466,20 @@ def many_dimensions():
         "dimensions the others first move after 101 evaluations, so nothing is claimed there of what is reached "
         "after a fifth."
     )
+    apart = Results("local-batch")
+    ahead = apart.words("LA-MinUCB", "MinUCB, 4 points", "best_held_out")
+    small = apart.words("MinUCB, 4 points", "MinUCB", "best_held_out")
+    assert {*ahead.values()} == {"undecided"}
+    assert [place for place, word in small.items() if word == "holds"] == ["100 dimensions"]
+    ends = [
+        apart.median("100 dimensions", name, "best_held_out") for name in ("MinUCB", "MinUCB, 4 points", "LA-MinUCB")
+    ]
+    yield (
+        f"With batches of 4 for MinUCB, too ({apart.runs} runs), the two halves come apart: in 100 dimensions MinUCB "
+        f"ends significantly higher so, at {ends[1]} in the median and not {ends[0]}; that looking ahead ends higher "
+        f"still ({ends[2]}) is undecided in all three, for {apart.ratio('LA-MinUCB', 'MinUCB, 4 points')} times the "
+        "processor time."
+    )
 
 
 def default():
