@@ -47,7 +47,8 @@ def summary(experiments: Mapping[str, Experiment | Figure], directory: Path) -> 
         parts += [f"## [{experiment.title}]({name}/README.md)\n", f"`raybo reproduce {name} --repeats {repeats}`\n"]
         heading = ["claim", "holds", "does not hold", "undecided", "not judged"]
         parts += ["\n".join(as_table(heading, [_line(verdicts) for verdicts in found.values()])) + "\n"]
-        parts += [reasons + "\n"] if (reasons := read_reasons(directory / name)) else []
+        if reasons := read_reasons(directory / name):
+            parts.append(reasons.replace("](../", "](") + "\n")  # links from the folder to its neighbours
     if open_ones:
         heading = ["folder", "title", "runs", "hours of a processor, for all"]
         parts += ["## Not judged, for want of runs\n", "\n".join(as_table(heading, open_ones)) + "\n"]
