@@ -53,4 +53,4 @@ def pairs(one: Scores, other: Scores, names: list[str]) -> str:
 def p_of(p: float) -> str:
     if p < 1e-4:
         return "< 1e-4"
-    return f"{p:.0e}".replace("e-0", "e-") if p < 1e-3 else f"{p:.3f}" if p < 0.01 else f"{p:.2f}"
+    return f"{p:.0e}".replace("e-0", "e-") if p < 1e-3 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"

@@ -6,8 +6,8 @@ job of the validation set, with budgets of 128. For what takes long there are `q
 every eighth problem of the validation set.
 
 `independent` is what others measure on too: all 24 functions of BBOB in 2, 5 and 10 dimensions (`bbob-2d` and so on)
-with 20 evaluations a dimension, every seed an instance that is in neither set, and the networks of HPOBench on all its
-eight data sets (`hpobench`).
+with 20 evaluations a dimension, every seed another instance, and the networks of HPOBench on all its eight data sets
+(`hpobench`).
 """
 
 from __future__ import annotations

@@ -46,11 +46,14 @@ def bbob(function: int, d: int, instance: int, noise: float = 0.0) -> Task:
     return Task(task.space, task.value, task.optimum, noise * spread)
 
 
-FRESH = 101  # no instance of the development and validation sets
+FRESH = 101  # numbers of instances that are in neither set
 
 
 def bbob_regret(function: int, d: int, seed: int) -> Task:
-    """A function of BBOB, less its optimum; every seed is an instance of its own: another shift, another rotation."""
+    """A function of BBOB, less its optimum; every seed is another instance.
+
+    Of f5 and f20 there are few in low dimensions, as only signs differ, and some repeat.
+    """
     task = bbob(function, d, FRESH + seed)
     optimum = task.optimum
     assert optimum is not None

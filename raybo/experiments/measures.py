@@ -20,9 +20,6 @@ from raybo.space import Array
 from raybo.study import Study
 
 EARLY_SHARE = 0.2  # of a run's trials
-GREATER_IS_BETTER: frozenset[Measure] = frozenset(  # where the objective is maximised
-    {"final_value", "final_hypervolume", "final_held_out", "best_held_out", "mean_held_out", "early_held_out"}
-)
 
 
 def values(study: Study, metric: str | None = None, floor: float = math.nan) -> Array:  # (n,)

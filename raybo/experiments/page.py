@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,8 +17,8 @@ HOW = (
     "its p-values corrected together by Holm's method for all claims that are judged: *holds* where the claimed "
     "difference is significant, *does not hold* where the opposite is, *undecided* otherwise; *not judged* where so "
     "few pairs could not have decided it among so many claims. The difference is how much better the one is than the "
-    "other (or than so many times the other, where the claim says so), Hodges and Lehmann's estimate, positive as "
-    "claimed; its 95 % interval is not corrected."
+    "other (or than so many times the other, where the claim says so), Hodges and Lehmann's estimate, or of what was "
+    "missed the difference of the shares, positive as claimed; its 95 % interval is not corrected."
 )
 COSTS = f"A verdict on processor seconds stands with either side {SLOWER:g} times slower, too."
 FEWEST = pairs_needed(1)
@@ -56,9 +56,9 @@ def page(experiment: Experiment, rows: Sequence[Row], reasons: str = "") -> str:
         is_of_costs = any(verdict.claim.measure == "processor_seconds" for verdict in told)
         how = f"{HOW} {COSTS}" if is_of_costs else HOW
         lines += ["", "## Claims", "", *as_table(heading, [_verdict(verdict) for verdict in told]), "", how]
-    lines += ["", "## Why some do not hold", "", reasons] if reasons else []
     if few := len(verdicts) - len(told):
         lines += ["", f"Not judged, for want of {FEWEST} pairs of runs: {few} of {len(verdicts)} claims."]
+    lines += ["", "## Why some do not hold", "", reasons] if reasons else []
     lines += ["", "## What was run", "", *_problems(experiment), "", *_methods(experiment)]
     return "\n".join(lines) + "\n"
 
@@ -67,15 +67,18 @@ def _problems(experiment: Experiment) -> list[str]:
     """A row for each problem: its objective and its budget."""
     rows = []
     for problem in experiment.problems:
-        settings = [f"{name}={value}" for name, value in problem.settings.items()]
+        settings = _options(problem.settings)
         settings += [f"{problem.seeded}=the seed"] if problem.seeded is not None else []
         objective = ", ".join([f"`{problem.target}`", *settings])
+        if held := problem.held_out:
+            last = ["; at last", *_options(held.last)] if held.last else []
+            objective += f"; held out: {', '.join(_options(held.settings))}{' '.join(last)}"
         rows.append([problem.name, objective, str(problem.trials), str(problem.initial or "")])
-    return as_table(["problem", "objective", "evaluations", "of them at first"], rows)
+    return as_table(["problem", "objective", "evaluations", "initial design"], rows)
 
 
 def _methods(experiment: Experiment) -> list[str]:
-    """A row for each method: what it is in raybo, with its options; strokes where a value differs by problem."""
+    """A row for each method: what it is in raybo, with its options; slashes where a value differs by problem."""
     rows = []
     for entry in experiment.entries:
         by_problem = [entry.options_for(problem) for problem in experiment.problems]
@@ -83,9 +86,13 @@ def _methods(experiment: Experiment) -> list[str]:
         for option in dict.fromkeys(option for options in by_problem for option in options):
             values = dict.fromkeys(_option(options[option]) for options in by_problem if option in options)
             words.append(f"{option}={'/'.join(values)}")
-        scheduler = [] if entry.scheduler is None else [f"with {entry.scheduler}"]
+        scheduler = [] if entry.scheduler is None else [f"with {entry.scheduler}", *_options(entry.scheduler_options)]
         rows.append([entry.name, ", ".join([f"`{entry.method}`", *words, *scheduler])])
     return as_table(["method", "in raybo"], rows)
+
+
+def _options(options: Mapping[str, object]) -> list[str]:
+    return [f"{name}={_option(value)}" for name, value in options.items()]
 
 
 def _option(value: object) -> str:
@@ -144,11 +151,18 @@ def _notes(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
 
 def _verdict(v: Verdict) -> list[str]:
     text = v.claim.text + (f" ({v.claim.source})" if v.claim.source else "")
-    estimate, low, high = v.effect
-    p = f"{v.corrected:.3f}" if v.corrected >= 0.0005 else "<0.001"
-    p, word = (p, f"**{v.word}**") if v.is_judged else ("", v.word)
-    difference = f"{estimate:.3g} [{low:.3g}, {high:.3g}]"
-    return [text, v.problem, str(v.repeats), f"{v.better:.4g}", f"{v.worse:.4g}", difference, p, word]
+    cells = [text, v.problem, str(v.repeats), f"{v.better:.4g}", f"{v.worse:.4g}"]
+    return [*cells, *tested(v.effect, v.corrected, v.word)] if v.is_judged else [*cells, _effect(v.effect), "", v.word]
+
+
+def tested(effect: tuple[float, float, float], p: float, word: str) -> list[str]:
+    """Three cells of a table: the difference with its interval, the p-value and the verdict."""
+    return [_effect(effect), f"{p:.3f}" if p >= 0.0005 else "<0.001", f"**{word}**"]
+
+
+def _effect(effect: tuple[float, float, float]) -> str:
+    estimate, low, high = effect
+    return f"{estimate:.3g} [{low:.3g}, {high:.3g}]"
 
 
 def _cells(kind: Measure, numbers: Array) -> list[str]:
@@ -166,4 +180,4 @@ def _cells(kind: Measure, numbers: Array) -> list[str]:
 def as_table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a Markdown table."""
     lines = [heading, ["---"] * len(heading), *rows]
-    return ["| " + " | ".join(cells) + " |" for cells in lines]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines]

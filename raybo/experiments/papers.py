@@ -36,7 +36,7 @@ def find_experiments(start: Path) -> tuple[Path, dict[str, Experiment | Figure]]
             spec.loader.exec_module(module)
         except RayboError:
             raise
-        except (Exception, SystemExit) as error:
+        except (Exception, SystemExit) as error:  # whatever the module raises
             raise ObjectiveError(f"{path}: does not import: {in_words(error)}") from error
         experiments = getattr(module, "EXPERIMENTS", [])
         for experiment in a_list(experiments, f"{path}: EXPERIMENTS", "experiments and figures", ObjectiveError):

@@ -26,6 +26,9 @@ Measure = Literal[
     "final_inexactness",
     "final_hypervolume",
 ]
+GREATER_IS_BETTER: frozenset[Measure] = frozenset(  # where the objective is maximised
+    {"final_value", "final_hypervolume", "final_held_out", "best_held_out", "mean_held_out", "early_held_out"}
+)
 Curve = Literal[
     "simple_regret",
     "cumulative_regret",
@@ -193,8 +196,12 @@ class Experiment:
         for claim in self.claims:
             one_of(claim.measure, f"{self.name}: the measure of {claim.text!r}", get_args(Measure))
             finite_number(claim.factor, f"{self.name}: the factor of {claim.text!r}", above=0)
+            if claim.factor != 1.0 and (claim.measure == "missed" or claim.measure in GREATER_IS_BETTER):
+                raise MethodError(f"{self.name}: {claim.text!r}: {claim.measure} takes no factor; leave it out")
+            if claim.better == claim.worse:
+                raise MethodError(f"{self.name}: a claim compares {claim.better!r} with itself")
             if missing := {claim.better, claim.worse} - set(entries) or set(claim.problems) - set(problems):
-                raise MethodError(f"{self.name}: a claim speaks of {missing.pop()!r}, which is not compared")
+                raise MethodError(f"{self.name}: a claim speaks of {min(missing)!r}, which is not compared")
 
     @property
     def is_held_out(self) -> bool:

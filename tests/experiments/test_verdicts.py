@@ -20,6 +20,8 @@ from raybo.experiments import Claim, Entry, Experiment, Problem, page, table
 from raybo.experiments.compare import compare, pairwise
 from raybo.experiments.measures import curve, measure, optimum, values
 from raybo.experiments.output import runs_in_words, write
+from raybo.experiments.page import as_table
+from raybo.experiments.plan import HeldOut
 from raybo.experiments.results import Row, measured, read_rows, write_rows
 from raybo.experiments.run import Run, file_name, is_complete, runs
 from raybo.experiments.summary import summary
@@ -253,14 +255,31 @@ def test_the_typical_difference_and_its_interval():
     for shift in np.linspace(0.0, 1.0, 40):
         found = rng.standard_normal(20) + shift
         _, low, high = typical(found)
-        p = paired_test(found)
+        p, _ = paired_test(found)
         assert (low > 0.0 or high < 0.0) == (p < 0.05) or 0.045 < p < 0.055
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=7))  # 2^n permutations, where some are equal
 def test_the_paired_test_is_symmetric(differences):
-    np.testing.assert_allclose(paired_test(np.array(differences)), paired_test(-np.array(differences)), rtol=1e-9)
+    (p, sign), (opposite, other) = paired_test(np.array(differences)), paired_test(-np.array(differences))
+    assert p == pytest.approx(opposite, rel=1e-9)
+    assert sign == -other
+
+
+def test_equal_runs_say_nothing_for_either_side():
+    """Many of them make no five runs enough, and no claim that seven bear out refuted, though the median is 0."""
+    assert paired_test(np.array([0.0] * 9 + [1.0, 2.0, 3.0, 4.0, 5.0])) == (0.0625, 1)
+    assert paired_test(np.zeros(9)) == (1.0, 0)
+    claims = [Claim("", "final_value", "a", "b"), Claim("", "final_value", "b", "a")]
+    plan, studies = experiment({"a": [[9.0]] * 8 + [[5.0]] * 22, "b": [[5.0]] * 30}, claims=claims)
+    verdicts = judge(plan, measured(plan, studies))
+    assert [verdict.effect[0] for verdict in verdicts] == [0.0, 0.0]
+    assert [verdict.word for verdict in verdicts] == ["holds", "does not hold"]
+
+
+def test_a_pipe_in_a_name_does_not_break_a_table():
+    assert as_table(["a"], [["p|q"]])[-1] == r"| p\|q |"
 
 
 def test_what_was_missed_is_told_as_a_share():
@@ -358,19 +377,20 @@ def test_runs_are_paired_by_seed_in_whatever_order_they_ended():
 
 def test_a_page_says_what_was_run():
     """Objectives with their settings, and methods with their options, by problem where these differ."""
+    held_out = HeldOut({"noise": 0.0}, last={"episodes": 100})
     problems = [
-        Problem("p", "job.py", 3, settings={"noise": 0.1}, seeded="index"),
-        Problem("q", "job.py:other", 9, initial=4),
+        Problem("p", "job.py", 3, settings={"noise": 0.1}, seeded="index", held_out=held_out),
+        Problem("q", "job.py:other", 9, initial=4, held_out=HeldOut({"noise": 0.1})),
     ]
     entries = [
         Entry("a", "gp-ucb", {"kappa": 2.0, "lengthscale": (0.1,) * 9}, per_problem={"q": {"kappa": 3.0}}),
-        Entry("b", "random", scheduler="asha"),
+        Entry("b", "random", scheduler="asha", scheduler_options={"eta": 3}),
     ]
     text = page(Experiment("e", "t", problems, entries, 1), [])
-    assert "| p | `job.py`, noise=0.1, index=the seed | 3 |  |" in text
-    assert "| q | `job.py:other` | 9 | 4 |" in text
+    assert "| p | `job.py`, noise=0.1, index=the seed; held out: noise=0.0; at last episodes=100 | 3 |  |" in text
+    assert "| q | `job.py:other`; held out: noise=0.1 | 9 | 4 |" in text
     assert "| a | `gp-ucb`, kappa=2.0/3.0, lengthscale=(9 values) |" in text
-    assert "| b | `random`, with asha |" in text
+    assert "| b | `random`, with asha, eta=3 |" in text
 
 
 def test_a_users_methods_are_each_compared_with_those_named_before():
@@ -407,6 +427,8 @@ NONSENSE = {
         "claims": [Claim("a is better", "final_value", "a", "b", factor=0)]
     },
     "a claim speaks of 'q', which is not compared": {"claims": [Claim("", "final_value", "a", "b", ["q"])]},
+    "'a misses less': missed takes no factor": {"claims": [Claim("a misses less", "missed", "a", "b", factor=2)]},
+    "a claim compares 'a' with itself": {"claims": [Claim("", "final_value", "a", "a")]},
 }
 
 

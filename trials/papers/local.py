@@ -17,9 +17,9 @@ is judged by the best so far everywhere, as plotted; runs keep nothing else of i
 
 Batches differ, too: per move LA-MinUCB explores 4 points, the others 25, 50 or 100 on samples (GIBO at most, as it may
 stop early) and 8, 16 or 32 on the tasks. So figures 2 and 3 do not tell what LA-MinUCB gains by looking ahead from what
-it gains by moving more often; local-batch does, of no paper: it has MinUCB with 4 points, too. In 100 dimensions the
-others first move after 101 of 500 evaluations, and until then all recommend the start that they share: what is reached
-after a fifth is claimed only where that is beyond everybody's first move.
+it gains by moving more often; local-batch does, of no paper: beside figure 2's own runs it has MinUCB with 4 points.
+In 100 dimensions the others first move after 101 of 500 evaluations, and until then all recommend the start that they
+share: what is reached after a fifth is claimed only where that is beyond everybody's first move.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 import raybo
 from raybo.context import Density
 from raybo.experiments import Figure
-from raybo.experiments.page import as_table
-from raybo.experiments.verdicts import LEVEL, holm, paired_test, typical
+from raybo.experiments.page import as_table, tested
+from raybo.experiments.verdicts import holm, paired_test, typical, word_of
 
 SAMPLES = (10, 100, 200, 300)
 RUNS = 60  # the paper: 20, of which the complicated law needs more
@@ -132,14 +132,12 @@ def claims(errors: dict[str, dict[tuple[int, bool], Array]]) -> list[list[str]]:
     for n in SAMPLES:
         text = f"the error is much larger for the complicated law (at least {BAR:g} times)"
         differences[text, str(n)] = errors["complicated"][n, False] - BAR * errors["normal"][n, False]
-    corrected = holm(np.array([paired_test(each) for each in differences.values()]))
-    rows = []
-    for ((text, contexts), each), p in zip(differences.items(), corrected, strict=True):
-        estimate, low, high = typical(each)
-        word = "undecided" if p >= LEVEL else "holds" if estimate > 0.0 else "does not hold"
-        cells = [f"{estimate:.3g} [{low:.3g}, {high:.3g}]", f"{p:.3f}" if p >= 0.0005 else "<0.001", f"**{word}**"]
-        rows.append([text, contexts, str(len(each)), *cells])
-    return rows
+    ps, signs = zip(*(paired_test(each) for each in differences.values()), strict=True)
+    corrected = [float(p) for p in holm(np.array(ps))]
+    return [
+        [text, contexts, str(len(each)), *tested(typical(each), p, word_of(p, sign))]
+        for ((text, contexts), each), p, sign in zip(differences.items(), corrected, signs, strict=True)
+    ]
 
 
 def shown(values: Array) -> str:

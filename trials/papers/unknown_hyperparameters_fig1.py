@@ -127,7 +127,7 @@ def write_belief(directory: Path) -> None:
             + "\n".join(as_table(heading, all_of_them))
             + f"\n\nAfter a search the most likely length-scale is further off in {int((further > near).sum())} of "
             f"{FUNCTIONS} pairs (in the logarithm; Wilcoxon's signed-rank test, two-sided, p = "
-            f"{paired_test(further - near):.2g}). So a search's results tell less of the length-scale, and the most "
+            f"{paired_test(further - near)[0]:.2g}). So a search's results tell less of the length-scale, and the most "
             "likely one is a worse estimate. The posterior as a whole is not misled: it is wider, and holds the truth "
             "about as often as it should. What happens where the model is not the function's own, or other "
             "hyperparameters are unknown too, is not shown.\n"
