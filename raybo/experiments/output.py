@@ -172,7 +172,8 @@ def _draw_curve(
     if kind in BY_MEDIAN:
         middle, low, high = median, lower, upper
     else:
-        middle, low, high = mean, mean - sd / np.sqrt(runs), mean + sd / np.sqrt(runs)
+        error = sd / np.sqrt(max(runs - 1, 1))  # the file's sd divides by n
+        middle, low, high = mean, mean - error, mean + error
     hidden = {"linestyle": (0, (4, 2)), "zorder": 3.0} if place % 2 else {}  # so that equal curves are seen to be two
     panel.plot(evaluations, middle, label=name, linewidth=1.5, color=colour, **hidden)
     if kind == "best_held_out":
