@@ -102,7 +102,7 @@ EXPERIMENTS = [
     ),
     Experiment(
         name="context-fig1-350",
-        title="The same, two laws of Hartmann's context, 350 evaluations (figure 1)",
+        title="Two laws of Hartmann's context, 350 evaluations (figure 1)",
         problems=[replace(panel, trials=350) for panel in (HARTMANN, COMPLICATED)],
         entries=ALL,
         repeats=6,
