@@ -245,9 +245,9 @@ def contexts():
     ]
     yield (
         f"With the released code's 350 evaluations ({long.runs} runs, too few for a verdict) `sbo-kde`, `drbo-kde`, "
-        f"`gp-ucb`, `stableopt` and `drbo-mmd-minimax` have median regrets of {', '.join(ends[0][:4])} and {ends[0][4]} "
-        f"on Complicated Hartmann; on Hartmann, where the context varies little, {', '.join(ends[1][:4])} and "
-        f"{ends[1][4]}."
+        f"`gp-ucb`, `stableopt` and `drbo-mmd-minimax` have median regrets of {', '.join(ends[0][:4])} and "
+        f"{ends[0][4]} on Complicated Hartmann; on Hartmann, where the context varies little, "
+        f"{', '.join(ends[1][:4])} and {ends[1][4]}."
     )
     yield (
         f"Worst cases are cheap: over a whole run the suggestions of `drbo-kde` take {min(times):.1f} to "
