@@ -92,6 +92,37 @@ def course():
             yield f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |"
 
 
+def summary():
+    """What stands above the tables."""
+    scores, runs = found(FOLDER, FILE, *SEEDS), kept()
+    sets = {**dict.fromkeys(BBOB), "hpobench": None}
+    met = {(chosen, rival): names for chosen in sets for rival in RIVALS if (names := whole(scores, rival, chosen))}
+    for (chosen, rival), names in met.items():
+        mean, final = (less_of(scores["auto"], scores[rival], measure, *names) for measure in ("mean", "final"))
+        assert mean.high < 0.0
+        assert mean.p < 0.05
+        assert final.won > final.lost
+        if chosen in BBOB:
+            assert targets_reached(runs, "auto", names) > targets_reached(runs, rival, names)
+    yield (
+        "Averaged over the run, `auto` has less regret than each rival on all four sets, with intervals below 0. At "
+        "the end it has won more pairs than it has lost against each, and on BBOB it has reached the most targets."
+    )
+    ends = {key: less_of(scores["auto"], scores[key[1]], "final", *names) for key, names in met.items()}
+    level: dict[str, list[str]] = {}
+    for (chosen, rival), less in ends.items():
+        if less.high >= 0.0:
+            level.setdefault(chosen, []).append(NAMES[rival])
+    told = [f"in {chosen[5:-1]} dimensions {', '.join(names)}" for chosen, names in level.items()]
+    yield f"Yet the interval of the final difference contains 0 beside some rivals on BBOB: {'; '.join(told)}."
+    assert set(level) <= set(BBOB)
+    for ours in ("gp-ucb", "uhe"):
+        for chosen in sets:
+            less = less_of(scores[ours], scores[RANDOM], "final", *whole(scores, ours, chosen))
+            assert less.high < 0.0
+    yield "`gp-ucb` and `uhe` end with less regret than random search on all four."
+
+
 HEADINGS = {
     "BBOB in 2 dimensions": [(levels, "bbob-2d"), (differences, "bbob-2d")],
     "BBOB in 5 dimensions": [(levels, "bbob-5d"), (differences, "bbob-5d")],
@@ -116,3 +147,9 @@ def test_the_tables_under_a_heading_are_those_of_the_runs(heading):
 def test_every_section_of_the_page_is_checked():
     headings = (DOCS / "independent.md").read_text(encoding="utf-8").split("\n## ")[1:]
     assert len(headings) == len(HEADINGS)
+
+
+def test_what_is_said_above_the_tables_is_so():
+    text = " ".join((DOCS / "independent.md").read_text(encoding="utf-8").split("\n## ")[0].split())
+    missing = [sentence for sentence in summary() if sentence not in text]
+    assert not missing, "\n".join(missing)
