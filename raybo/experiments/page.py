@@ -59,7 +59,7 @@ def page(experiment: Experiment, rows: Sequence[Row], reasons: str = "") -> str:
     if few := len(verdicts) - len(told):
         lines += ["", f"Not judged, for want of {FEWEST} pairs of runs: {few} of {len(verdicts)} claims."]
     lines += ["", "## Why some do not hold", "", reasons] if reasons else []
-    lines += ["", "## What was run", "", *_problems(experiment), "", *_methods(experiment)]
+    lines += ["", "## What was run", "", *_problems(experiment), "", *_methods(experiment, rows)]
     return "\n".join(lines) + "\n"
 
 
@@ -77,10 +77,12 @@ def _problems(experiment: Experiment) -> list[str]:
     return as_table(["problem", "objective", "evaluations", "initial design"], rows)
 
 
-def _methods(experiment: Experiment) -> list[str]:
-    """A row for each method: what it is in raybo, with its options; slashes where a value differs by problem."""
+def _methods(experiment: Experiment, runs: Sequence[Row]) -> list[str]:
+    """A row for each method that has runs: what it is in raybo, with its options; slashes where problems differ."""
     rows = []
     for entry in experiment.entries:
+        if entry.name not in {run.method for run in runs}:
+            continue
         by_problem = [entry.options_for(problem) for problem in experiment.problems]
         words = []
         for option in dict.fromkeys(option for options in by_problem for option in options):

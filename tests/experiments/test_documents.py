@@ -127,6 +127,19 @@ def unknown_hyperparameters():
         f"on Hartmann-3 in {top.same('Hartmann-3', 'A-GP-UCB', 'MAP')}. So what is said of `uhe` beside it on "
         "h1 says no more than beside `map`."
     )
+    tuned = Results("uhe-fig2-tuning")
+    assert {verdict.word for verdict in tuned.verdicts} == {"not judged"}
+    jobs = list(dict.fromkeys(row.problem for row in tuned.rows))
+    names = [name for name in dict.fromkeys(row.method for row in tuned.rows) if name != "Random"]
+    ends = [[np.median(tuned.numbers(job, name, "final_value")) for name in names] for job in jobs]
+    apart = max(max(found) - min(found) for found in ends)
+    chance = [np.median(tuned.numbers(job, "Random", "final_value")) for job in jobs]
+    assert all(low < min(found) for low, found in zip(chance, ends, strict=True))
+    yield (
+        f"Tuning four classifiers (figure 2, bottom; {tuned.runs} runs, too few for its {len(tuned.verdicts)} claims) "
+        f"the methods but `random` end within {apart:.4f} of each other in their median accuracy on each of them, and "
+        "`random` below all."
+    )
     near, errors = Results("uhe-fig3"), Results("uhe-fig4")
     assert set(near.words("UHE-BO", "MAP", "final_model_error").values()) == {"undecided"}
     assert {v.word for v in errors.verdicts if v.claim.better == "Random"} == {"holds"}

@@ -385,12 +385,15 @@ def test_a_page_says_what_was_run():
     entries = [
         Entry("a", "gp-ucb", {"kappa": 2.0, "lengthscale": (0.1,) * 9}, per_problem={"q": {"kappa": 3.0}}),
         Entry("b", "random", scheduler="asha", scheduler_options={"eta": 3}),
+        Entry("c", "sobol"),
     ]
-    text = page(Experiment("e", "t", problems, entries, 1), [])
+    rows = [Row("p", name, 0, "max", {"final_held_out": 1.0}) for name in "ab"]
+    text = page(Experiment("e", "t", problems, entries, 1), rows)
     assert "| p | `job.py`, noise=0.1, index=the seed; held out: noise=0.0; at last episodes=100 | 3 |  |" in text
     assert "| q | `job.py:other`; held out: noise=0.1 | 9 | 4 |" in text
     assert "| a | `gp-ucb`, kappa=2.0/3.0, lengthscale=(9 values) |" in text
     assert "| b | `random`, with asha, eta=3 |" in text
+    assert "sobol" not in text
 
 
 def test_a_users_methods_are_each_compared_with_those_named_before():
