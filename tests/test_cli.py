@@ -612,7 +612,7 @@ def compared(monkeypatch):
     def compare(experiment, directory, **named):
         given.append((experiment, directory, {name: value for name, value in named.items() if name != "watch"}))
         claim = Claim("b is better", "final_value", "b", "a")
-        return [], [Verdict(claim, "job", 2.0, 1.0, (1.0, 0.5, 1.5), 0.005, 0.01, 6, sign=1, is_judged=True)]
+        return [], [Verdict(claim, "job", 2.0, 1.0, (1.0, 0.5, 1.5), 0.005, 0.01, 6, side=1, is_judged=True)]
 
     monkeypatch.setattr(experiments, "compare", compare)
     monkeypatch.setattr(experiments.summary, "write_summary", lambda known, out: out)

@@ -50,7 +50,7 @@ class Verdict:
             its 95 % interval, which is its own, and not corrected; NaN without pairs.
         p: two-sided, of this claim alone. corrected: by Holm's method, with all others of the experiment.
         repeats: pairs of runs that it rests on.
-        sign: 1 where the test finds for the claim, -1 where it finds against it; 0 where all pairs are equal.
+        side: 1 where the test finds for the claim, -1 where it finds against it; 0 where all pairs are equal.
         is_judged: whether they could decide it, beside the experiment's other claims.
     """
 
@@ -62,20 +62,20 @@ class Verdict:
     p: float
     corrected: float
     repeats: int
-    sign: int = 0
+    side: int = 0
     is_judged: bool = False
 
     @property
     def word(self) -> Word:
         """What is to be said of it."""
-        return word_of(self.corrected, self.sign) if self.is_judged else "not judged"
+        return word_of(self.corrected, self.side) if self.is_judged else "not judged"
 
 
-def word_of(p: float, sign: int) -> Word:
+def word_of(p: float, side: int) -> Word:
     """What is to be said of a claim that has been tested, by its corrected p-value and the side that it is for."""
-    if not p < LEVEL or sign == 0:
+    if not p < LEVEL or side == 0:
         return "undecided"
-    return "holds" if sign > 0 else "does not hold"
+    return "holds" if side > 0 else "does not hold"
 
 
 def judge(experiment: Experiment, rows: Sequence[Row]) -> list[Verdict]:
@@ -120,17 +120,17 @@ def _alone(claim: Claim, problem: str, rows: Sequence[Row]) -> Verdict:
     differences = claim.factor * b - a
     if claim.measure == "missed":
         effect, p = difference_of_shares(differences), mcnemar(differences)
-        sign = int(np.sign(differences.sum()))
-        return Verdict(claim, problem, float(a.mean()), float(b.mean()), effect, p, p, len(seeds), sign)
+        side = int(np.sign(differences.sum()))
+        return Verdict(claim, problem, float(a.mean()), float(b.mean()), effect, p, p, len(seeds), side)
     if claim.measure in GREATER_IS_BETTER:
         mode = next(row.mode for row in rows if row.problem == problem)
         differences = Goal(cast(Mode, mode)).gap(b, a)
-    p, sign = paired_test(differences)
+    p, side = paired_test(differences)
     if claim.measure == "processor_seconds":
-        p, cautious = paired_test(claim.factor * b - SLOWER * a if sign > 0 else SLOWER * claim.factor * b - a)
-        p = p if cautious == sign else 1.0
+        p, cautious = paired_test(claim.factor * b - SLOWER * a if side > 0 else SLOWER * claim.factor * b - a)
+        p = p if cautious == side else 1.0
     middles = float(np.median(a)), float(np.median(b))
-    return Verdict(claim, problem, *middles, typical(differences), p, p, len(seeds), sign)
+    return Verdict(claim, problem, *middles, typical(differences), p, p, len(seeds), side)
 
 
 def paired_test(differences: Array) -> tuple[float, int]:  # (n,)
