@@ -128,7 +128,7 @@ def test_the_model_that_is_declared_is_the_one_of_the_runs_journals(name, tmp_pa
         return {returned: rng.random() for returned in (objective.metric, *names)}
 
     cheap = replace(objective, function=chance)
-    for run in runs(replace(experiment, problems=[problem], repeats=1), tmp_path):
+    for run in runs(replace(experiment, problems=[problem], repeats=1, claims=[]), tmp_path):
         wanted = declared_model(experiment, problem, run.entry)
         if wanted is None:
             continue
