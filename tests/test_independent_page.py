@@ -88,7 +88,7 @@ def course():
     scores = found(FOLDER, FILE, *SEEDS)
     for variant, name in NAMES.items():
         if whole(scores, variant, "bbob-5d"):
-            shares = [targets_reached(runs, variant, names, lambda run, i=i: run.after[i]) for i in range(len(AFTER))]
+            shares = [targets_reached(runs, variant, names, f"after {n}") for n in AFTER]
             yield f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |"
 
 

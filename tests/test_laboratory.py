@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,7 +150,9 @@ def test_the_share_of_targets_is_that_of_distances_from_1e2_to_1e_8_in_fifths_of
     made = [a_run("bbob-2d-f1", "a", seed, final) for seed, final in enumerate((1e3, 1.001e-3, 1e-9))]
     made += [a_run("bbob-2d-f1", "b", 0, 0.0), a_run("bbob-5d-f1", "a", 0, 0.0)]
     assert targets_reached(made, "a", ["bbob-2d-f1"]) == pytest.approx((0 + 25 / 51 + 1) / 3)
-    assert targets_reached(made, "a", ["bbob-2d-f1"], lambda run: run.after[0] * 1e6) == pytest.approx(26 / 51 / 3)
+    made = [replace(run, after=(run.final * 1e6, *run.after[1:])) for run in made]
+    assert targets_reached(made, "a", ["bbob-2d-f1"], "after 5") == pytest.approx(26 / 51 / 3)
+    assert targets_reached(made, "a", ["bbob-2d-f1"], "after 10") == pytest.approx((0 + 25 / 51 + 1) / 3)
     assert math.isnan(targets_reached(made, "c", ["bbob-2d-f1"]))
 
 
@@ -200,6 +203,17 @@ def test_the_command_fills_a_table_and_goes_on(tmp_path, capsys, monkeypatch):
     assert "all, 1 problems, 3 seeds" in text
     assert "synthetic, 1 problems, 3 seeds" in text
     assert "sobol" in text
+    assert "targets" not in text
     with pytest.raises(SystemExit):
         main(["--on", "nowhere"])
     assert "there is no problem 'nowhere'" in capsys.readouterr().err
+
+
+def test_on_instances_of_bbob_the_command_tells_the_targets_reached_as_the_search_goes(tmp_path, capsys, monkeypatch):
+    out = tmp_path / "runs.csv"
+    monkeypatch.setattr("benchmarks.default.__main__.RANDOM_SEEDS", 1)
+    for variant, after in (("sobol", (1e3, 1e2, 1e-9, 1e-9)), ("random", (1e3,) * 4), (OPTIMUM, (0.0,) * 4)):
+        Table(out).add(Run("bbob-2d-f1", variant, 0, after[-1], after[0], (*after, *after[-1:] * 2), 1.0))
+    main(["sobol", "--on", "bbob-2d-f1", "--seeds", "1", "--out", str(out)])
+    lines = [" ".join(line.replace("│", " ").split()) for line in capsys.readouterr().out.splitlines()]
+    assert "sobol 0.000 0.020 1.000 1.000" in lines  # after 5, 10 and 20 trials, and after all 40

@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table as Printed
 
 from benchmarks.default.peers import ONE_BY_ONE, PACKAGES, PEERS
-from benchmarks.default.runs import OPTIMUM, Run, Table, run, task_of
+from benchmarks.default.runs import AFTER, OPTIMUM, Run, Table, run, task_of
 from benchmarks.default.score import MEASURES, RANDOM, Scores, difference, group, ranks, scales, scores, targets_reached
 from benchmarks.default.sets import PROBLEMS, SETS
 from benchmarks.default.variants import with_workers
@@ -119,8 +119,7 @@ def report(table: Table, names: list[str], variants: list[str], seeds: set[int],
         if mine:
             out.print(summary(f"{title}, {len(mine)} problems, {len(seeds)} seeds", found, variants, mine))
             if all(PROBLEMS[name].is_seeded for name in mine):
-                shares = (f"{v} {targets_reached(chosen, v, mine):.3f}" for v in dict.fromkeys([*variants, RANDOM]))
-                out.print(f"targets of COCO reached, 1e2 to 1e-8: {', '.join(shares)}", highlight=False)
+                out.print(course(chosen, variants, mine))
             if by_problem and title != "all":
                 out.print(each(found, variants, mine))
 
@@ -143,6 +142,17 @@ def summary(title: str, found: dict[str, Scores], variants: list[str], problems:
             row.append(f"{final.won}:{final.lost}, p {final.p:.2g}; {mean.won}:{mean.lost}")
         row.append("; ".join(f"{each[variant]:.2f}" for each in ranked) if variant in variants else "")
         made.add_row(*row, f"{mine.cost(problems):.1f}")
+    return made
+
+
+def course(runs: list[Run], variants: list[str], problems: list[str]) -> Printed:
+    """A row per variant: the share of targets that it has reached after some trials and at the end."""
+    measures = [f"after {n}" for n in AFTER if n < max(PROBLEMS[name].trials for name in problems)] + ["final"]
+    made = Printed(title="targets of COCO reached, 1e2 to 1e-8", title_justify="left")
+    for heading in ("variant", *measures):
+        made.add_column(heading)
+    for variant in dict.fromkeys([*variants, RANDOM]):
+        made.add_row(variant, *(f"{targets_reached(runs, variant, problems, each):.3f}" for each in measures))
     return made
 
 

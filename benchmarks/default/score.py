@@ -160,15 +160,13 @@ def ranks(found: dict[str, Scores], variants: Sequence[str], measure: str, probl
     return dict(zip(variants, means.tolist(), strict=True))
 
 
-def targets_reached(
-    runs: Iterable[Run], variant: str, problems: Iterable[str], read: Callable[[Run], float] = _final
-) -> float:
+def targets_reached(runs: Iterable[Run], variant: str, problems: Iterable[str], measure: str = "final") -> float:
     """The share of TARGETS that a variant's runs reach, in the mean over the runs on problems whose optimum is 0.
 
     Args:
-        read: the value of a run: the final one, or that after some trials.
+        measure: the value that reaches them, of MEASURES: that at the end, or after some trials.
     """
-    chosen = set(problems)
+    chosen, read = set(problems), MEASURES[measure]
     reached = [read(run) <= TARGETS for run in runs if run.variant == variant and run.problem in chosen]
     return float(np.mean(reached)) if reached else math.nan
 
