@@ -115,13 +115,13 @@ def report(table: Table, names: list[str], variants: list[str], seeds: set[int],
     out = console()
     variants = [variant for variant in variants if variant in found]
     common = [name for name in names if all(name in found[variant].problems for variant in variants)]
-    for title, mine in (("all", common), *((wanted, group(common, wanted)) for wanted in ("synthetic", "jobs"))):
-        if mine:
-            out.print(summary(f"{title}, {len(mine)} problems, {len(seeds)} seeds", found, variants, mine))
-            if all(PROBLEMS[name].is_seeded for name in mine):
-                out.print(course(chosen, variants, mine))
-            if by_problem and title != "all":
-                out.print(each(found, variants, mine))
+    groups = {name: mine for name in ("synthetic", "jobs") if (mine := group(common, name))}
+    for title, mine in {**({"all": common} if len(groups) > 1 else {}), **groups}.items():
+        out.print(summary(f"{title}, {len(mine)} problems, {len(seeds)} seeds", found, variants, mine))
+        if all(PROBLEMS[name].is_seeded for name in mine):
+            out.print(course(chosen, variants, mine))
+        if by_problem and title in groups:
+            out.print(each(found, variants, mine))
 
 
 def summary(title: str, found: dict[str, Scores], variants: list[str], problems: list[str]) -> Printed:
