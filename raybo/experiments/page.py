@@ -13,16 +13,16 @@ from raybo.experiments.verdicts import LEVEL, SLOWER, Verdict, judge, pairs_need
 from raybo.space import Array
 
 HOW = (
-    f"Wilcoxon's signed-rank test over runs paired by seed (of what was missed, McNemar's), two-sided, at {LEVEL:.0%}, "
-    "its p-values corrected together by Holm's method for all claims that are judged: *holds* where the claimed "
-    "difference is significant, *does not hold* where the opposite is, *undecided* otherwise; *not judged* where so "
-    "few pairs could not have decided it among so many claims. The difference is how much better the one is than the "
-    "other (or than so many times the other, where the claim says so), Hodges and Lehmann's estimate, or of what was "
-    "missed the difference of the shares, positive as claimed; its 95 % interval is not corrected."
+    "Each claim is tested on runs paired by seed: by Wilcoxon's signed-rank test, or McNemar's for a missed optimum; "
+    f"two-sided at {LEVEL:.0%}, with Holm's correction over all judged claims. *Holds*: the difference is "
+    "significant, as claimed. *Does not hold*: it is significant the other way. *Undecided*: neither. *Not judged*: "
+    "with so few pairs and so many claims, no result could have been significant. The difference says how much better "
+    "the first side is than the second, or than the stated multiple of it; positive favours the claim. It is the "
+    "Hodges-Lehmann estimate (for missed optima, the difference in shares), with a 95 % interval that is not corrected."
 )
-COSTS = f"A verdict on processor seconds stands with either side {SLOWER:g} times slower, too."
+COSTS = f"A verdict on processor seconds must survive either side being {SLOWER:g} times slower."
 FEWEST = pairs_needed(1)
-UNTIMED = "What suggestions cost was not measured in these runs."
+UNTIMED = "The cost of suggestions was not measured in these runs."
 
 
 def table(experiment: Experiment, rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
@@ -57,8 +57,8 @@ def page(experiment: Experiment, rows: Sequence[Row], reasons: str = "") -> str:
         how = f"{HOW} {COSTS}" if is_of_costs else HOW
         lines += ["", "## Claims", "", *as_table(heading, [_verdict(verdict) for verdict in told]), "", how]
     if few := len(verdicts) - len(told):
-        lines += ["", f"Not judged, for want of {FEWEST} pairs of runs: {few} of {len(verdicts)} claims."]
-    lines += ["", "## Why some do not hold", "", reasons] if reasons else []
+        lines += ["", f"Not judged, with fewer than {FEWEST} pairs of runs: {few} of {len(verdicts)} claims."]
+    lines += ["", "## Why some claims do not hold", "", reasons] if reasons else []
     lines += ["", "## What was run", "", *_problems(experiment), "", *_methods(experiment, rows)]
     return "\n".join(lines) + "\n"
 
@@ -113,41 +113,42 @@ def _notes(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
     kinds = _known(experiment, rows)
     notes = ["Medians over the repeats, [quartiles]."]
     if "processor_seconds" in kinds:
-        notes += ["Suggestions: processor seconds that the study's process spent proposing, in the whole run."]
+        notes += ["Suggestions: processor seconds spent on proposals over the whole run, by the study's process."]
     else:
         notes += [UNTIMED]
     if experiment.is_held_out:
         notes += [
-            "Values are those of what a method recommends, evaluated apart from the trials that it learnt from and not "
-            "charged to its budget: the best so far, after a fifth of the run, on average over it, and at its end; and "
-            "the last recommendation. In the figure the thin lines are the recommendations themselves."
+            "Values are those of the method's recommendations. They are evaluated separately: the method does not see "
+            "the results, and they do not count against its budget. Columns give the best recommendation so far (after "
+            "a fifth of the run, averaged over the run, and at its end) and the last one. Thin lines in the figure are "
+            "the individual recommendations."
         ]
     elif apart := [
         f"{problem.name}: {problem.metric}" for problem in experiment.problems if problem.metric is not None
     ]:
         where = "" if len(apart) == len(experiment.problems) else f" on {len(apart)} of the problems"
         notes += [
-            f"Values and regret{where} are those of a metric that no method sees ({'; '.join(apart)}). The "
-            "recommendation is the trial that the study calls its best when it ends."
+            f"Values and regret{where} are measured by a metric that no method sees ({'; '.join(apart)}). The "
+            "recommendation is the best trial, according to the study, at its end."
         ]
     elif experiment.curve == "hypervolume":
         notes += [
-            "The hypervolume is what a run's front dominates, above the worst of each metric that feasible trials of "
-            "any run have shown."
+            "The hypervolume is what a run's front dominates; its reference point is the worst value of each metric in "
+            "any feasible trial of any run."
         ]
     elif any(problem.optimum is None for problem in experiment.problems):
-        notes += ["Where the optimum is not known, regret is against the best value of any run."]
+        notes += ["Where the optimum is unknown, regret is relative to the best value of any run."]
     if "missed" in kinds:
         basins = "; ".join(f"{problem.name}: {problem.found_within:g}" for problem in experiment.problems)
-        notes += [f"The optimum is missed by the runs whose simple regret ends above a bound ({basins})."]
+        notes += [f"A run has missed the optimum if its simple regret ends above a bound ({basins})."]
     if "final_inexactness" in kinds:
         notes += [
-            "The accumulated inexactness M_T is the sum over the steps of 1 - eta, where eta is the share of the "
-            "acquisition's maximum that the solver reached, measured at every fifth step against a much more thorough "
-            "search and interpolated between; measuring it is part of what suggestions cost here."
+            "The accumulated inexactness M_T is the sum of 1 - eta over all steps, where eta is the share of the "
+            "acquisition's maximum that the solver reached. It is measured against a much more thorough search at "
+            "every fifth step and interpolated in between; the cost of suggestions includes this measurement."
         ]
     if "final_model_error" in kinds:
-        notes += ["The model's error is that of the posterior mean on a grid, squared, when the run ends."]
+        notes += ["The model's error is the mean squared error of the posterior mean on a grid at the end of the run."]
     return notes
 
 

@@ -14,12 +14,12 @@ from raybo.files import write_file
 PAGE = "claims.md"
 INTRODUCTION = """# Every claim, and what was found
 
-A row for each claim. Each problem that it is about stands under its verdict, with how much better one side was than the
-other in its measure: the typical paired difference, positive as claimed, and its 95 % interval, which is not corrected
-for the number of claims. Where the claim is of at most so many times the other, it is the difference from so many times
-the other. The tests, and the number of pairs behind every verdict, are on the pages of the folders, from which `raybo
-reproduce` makes this page. A claim is not judged where so few pairs of runs could not have decided it among so many
-claims; below {fewest} nothing is said of it. Below a table stands why claims of it do not hold.
+One row per claim. Under each verdict stand the problems that it applies to, each with the effect: the typical paired
+difference in the claim's measure, positive where it favours the claim, with a 95 % interval that is not corrected for
+the number of claims. Where a claim says "at most c times" the other, the difference is from c times the other. The page
+of each folder has the tests and the number of pairs behind every verdict. A claim is not judged if, with so few pairs
+and so many claims, no result could have been significant; with fewer than {fewest} pairs no effect is given either.
+Where claims do not hold, the reasons follow the table. `raybo reproduce` writes this page.
 """
 
 
@@ -51,7 +51,7 @@ def summary(experiments: Mapping[str, Experiment | Figure], directory: Path) -> 
             parts.append(reasons.replace("](../", "](") + "\n")  # links from the folder to its neighbours
     if open_ones:
         heading = ["folder", "title", "runs", "hours of a processor, for all"]
-        parts += ["## Not judged, for want of runs\n", "\n".join(as_table(heading, open_ones)) + "\n"]
+        parts += ["## Not judged: too few runs\n", "\n".join(as_table(heading, open_ones)) + "\n"]
     return "\n".join(parts)
 
 

@@ -1,6 +1,6 @@
-"""No paper: the evidence for `auto`, the default method, beside the methods that it is made of.
+"""No paper: evidence for the default method, `auto`, beside the methods that it is built from.
 
-Twelve functions of 2 to 10 dimensions (valleys, many basins, steep walls, noise, a mixed space), 60 evaluations each.
+Twelve functions in 2 to 10 dimensions (valleys, many basins, steep walls, noise, a mixed space), 60 evaluations each.
 """
 
 from __future__ import annotations

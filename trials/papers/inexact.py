@@ -1,13 +1,13 @@
 """Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI.
 
-Figures 1 and 2 (inexact-fig1), 3 (inexact-fig3), 4 (inexact-fig4), 5 and 6 (inexact-fig6), and the M_T of its theory,
-which it does not show (inexact-mt). Four solvers of one
-acquisition, GP-UCB with kappa_t = sqrt(log(t + 1)), under the experiments' own model: Matern-3/2, one length-scale by
-maximum likelihood from 1 in raw units, unit outputscale, noise variance 1e-4, and a prior mean that is the optimum.
+Figures 1 and 2 (inexact-fig1), 3 (inexact-fig3), 4 (inexact-fig4), 5 and 6 (inexact-fig6), and the M_T of the theory,
+which the paper does not plot (inexact-mt). Four solvers maximise the same acquisition, GP-UCB with
+kappa_t = sqrt(log(t + 1)), under the model of the paper's experiments: Matern-3/2, a single length-scale fitted by
+maximum likelihood starting from 1 in raw units, unit outputscale, noise variance 1e-4, and the optimum as prior mean.
 
-Resolved here: Hartmann-4 runs 120 iterations, as the released figure and not the text has it; grids are fresh in every
-run; the AutoML task is the diagnostic breast-cancer data with 10 initial points and 100 iterations, and the
-prior mean of its accuracy is 0, since its optimum is not known.
+Our choices: Hartmann-4 runs 120 iterations, as in the released figure (the text differs); every run draws fresh grids;
+the AutoML task uses the diagnostic breast-cancer data with 10 initial points and 100 iterations, and the prior mean of
+its accuracy is 0, because its optimum is unknown.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
 """Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI.
 
-What Theorems 3 and 7 bound, beside the bounds (inexact-bounds), where everything in them can be computed: f is a sum of
-Matern-5/2 bells of known norm B, the errors are normal with standard deviation R, and the model is the one that f is
-of, with the regulariser tau = 1 + 2/T for which the confidence is proved. With probability 1 - delta, at every t <= T,
+Regret beside the bounds of Theorems 3 and 7 (inexact-bounds), in a setting where every term can be computed: f is a sum
+of Matern-5/2 bells with known norm B, errors are normal with standard deviation R, and the model is the true one, with
+the regulariser tau = 1 + 2/T for which the confidence bound is proved. With probability 1 - delta, at every t <= T,
 
     R_t <= (B + 2 kappa_t) M_t + 2 kappa_t S_t        Theorem 3, for any solver
     R_t <= L D_t + 2 kappa_t S_t                      Theorem 7, for a random grid
-    S_t <= sqrt(4 t tau gain_t)                       for which both are stated with the information gain
+    S_t <= sqrt(4 t tau gain_t)                       how both are stated with the information gain
 
-R_t is cumulative regret, M_t = sum (1 - eta) the accumulated inexactness, S_t the sum of the standard deviations at the
-points chosen, D_t that of the distances from the maximiser of f to the grids, and L = sqrt(5/3) B / lengthscale, since
-|f(x) - f(x')| <= B sqrt(2 - 2 k(x, x')). The theorems' gain is the largest that so many points could have; here it is
-that of the points visited, and kappa_t = B + R sqrt(2 (gain + 1 + log(c / delta))) with it: the proof of the
-confidence passes through this, and so do those of both theorems.
+R_t is the cumulative regret, M_t = sum (1 - eta) the accumulated inexactness, S_t the sum of the posterior standard
+deviations at the chosen points, D_t the sum of the distances from the maximiser of f to the grids, and
+L = sqrt(5/3) B / lengthscale, because |f(x) - f(x')| <= B sqrt(2 - 2 k(x, x')). The theorems use the largest gain that
+so many points could have; here it is the gain of the points visited, with kappa_t = B + R sqrt(2 (gain + 1 +
+log(c / delta))): the proof of the confidence bound, and so those of both theorems, pass through this quantity.
 
-The paper has no such figure. f, B, R and T are chosen here; f is non-negative, so eta needs no shift.
+The paper has no such figure. We chose f, B, R and T; f is non-negative, so eta needs no shift.
 """
 
 from __future__ import annotations

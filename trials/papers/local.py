@@ -1,25 +1,26 @@
 """Fan, Wang, Ng, Hu (2024), "Minimizing UCB: a Better Local Search Strategy in Local Bayesian Optimization", NeurIPS.
 
-Figures 2 (local-fig2) and 3 (local-fig3), and parts of both; figure 1 is in local_fig1.py. Four local methods,
-by the noise-free or held-out value of what they recommend, which is not charged to the budget. MPD is compared as its
-paper has it, and as its code was released, which is what the claims about it are made of.
+Figures 2 (local-fig2) and 3 (local-fig3), and parts of both; figure 1 is in local_fig1.py. Four local methods are
+compared by the noise-free or held-out value of their recommendations; evaluating those does not count against the
+budget. MPD runs both as its paper defines it and as its code was released; the claims are about the latter.
 
-Resolved here, where the paper is silent: settings are those of the code that it builds on (Mueller, von Rohr, Trimpe
-2021; Nguyen et al. 2022); b1 = 1 and b2 = GIBO's batch for MinUCB, 4 for LA-MinUCB; figure 2 has ten objectives and one
-run on each, from a Sobol point that all methods share; figure 3 has one episode an evaluation, starts at W = 0, and
-weights between -2 and 2, so that a length in weights is a quarter of it in sides of the cube.
+Our choices, where the paper is silent: settings follow the code that it builds on (Mueller, von Rohr, Trimpe 2021;
+Nguyen et al. 2022); b1 = 1, and b2 is GIBO's batch for MinUCB and 4 for LA-MinUCB; figure 2 has ten objectives with one
+run each, starting from a Sobol point shared by all methods; figure 3 has one episode per evaluation, starts at W = 0,
+and keeps weights between -2 and 2, so a length in weights is four times that in the unit cube.
 
-On the noisy tasks a method ends with its last policy, over 100 fresh episodes (final_held_out). The best of all its
-recommendations would be a maximum over noisy means of 10 episodes, and favour whoever recommends more often: LA-MinUCB
-every 5 evaluations, the others every 9 on CartPole, 17 on Swimmer, 33 on Hopper. Samples of a Gaussian process are held
-out without noise, which inflates no maximum; there the best so far counts (best_held_out), as the paper plots it. Speed
-is judged by the best so far everywhere, as plotted; runs keep nothing else of it. On the tasks that favours LA-MinUCB.
+On the noisy tasks a method is judged by its last policy, over 100 fresh episodes (final_held_out). The best of all its
+recommendations would be a maximum over noisy means of 10 episodes, which favours methods that recommend more often:
+LA-MinUCB does so every 5 evaluations, the others every 9 on CartPole, 17 on Swimmer and 33 on Hopper. Samples of a
+Gaussian process are held out without noise, so no maximum is inflated; there the best so far counts (best_held_out), as
+in the paper's plots. Speed is judged by the best so far everywhere, as plotted, since runs keep nothing else about it;
+on the tasks that favours LA-MinUCB.
 
-Batches differ, too: per move LA-MinUCB explores 4 points, the others 25, 50 or 100 on samples (GIBO at most, as it may
-stop early) and 8, 16 or 32 on the tasks. So figures 2 and 3 do not tell what LA-MinUCB gains by looking ahead from what
-it gains by moving more often; local-batch does, of no paper: beside figure 2's own runs it has MinUCB with 4 points.
-In 100 dimensions the others first move after 101 of 500 evaluations, and until then all recommend the start that they
-share: what is reached after a fifth is claimed only where that is beyond everybody's first move.
+Batches differ too: per move LA-MinUCB explores 4 points, the others 25, 50 or 100 on samples (GIBO at most that, as it
+may stop early) and 8, 16 or 32 on the tasks. So figures 2 and 3 cannot separate the gain from looking ahead from the
+gain from moving more often. local-batch, which is ours, does: it adds MinUCB with 4 points to the runs of figure 2. In
+100 dimensions the others first move after 101 of 500 evaluations, and until then all recommend the shared starting
+point; claims about the value after a fifth of the run are made only where that is after everybody's first move.
 """
 
 from __future__ import annotations

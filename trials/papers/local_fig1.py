@@ -1,15 +1,15 @@
 """Fan, Wang, Ng, Hu (2024), "Minimizing UCB: a Better Local Search Strategy in Local Bayesian Optimization", figure 1.
 
-What a gradient step minimises, and what MinUCB minimises, in one dimension (local-fig1). A step along the gradient
-minimises a parabola above f. From a Gaussian process, here k = exp(-(x - x')^2 / 4) with two observations at x0 -+ h
-(noise 0.05) and beta = 3, one knows three bounds of f, each with the confidence of beta standard deviations:
+What a gradient step minimises and what MinUCB minimises, in one dimension (local-fig1). A gradient step minimises a
+parabola that lies above f. A Gaussian process, here with k = exp(-(x - x')^2 / 4), two observations at x0 -+ h (noise
+0.05) and beta = 3, gives three bounds of f, each with the confidence of beta standard deviations:
 
     upper confidence bound      mean(x) + beta std(x)
     parabola                    ucb(x0) + mean'(x0) (x - x0) + L/2 (x - x0)^2
-    parabola, unknown slope     the same + beta std'(x0) |x - x0|, since mean' is only an estimate
+    parabola, unknown slope     the same + beta std'(x0) |x - x0|, because mean' is only an estimate
 
-with L = beta sqrt(3) / 2, beta standard deviations of f''. The plain parabola takes the slope for known, as GIBO does.
-The paper names neither f, h, nor L; those are chosen here.
+with L = beta sqrt(3) / 2, beta standard deviations of f''. The plain parabola treats the slope as known, as GIBO does.
+The paper does not specify f, h or L; we chose them.
 """
 
 from __future__ import annotations

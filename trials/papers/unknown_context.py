@@ -1,13 +1,13 @@
 """Huang, Song, Xue, Qian (2024), "Stochastic Bayesian Optimization with Unknown Continuous Context Distribution via
 Kernel Density Estimation", AAAI, arXiv:2312.10423.
 
-Figure 1 (context-fig1, and two of its panels at the released code's number of evaluations in context-fig1-350), figure
-2 of appendix D (context-fig2) and table 1 (context-table1); table 2 is in unknown_context_table2.py. Every method has
-kappa = 1.5, 10 initial points, which count, and the published model: GP-UCB over x alone, to which the context is
-noise, the others over points and contexts. Regret is that of the expectation over contexts, by quadrature.
+Figure 1 (context-fig1; context-fig1-350 has two of its panels with the released code's number of evaluations), figure 2
+of appendix D (context-fig2) and table 1 (context-table1); table 2 is in unknown_context_table2.py. Every method has
+kappa = 1.5, 10 initial points, which count, and the published model: for GP-UCB over x alone, so that the context is
+noise to it, for the others over points and contexts. Regret is that of the expectation over contexts, by quadrature.
 
-Resolved here: the paper tells the numbers of evaluations only by its plots; here they are 100. It has five runs, the
-first of which are these. Where it reports the reward observed under the complicated law, regret is reported.
+Our choices: the paper shows the numbers of evaluations only in its plots; here they are 100. It has five runs; here
+there are more. Where it plots the rewards observed under the complicated law, we report regret.
 """
 
 from __future__ import annotations

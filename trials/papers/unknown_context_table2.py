@@ -1,8 +1,8 @@
 """Table 2 of Huang, Song, Xue, Qian (2024), arXiv:2312.10423: how far the density estimate is from the truth.
 
-The distance is the integral of |estimate - truth| over the whole line, of contexts as they are drawn: the convention
-that gives back the published numbers. Beside it stands the same over [0, 1] with contexts clipped to it, as they are
-kept here.
+The distance is the integral of |estimate - truth| over the whole line, for contexts as they are drawn: the convention
+that reproduces the published numbers. Beside it is the same distance over [0, 1] for contexts clipped to that interval,
+as raybo keeps them.
 """
 
 from __future__ import annotations

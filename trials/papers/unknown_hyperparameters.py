@@ -1,20 +1,20 @@
-"""Two papers on Bayesian optimisation whose surrogate's hyperparameters are not known.
+"""Two papers on Bayesian optimisation when the surrogate's hyperparameters are unknown.
 
 Ha, Nguyen, Tran-The, Zhang, Zhang, van den Hengel, "Provably Efficient Bayesian Optimization with Unknown Gaussian
 Process Hyperparameter Estimation", arXiv:2306.06844: figures 2 (uhe-fig2-synthetic, uhe-fig2-tuning), 3
 (uhe-fig3), 4 (uhe-fig4) and 5 (uhe-fig5, uhe-fig5-time). Wang, de Freitas (2014), "Theoretical Analysis of Bayesian
 Optimisation with Unknown Gaussian Process Hyper-Parameters", arXiv:1406.7758: figure 1 (wang-defreitas-trap).
 
-Resolved here, where the first paper is silent or contradicts itself: 3 d uniform points at first, the same for every
-method under one seed; 60 evaluations after them in two dimensions, 100 in more; no noise, which is estimated all the
-same; "comparable" as at most twice the regret, "level" as no claim of better. Trained models are smaller than
-published, see trials/. Figure 3 is judged by the surrogate's error, on h1 within 25 of the origin; figure 5 names no
-problems, these are Deceptive and h1. Its prior "Gamma(10^-3, 10)" is read as shape and rate, and its beta as kappa;
-uhe-h1 and uhe-h1-forms vary both and h1's form and domain; uhe-smooth takes the fit of its noise and its random points
-apart. Of the second: three uniform points at first, the kernel of which the example is made, length-scales in
-[0.005, 1], standardised values with a noise variance of 1e-4.
+Our choices, where the first paper is silent or contradicts itself: 3 d uniform initial points, the same for every
+method under one seed; then 60 evaluations in two dimensions, 100 in more; no noise, although its variance is estimated;
+"comparable" means at most twice the regret, and "level" is no claim of being better. Trained models are smaller than
+published, see trials/. Figure 3 is judged by the surrogate's error, on h1 within 25 of the origin. Figure 5 names no
+problems; ours are Deceptive and h1. The prior "Gamma(10^-3, 10)" is read as shape and rate, and beta as kappa; uhe-h1
+and uhe-h1-forms vary both, and the form and domain of h1. uhe-smooth separates the effects of the noise fit and of the
+random points. For the second paper: three uniform initial points, the kernel that generates its example, length-scales
+in [0.005, 1], and standardised values with a noise variance of 1e-4.
 
-Of neither: uhe-variants, by which the form of raybo's own `uhe-checked` was chosen.
+Of neither paper: uhe-variants, by which the form of raybo's own `uhe-checked` was chosen.
 """
 
 from __future__ import annotations

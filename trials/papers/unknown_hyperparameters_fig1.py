@@ -1,14 +1,15 @@
-"""Two illustrations that open the papers on unknown hyperparameters.
+"""The opening illustrations of two papers on unknown hyperparameters.
 
-Ha, Nguyen, Tran-The, Zhang, Zhang, van den Hengel, arXiv:2306.06844, figure 1 (uhe-fig1): a function of one dimension,
-drawn from a Gaussian process whose length-scale is 0.1, and what is to be believed of the length-scale after 20 results
-that a search chose, and after 20 at independent uniform points. The paper shows one function, to say that results of
-a search mislead; beside one function stand the estimates of 100, for one cannot show that.
+Ha, Nguyen, Tran-The, Zhang, Zhang, van den Hengel, arXiv:2306.06844, figure 1 (uhe-fig1): a one-dimensional function
+drawn from a Gaussian process with length-scale 0.1, and the posterior of that length-scale after 20 results chosen by a
+search and after 20 at independent uniform points. The paper shows one function to argue that the results of a search
+mislead; one function cannot show that, so the estimates for 100 functions are added.
 
-Wang, de Freitas (2014), arXiv:1406.7758, figure 1 (wang-defreitas-fig1): the trap, and what expected improvement with
-sampled length-scales, and Algorithm 1, believe of it after 10, 30 and 60 evaluations: mean and two standard deviations.
+Wang, de Freitas (2014), arXiv:1406.7758, figure 1 (wang-defreitas-fig1): the trap, and the posterior of expected
+improvement with sampled length-scales and of Algorithm 1 after 10, 30 and 60 evaluations: mean and two standard
+deviations.
 
-Neither paper names its function's draw or its seeds; what is drawn is of seed 0, whatever it shows.
+Neither paper states how its function was drawn, or its seeds; seed 0 is used, whatever it shows.
 """
 
 from __future__ import annotations
