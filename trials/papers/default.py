@@ -32,7 +32,7 @@ ENTRIES = [
 EXPERIMENTS = [
     Experiment(
         name="auto-default",
-        title="The default method beside those it is made of",
+        title="The default method beside its building blocks",
         problems=PROBLEMS,
         entries=ENTRIES,
         repeats=8,

@@ -215,7 +215,7 @@ FULL = {"CartPole": 100, "Swimmer": 2000, "Hopper": 8000}
 SAMPLES = samples("local-fig2", "Four local methods on samples of a Gaussian process", (25, 50, 100), 10, 0.8)
 EXPERIMENTS = [
     SAMPLES,
-    batches("local-batch", "What LA-MinUCB gains by looking ahead, and what by small batches", SAMPLES, 8, 0.4),
+    batches("local-batch", "What LA-MinUCB gains from looking ahead, and what from small batches", SAMPLES, 8, 0.4),
     policies("local-fig3", "Four local methods on linear policies", FULL, 10, 15.0),
     policies("local-fig3-cartpole", "Linear policies for CartPole", {"CartPole": 100}, 10, 0.1),
     policies(

@@ -221,7 +221,7 @@ EXPERIMENTS = [
     ),
     Experiment(
         name="uhe-fig3",
-        title="How near UHE-BO's and MAP's models come to h1 (figure 3)",
+        title="How closely the models of UHE-BO and MAP fit h1 (figure 3)",
         problems=[replace(H1_NEAR, model_error=True)],
         entries=[UHE, MAP],
         repeats=20,
@@ -241,7 +241,7 @@ EXPERIMENTS = [
     ),
     Experiment(
         name="uhe-fig5",
-        title="Either half of UHE-BO alone (figure 5, left and middle)",
+        title="Each half of UHE-BO on its own (figure 5, left and middle)",
         problems=[DECEPTIVE, H1],
         entries=[UHE, RA_BO, EXP3],
         repeats=20,
@@ -276,7 +276,7 @@ EXPERIMENTS = [
     ),
     Experiment(
         name="uhe-smooth",
-        title="Why UHE-BO is behind on smooth functions: its noise, or its random points",
+        title="Why UHE-BO trails on smooth functions: its fit, or its random points",
         problems=SMOOTH,
         entries=[UHE, REFITTED, EXP3, MAP],
         repeats=20,
@@ -287,7 +287,7 @@ EXPERIMENTS = [
     ),
     Experiment(
         name="uhe-fig5-time",
-        title="What suggestions cost (figure 5, right)",
+        title="The cost of suggestions (figure 5, right)",
         draws_costs=True,
         problems=[DECEPTIVE, HARTMANN, WILT],
         entries=[UHE, MAP, MCMC],
@@ -297,7 +297,7 @@ EXPERIMENTS = [
     ),
     Experiment(
         name="uhe-variants",
-        title="Three forms of uhe-checked beside map",
+        title="Three forms of uhe-checked against map",
         problems=VARIANT_PROBLEMS,
         entries=[MAP, *CANDIDATES, replace(UHE, costly=True)],
         repeats=40,

@@ -113,24 +113,24 @@ def write_belief(directory: Path) -> None:
         all_of_them.append([name, f"{middle} [{left}, {right}]", factor, f"{covered} of {FUNCTIONS}"])
     further, near = errors.values()
     text = (
-        "# What is believed of a length-scale (figure 1)\n\n"
-        f"`uhe-fig1`: a function drawn from a Gaussian process of length-scale {TRUE_LENGTH:g}, all else of which is "
-        "known, and what is believed of the length-scale after a search by `map` and after uniform points. The paper "
-        "shows it to say that a search's results mislead the estimate. The function drawn here, of seed "
-        f"{SEED}, shows no such thing, and no single function could."
+        "# A length-scale estimated from a search and from uniform points (figure 1)\n\n"
+        f"`uhe-fig1`: a function drawn from a Gaussian process with length-scale {TRUE_LENGTH:g}, and the posterior of "
+        "that length-scale after a search by `map` and after uniform points; everything else is known. The paper uses "
+        f"the figure to argue that the results of a search mislead the estimate. The function drawn with seed {SEED} "
+        "shows no such effect, and no single function could."
     )
     heading = ["results", "most likely length-scale", "5 % quantile", "95 % quantile"]
     _finish(directory, canvas, text, heading, one)
     heading = ["results", "most likely, median [5 %, 95 %]", "off by, median", "truth between the quantiles"]
     with (directory / "README.md").open("a", encoding="utf-8") as file:
         file.write(
-            f"\nThe same of {FUNCTIONS} functions, of seeds 0 to {FUNCTIONS - 1}:\n\n"
+            f"\nThe same for {FUNCTIONS} functions, with seeds 0 to {FUNCTIONS - 1}:\n\n"
             + "\n".join(as_table(heading, all_of_them))
             + f"\n\nAfter a search the most likely length-scale is further off in {int((further > near).sum())} of "
             f"{FUNCTIONS} pairs (in the logarithm; Wilcoxon's signed-rank test, two-sided, p = "
-            f"{paired_test(further - near)[0]:.2g}). So a search's results tell less of the length-scale, and the most "
-            "likely one is a worse estimate. The posterior as a whole is not misled: it is wider, and holds the truth "
-            "about as often as it should. What happens where the model is not the function's own, or other "
+            f"{paired_test(further - near)[0]:.2g}). So the results of a search say less about the length-scale, and "
+            "the most likely value is a worse estimate. The posterior as a whole is not misled: it is wider, and "
+            "contains the truth about as often as it should. What happens under a wrong model, or when other "
             "hyperparameters are unknown too, is not shown.\n"
         )
     with (directory / "curves.csv").open("w", newline="", encoding="utf-8") as file:
@@ -196,9 +196,9 @@ def write_trap(directory: Path) -> None:
         *panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False, fontsize="small"
     )
     text = (
-        "# What two searches believe of the trap (figure 1)\n\n"
-        f"`wang-defreitas-fig1`: one run each, of seed {SEED}, after three uniform points. The function's peak of 4 is "
-        "at 0.9. Results have errors of standard deviation 0.01; the best value is the best without its error."
+        "# The posteriors of two searches on the trap (figure 1)\n\n"
+        f"`wang-defreitas-fig1`: one run each, with seed {SEED}, after three uniform points. The function's peak of 4 "
+        "is at 0.9. Results carry noise with standard deviation 0.01; the best value is given without noise."
     )
     heading = ["method", "evaluations", "best value", "standard deviation at 0.9"]
     _finish(directory, canvas, text, heading, rows)
@@ -222,10 +222,10 @@ def _finish(directory: Path, canvas: Any, text: str, heading: list[str], rows: l
 
 
 EXPERIMENTS = [
+    Figure("uhe-fig1", "A length-scale estimated from a search and from uniform points (figure 1)", write_belief),
     Figure(
-        "uhe-fig1", "What is believed of a length-scale after chosen and after uniform results (figure 1)", write_belief
-    ),
-    Figure(
-        "wang-defreitas-fig1", "What two searches believe of the trap (figure 1 of Wang and de Freitas)", write_trap
+        "wang-defreitas-fig1",
+        "The posteriors of two searches on the trap (figure 1 of Wang and de Freitas)",
+        write_trap,
     ),
 ]
