@@ -8,8 +8,8 @@
     ├── JournalError         a journal that cannot be opened, read or continued
     │   └── JournalInUse     another process is writing it
     ├── RayError             Ray cannot be reached, or cannot run the trials
-    ├── MissingExtra         an optional package is needed and not installed
-    └── NumericalError       a matrix could not be factorised by any stated means
+    ├── MissingExtra         an optional package is needed but not installed
+    └── NumericalError       a matrix could not be factorised by any of the means tried
 
 A *trial's* failure is data and never one of these.
 """
@@ -117,7 +117,7 @@ class RayError(RayboError):
 
 
 class MissingExtra(RayboError):
-    """An optional package is needed and not installed.
+    """An optional package is needed but not installed.
 
     Example:
         >>> def table(study):
@@ -129,7 +129,7 @@ class MissingExtra(RayboError):
 
 
 class NumericalError(RayboError):
-    """A matrix could not be factorised by any stated means.
+    """A matrix could not be factorised by any of the means tried.
 
     Example:
         >>> issubclass(raybo.NumericalError, raybo.RayboError)
@@ -138,7 +138,7 @@ class NumericalError(RayboError):
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra where this raybo is: from its clone, its address, or an index of packages."""
+    """The command that installs an extra for this raybo: from its clone, its address, or a package index."""
     import json
     from importlib import metadata
     from urllib.parse import urlsplit

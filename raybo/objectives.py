@@ -1,4 +1,4 @@
-"""Objectives: a user's training function with what raybo must know to tune it."""
+"""Objectives: a user's training function, together with what raybo must know to tune it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RESERVED = {  # Ray's own resources: what asks for them
 
 
 class _Documentation:
-    """The docstring of the class; for an objective that of its function, as a decorated function would show it."""
+    """The class's own docstring; for an objective, that of its function, as a decorated function would show it."""
 
     def __init__(self, own: str | None) -> None:
         self.own = own
@@ -43,10 +43,10 @@ class _Documentation:
 
 @dataclass(frozen=True)
 class Objective:
-    """A function of a configuration, its space, and what a trial of it needs. Made by `raybo.objective`.
+    """A function of a configuration, its search space, and what its trials need. Made by `raybo.objective`.
 
-    Calling it calls the function: `gradient_boosting({"learning_rate": 0.1, ...}, folds=5)`. With several metrics
-    `metric` and `mode` are those of the first, and `goals` holds all.
+    Calling it calls the function: `gradient_boosting({"learning_rate": 0.1, ...}, folds=5)`. With several metrics,
+    `metric` and `mode` are those of the first, and `goals` holds them all.
 
     Example:
         >>> @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="loss", mode="min")
@@ -86,7 +86,7 @@ class Objective:
 
     @property
     def space(self) -> Space:
-        """The space under the present settings; SpaceError if it is not valid, ObjectiveError if making it fails."""
+        """The space under the current settings; SpaceError if it is not valid, ObjectiveError if making it fails."""
         declared = self._made(self.declared_space, "space")
         if isinstance(declared, Space):
             return declared
@@ -113,7 +113,7 @@ class Objective:
 
     @property
     def steps(self) -> int | None:
-        """How many steps a whole run has under the present settings; None if that is not declared.
+        """How many steps a whole run has under the current settings; None if this is not declared.
 
         Raises:
             ObjectiveError: it cannot be computed, or is not a whole number from 1.
@@ -122,7 +122,7 @@ class Objective:
         return None if steps is None else whole_number(steps, f"{self.name}: steps", error=ObjectiveError)
 
     def _made(self, declared: Any, what: str) -> Any:
-        """What is declared under the present settings."""
+        """The declared value, under the current settings."""
         if not callable(declared) or isinstance(declared, (Space, Mapping)):
             return declared
         try:
@@ -133,7 +133,7 @@ class Objective:
             raise ObjectiveError(f"{self.name}: its {what} cannot be made: {in_words(error)}") from error
 
     def require_settings(self) -> None:
-        """ObjectiveError where the function would be called without a parameter that has no default."""
+        """ObjectiveError if the function would be called without a parameter that has no default."""
         for parameter in list(inspect.signature(self.function).parameters.values())[1:]:
             is_variable = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
             if not is_variable and parameter.default is parameter.empty and parameter.name not in self.settings:
@@ -209,21 +209,21 @@ def objective(
 
     Args:
         space: what to search, or a function of the objective's keyword parameters that returns it.
-        metric: the name under which the result holds the value.
-        mode: "max" or "min", whether larger or smaller values are better.
-        context: what each trial observes and nobody controls, declared like a space; the result holds its values as
-            well as the metric. It must not depend on the configuration.
+        metric: the metric's name in the result.
+        mode: "max" or "min": whether larger or smaller values are better.
+        context: variables that each trial observes but nobody controls, declared like a space; the result holds their
+            values as well as the metric. They must not depend on the configuration.
         num_cpus: CPUs that one trial occupies.
         num_gpus: GPUs that one trial occupies.
         memory: bytes of memory that Ray must find free for one trial.
         resources: custom Ray resources that one trial occupies.
         trial_seconds: time limit of one trial; None for no limit.
-        steps: how many steps a whole run reports, or a function of the keyword parameters that returns this; None if it
-            is not known, or nothing is reported. A scheduler needs it.
-        value: which of its reports is the trial's value, the "last" or the "best".
+        steps: how many steps a whole run reports, or a function of the keyword parameters that returns this; None if
+            the number is not known or nothing is reported. A scheduler needs it.
+        value: which of a trial's reports is its value, the "last" or the "best".
         metrics: instead of `metric` and `mode`, two to four metrics by name, each "max" or "min"; the result is then a
             dict that holds all of them.
-        constraints: bounds on numbers of the result: `{"memory": "<= 2e9"}`.
+        constraints: bounds on numbers in the result: `{"memory": "<= 2e9"}`.
     Raises:
         ObjectiveError: an argument is wrong.
     Example:
@@ -274,7 +274,7 @@ def objective(
 def goals_of(
     metric: str, mode: Mode, metrics: Mapping[str, str] | None, constraints: Mapping[str, str] | None
 ) -> Goals:
-    """What is wanted, from what a user says; ObjectiveError where that is nonsense."""
+    """The goals that a user's arguments describe; ObjectiveError if they make no sense."""
     if metrics is not None and (metric, mode) != ("value", "max"):
         raise ObjectiveError("give metric and mode for one metric, or metrics for several, not both")
     try:
@@ -284,7 +284,7 @@ def goals_of(
 
 
 def _check_value(value: str, goals: Goals) -> None:
-    """ObjectiveError where the best report is a trial's value, and there are other numbers beside it."""
+    """ObjectiveError if a trial's value is its best report and there are other numbers beside it."""
     if value == "best" and not goals.is_plain:
         raise ObjectiveError(
             "value='best' goes with one metric and no constraints: of several numbers those of the last report count; "
@@ -293,13 +293,13 @@ def _check_value(value: str, goals: Goals) -> None:
 
 
 def _check_names(function: Callable[..., Any], steps: object, goals: Goals) -> None:
-    """ObjectiveError where a number of a job that reports has the name by which a report says its step."""
+    """ObjectiveError if a job that reports names one of its numbers `step`, as a report names its step."""
     if "step" in goals.needed and (steps is not None or inspect.isgeneratorfunction(function)):
         raise ObjectiveError("in a report 'step' says which step it is; give the metric or constraint another name")
 
 
 def _check_function(function: Any) -> None:
-    """ObjectiveError where it cannot be called with a configuration, or what that returns is no result."""
+    """ObjectiveError if it cannot be called with a configuration, or would not return a result."""
     if inspect.isclass(function) or not callable(function):
         what = f"the class {function.__name__}" if inspect.isclass(function) else shown(function)
         raise ObjectiveError(f"an objective must be a function, got {what}")
@@ -318,7 +318,7 @@ def _check_function(function: Any) -> None:
 
 
 def _custom_resources(resources: Mapping[str, float]) -> dict[str, float]:
-    """Ray's custom resources, in plain numbers; ObjectiveError where they are none."""
+    """Ray's custom resources, as plain numbers; ObjectiveError if they are not valid."""
     for name in by_name(resources, "resources", "amounts by name", ObjectiveError):
         if name in RESERVED:
             raise ObjectiveError(f"resources: {name} is not a custom resource; use {RESERVED[name]}")
@@ -334,8 +334,8 @@ _report: ContextVar[Callable[[Mapping[str, Any]], None] | None] = ContextVar("_r
 def report_context(**values: Any) -> None:
     """Report the context of this trial from inside its objective, before the metric is known.
 
-    A trial that fails or is killed afterwards keeps it, and proposals made in the meantime know it. If the objective is
-    not run by raybo, nothing happens.
+    A trial that fails or is killed afterwards keeps its context, and proposals made in the meantime take it into
+    account. If the objective is not run by raybo, nothing happens.
 
     Example:
         >>> space, context = {"x": raybo.Float(0, 1)}, {"load": raybo.Float(0, 1)}
@@ -352,7 +352,7 @@ def report_context(**values: Any) -> None:
 
 @contextmanager
 def reports_to(report: Callable[[Mapping[str, Any]], None]) -> Iterator[None]:
-    """Who hears `report_context` within the block."""
+    """What receives the values of `report_context` within the block."""
     token = _report.set(report)
     try:
         yield

@@ -1,6 +1,6 @@
-"""What a job says while it runs: what each step came to, and the checkpoints from which it can go on.
+"""What a job reports while it runs: the result of each step, and the checkpoints from which it can continue.
 
-Where the job runs as a trial, something listens; where it is only called, nothing does.
+If the job runs as a trial, something listens; if it is only called, nothing does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from raybo.goal import number_in
 
 
 class TrialPruned(BaseException):
-    """The trial has to end here: raised in the job by `raybo.report`, or by a job that gives up by itself.
+    """The trial has to end here: raised in the job by `raybo.report`, or by a job that gives up of its own accord.
 
     It is not a subclass of `Exception`, so that a job that continues after errors does not swallow it.
 
@@ -36,7 +36,7 @@ class Listener(Protocol):
     """What hears a running trial."""
 
     def report(self, metrics: Any, step: int | None) -> None:
-        """A step's metrics. Raises TrialPruned where the trial is to end."""
+        """A step's metrics. Raises TrialPruned if the trial has to end."""
         ...
 
     def checkpoint(self) -> Path | None:
@@ -58,9 +58,10 @@ def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
     If the objective is only called, and not run as a trial, this checks its arguments and does nothing else.
 
     Args:
-        metrics: a dict with the objective's metric under its name, and whatever else is known of the step; or the
+        metrics: a dict with the objective's metric under its name, and whatever else is known about the step; or the
             metric alone.
-        step: which step, counted from 1 and increasing; None for `metrics["step"]`, or else the one after the last.
+        step: which step, counted from 1 and increasing; None for `metrics["step"]`, or without that, the one after the
+            last.
     Raises:
         TrialPruned: the trial has to end here.
         ObjectiveError: an argument is wrong, or it is called within `raybo.saving()`.
@@ -81,7 +82,7 @@ def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
 
 
 def require_saved() -> None:
-    """ObjectiveError within a block of `saving`: that checkpoint would go with the report after this one."""
+    """ObjectiveError inside a `saving` block: its checkpoint would go with the report after this one."""
     if threading.get_ident() in _saving:
         raise ObjectiveError(
             "report: a step is reported within raybo.saving(); report (or yield) after the block, when its checkpoint "
@@ -90,14 +91,14 @@ def require_saved() -> None:
 
 
 def require_step(step: Any) -> int:
-    """The step as a whole number; ObjectiveError where it is none from 1."""
+    """The step as a whole number; ObjectiveError if it is not one from 1."""
     return whole_number(step, "report: step", error=ObjectiveError)
 
 
 def checkpoint() -> Path | None:
     """The directory of this trial's last checkpoint, to continue from; None if it starts from scratch.
 
-    Do not change its contents. Steps without a number are counted from the step that it was reported with.
+    Do not change its contents. Steps reported without a number are counted on from the step of this checkpoint.
 
     Example:
         >>> raybo.checkpoint() is None
@@ -135,7 +136,7 @@ def _thrown_away() -> Iterator[Path]:
 
 @contextmanager
 def heard_by(listener: Listener | None) -> Iterator[None]:
-    """What hears the reports of this process within the block."""
+    """Within the block, the listener hears the reports of this process."""
     global _listener
     before, _listener = _listener, listener
     try:

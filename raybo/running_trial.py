@@ -1,4 +1,4 @@
-"""The trial that this process is running, as the job itself may ask for it."""
+"""The trial that this process is running, for the job itself to look up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class CurrentTrial:
     """The trial that is running here.
 
     Attributes:
-        number: from 0, in the order of asking.
+        number: from 0, in the order in which trials were asked for.
         attempt: from 1; grows when the trial starts again.
         seed: a whole number below 2**32, derived from the study's seed and the trial's number: the same at every
             attempt, and different for every trial.
@@ -37,10 +37,10 @@ class CurrentTrial:
 
     @property
     def directory(self) -> Path:
-        """A directory of this trial's own, which is kept: `FILE.trials/NUMBER` beside the journal, the same at every
-        attempt. Made when first asked for.
+        """This trial's own directory, which is kept: `FILE.trials/NUMBER` beside the journal, the same at every
+        attempt. Created when first asked for.
 
-        On a cluster it lies on the node that runs the trial, unless the nodes share the journal's directory. A study
+        On a cluster it is on the node that runs the trial, unless the nodes share the journal's directory. A study
         without `storage` removes it when it ends.
 
         Raises:
@@ -56,7 +56,7 @@ _running: CurrentTrial | None = None  # of the process, which runs one at a time
 def current_trial() -> CurrentTrial | None:
     """The trial that this process is running; None outside the trials of `raybo tune` and `raybo.tune`.
 
-    It does not know of trials that Ray Tune or scikit-learn run.
+    It does not know about trials that Ray Tune or scikit-learn runs.
 
     Example:
         >>> def job(config):

@@ -54,22 +54,23 @@ class Searcher:
     Args:
         space: what to search.
         method: a method's name, see `raybo methods`.
-        mode: "max" or "min", whether larger or smaller values are better; with several metrics, leave it to `metrics`.
-        seed: seed of every random stream; None draws one, which the attribute `seed` then holds.
+        mode: "max" or "min": whether larger or smaller values are better; with several metrics, say it in `metrics`.
+        seed: seed of every random stream; None draws one and keeps it in the attribute `seed`.
         trials: how many trials are planned; some methods depend on it.
-        context: what each trial observes and nobody controls, declared like a space: `{"demand": raybo.Float(0, 1)}`.
+        context: variables that each trial observes but nobody controls, declared like a space:
+            `{"demand": raybo.Float(0, 1)}`.
         metrics: two to four metrics by name, each "max" or "min": `{"accuracy": "max", "seconds": "min"}`.
-        constraints: bounds on the numbers that are told, by name: `{"memory": "<= 2e9"}`.
-        metric: the single metric's name, for when constraints are declared and `tell` is therefore given a dict.
+        constraints: bounds on the numbers given to `tell`, by name: `{"memory": "<= 2e9"}`.
+        metric: the name of a single metric, for when there are constraints and `tell` therefore takes a dict.
         steps: how many steps a whole run has, if trials report as they go.
-        scheduler: the name of the rule that ends trials early, see `raybo schedulers`; None for no such rule.
+        scheduler: the name of the rule that ends trials early, see `raybo schedulers`; None for no rule.
         scheduler_options: its options.
-        generation: which version of the methods' rules to propose by; 1 for a study that was started with raybo 0.1.
+        generation: which version of the methods' rules to use for proposals; 1 for a study started with raybo 0.1.
         options: the method's options.
     Raises:
         SpaceError: the space or the context is not valid.
-        MethodError: the method, the scheduler, an option, the mode, a metric, a constraint, the number of trials or of
-            steps is wrong, the method needs a context or does not support several metrics or constraints, or the
+        MethodError: the method, the scheduler, an option, the mode, a metric, a constraint, or the number of trials or
+            steps is wrong; the method needs a context, or does not support several metrics or constraints; or the
             scheduler needs steps.
     Example:
         >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, mode="min", seed=0)
@@ -156,14 +157,15 @@ class Searcher:
     def ask(
         self, n: int | Mapping[str, Any] | None = None, context: Mapping[str, Any] | None = None
     ) -> Trial | list[Trial]:
-        """The next trial to run, or the next n as a list; each is pending until told or failed.
+        """The next trial to run, or the next n as a list; each is pending until you `tell` or `fail` it.
 
-        Several are proposed one after the other, each knowing those before it, so that they differ as the trials of
-        parallel workers do: `trials = searcher.ask(8)`.
+        Several are proposed one after the other, each with knowledge of those before it, so they differ as the trials
+        of parallel workers do: `trials = searcher.ask(8)`.
 
         Args:
             n: how many; None for a single trial instead of a list. (The context may be given in its place.)
-            context: what these trials will meet, if it is known beforehand: methods over contexts tune for it.
+            context: the context that these trials will have, if it is known in advance: methods for contexts then tune
+                for it.
         Raises:
             TrialError: the context does not match the declared one, or n is not a whole number from 1.
         """
@@ -177,17 +179,17 @@ class Searcher:
     def tell(
         self, trial: Trial | int, value: float | Mapping[str, Any], context: Mapping[str, Any] | None = None
     ) -> Trial:
-        """Tell the result of a trial, in any order, with the context that it met.
+        """Tell the result of a trial, with the context that it observed; trials may be told in any order.
 
-        With several metrics or constraints the result is a dict with a number for each of them; other numbers and
+        With several metrics or constraints, the result is a dict with a number for each of them; other numbers and
         text in it are kept too.
 
-        If a context is declared and none is told, the trial counts for its value, but not for what is learned about
+        If a context is declared but none is given, the trial's value counts, but nothing is learned from it about
         contexts; the first such trial raises a warning.
 
         Raises:
             TrialError: the trial is unknown or has ended, the value is not a finite number (`fail` such a trial), or
-                the context is not one that is declared.
+                the context does not match the declared one.
         """
         number = self._pending(trial)
         ended = self._end(number, Kind.TOLD, {**told(value, number, self.goals), **self._read(context, number)})
@@ -197,24 +199,24 @@ class Searcher:
         return ended
 
     def fail(self, trial: Trial | int, reason: str, context: Mapping[str, Any] | None = None) -> Trial:
-        """Say that a trial ended without a value: data for the method, not an error. Its context still counts."""
+        """Say that a trial ended without a value. This is data for the method, not an error; its context counts too."""
         number = self._pending(trial)
         return self._end(number, Kind.FAILED, {"reason": str(reason), **self._read(context, number)})
 
     def report(self, trial: Trial | int, value: float | Mapping[str, Any], step: int | None = None) -> Verdict:
-        """Report the result of a step of a trial; returns the verdict on whether the trial should continue.
+        """Report the result of one step of a trial; returns the verdict on whether the trial should continue.
 
-        It continues unless the verdict says `prune`, which `prune` carries out, or `pause`, which `pause` does. The
-        first report that breaks a constraint which must hold at every step also says `prune`.
+        It should continue unless the verdict says `prune` or `pause`; the methods of these names carry them out. The
+        first report that breaks a constraint that must hold at every step also gets the verdict `prune`.
 
         Args:
             trial: which one.
-            value: as for `tell`, if the trial ended here. With several metrics or constraints a dict, which
-                needs the first metric, and the one that the scheduler looks at; a number is the first metric's.
-            step: which step, counted from 1 and increasing. None for the one after the last.
+            value: what `tell` would be given if the trial ended here. With several metrics or constraints, a dict,
+                which needs the first metric and the one that the scheduler uses; a plain number is the first metric's.
+            step: which step, counted from 1 and increasing; None for the one after the last reported.
         Raises:
             TrialError: the trial is unknown or has ended, the value is not a finite number, or the step is not above
-                those before, or beyond the last.
+                the earlier ones, or is beyond the last of a run.
         """
         number = self._pending(trial)
         step = self._step(number, step)
@@ -244,7 +246,7 @@ class Searcher:
         """Make a trial wait, as the verdict on its last report says; `promoted` returns it when it should continue.
 
         Raises:
-            TrialError: that is not the verdict.
+            TrialError: the verdict on its last report is not to pause.
         """
         number = self._pending(trial)
         verdict, seen, rule = self._verdicts.get(number, (GO, 0, JOB))
@@ -253,7 +255,7 @@ class Searcher:
         return self._carry_out(verdict, rule, number, seen)
 
     def promoted(self) -> Trial | None:
-        """A paused trial that should continue now, and is pending again; None if a new one should be asked for."""
+        """A paused trial that should continue now and is pending again; None if you should `ask` for a new one."""
         number = None if self.rule is None else self.rule.promoted(self.history)
         if number is None:
             return None
@@ -266,7 +268,7 @@ class Searcher:
         value: float | Mapping[str, Any],
         context: Mapping[str, Any] | None = None,
     ) -> Trial:
-        """Add a result that is known from elsewhere, as for `tell`, with the context that it met.
+        """Add a result known from elsewhere, in the form that `tell` takes, with the context observed there.
 
         Raises:
             SpaceError: the configuration does not fit the space.
@@ -282,8 +284,8 @@ class Searcher:
         """The best feasible trial; if a context is declared, the one with the best estimated expectation over it.
 
         A lucky context does not make a trial the best. The estimate and its standard deviation, in the user's units,
-        are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured. If none has
-        finished, the best of the pruned trials that came furthest; its `value` is None.
+        are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured. If no trial has
+        finished, it is the best of the pruned trials that got furthest, and its `value` is None.
 
         Raises:
             TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
@@ -293,9 +295,9 @@ class Searcher:
 
     @property
     def best_expected(self) -> Trial:
-        """The finished trial from which a model expects the best value: with noise, the luckiest is not the best.
+        """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
 
-        Its `details["expected"]` and `["expected_sd"]` say what is expected, as those of `best` do.
+        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, as in `best`.
 
         Raises:
             TrialError: no trial has finished, none satisfies all constraints, or there are several metrics.
@@ -304,14 +306,14 @@ class Searcher:
 
     @property
     def front(self) -> list[Trial]:
-        """The finished, feasible trials that no other dominates, in the order of the first metric, the best first."""
+        """The finished, feasible trials that no other dominates, ordered by the first metric, best first."""
         return self.ledger.in_order(self.ledger.front)
 
     def hypervolume(self, reference: Mapping[str, float] | None = None) -> float:
         """The volume that the front dominates, in the product of the metrics' units.
 
         Args:
-            reference: the point from which the volume is measured, by metric; unless given, the worst value of each
+            reference: the point from which the volume is measured, by metric; by default, the worst value of each
                 metric among the feasible trials.
         Raises:
             TrialError: the reference is not a finite number for each metric.
@@ -348,7 +350,7 @@ class Searcher:
 
         Args:
             history: what is known.
-            context: what the trial will meet, where that is known beforehand.
+            context: the context that the trial will have, if it is known in advance.
         """
         number = len(history)
         known_first = self._read(context, number)
@@ -380,7 +382,7 @@ class Searcher:
         Args:
             config: that configuration.
             origin: whether its value comes with it, or it is to be run.
-            source: further tags: where it is from.
+            source: further tags that say where it is from.
         Raises:
             SpaceError: the configuration does not fit the space.
         """
@@ -437,9 +439,9 @@ class Searcher:
 
 
 def expected_gain(history: History, asked: Event) -> float | None:
-    """By how much a proposal is expected to improve on the best value, in the metric's units.
+    """How much a proposal is expected to improve on the best value, in the metric's units.
 
-    None for the points of an initial design, which promise nothing, and where trials are too few to expect anything.
+    None for the points of an initial design, which promise nothing, and while trials are too few to expect anything.
     """
     from raybo.expected import Expectation  # loads the Gaussian process
 
@@ -453,7 +455,7 @@ def expected_gain(history: History, asked: Event) -> float | None:
 
 
 def _guessed(history: History) -> Proposal | None:
-    """The point of the guesses, where there are any and nothing has been proposed yet."""
+    """The point at the guesses, if there are any and nothing has been proposed yet."""
     if (x := history.cube.guess) is None or any(is_proposed(record.tags) for record in history.records):
         return None
     if any(np.array_equal(record.x, x) for record in history.records):

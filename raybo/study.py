@@ -30,22 +30,23 @@ if TYPE_CHECKING:
 
 
 class Study:
-    """What a journal holds, read-only. Made by `raybo.tune` and `raybo.load`.
+    """The contents of a journal, read-only. Made by `raybo.tune` and `raybo.load`.
 
     Attributes:
-        trials: every trial, in the order of asking.
-        history: the same as the methods saw them.
+        trials: every trial, in the order in which they were asked for.
+        history: the same trials, as the methods saw them.
         planned: how many trials the study is to run; None if unknown.
         description: objective, metric, mode, method, options, seed.
         mode: "max" or "min".
-        goal: which of two values is better; with several metrics, of the first one.
-        goals: what is wanted of each metric, and the constraints.
-        steps: how many steps a whole run has; None if that is not declared.
+        goal: which of two values is better; with several metrics, which of two values of the first.
+        goals: the direction of each metric, and the constraints.
+        steps: how many steps a whole run has; None if this is not declared.
         space: the search space.
         context: the space of the contexts; None if none is declared.
         events: everything that has happened, in order.
         path: the journal; None if it was not kept.
-        artifacts: where its trials' directories are, paths and URIs, the latest first; empty if beside the journal.
+        artifacts: paths and URIs of the places that hold the trials' directories, latest first; empty if they are
+            beside the journal.
     Example:
         >>> study = raybo.load("job.db")
         >>> values = [trial.value for trial in study.trials if trial.state is raybo.State.FINISHED]
@@ -84,8 +85,8 @@ class Study:
     def best(self) -> Trial:
         """The best feasible trial, the earliest of equals.
 
-        If a context is declared, the trial with the best estimated expectation over it, as in `Searcher.best`. If none
-        has finished, the best of the pruned trials that came furthest; its `value` is None.
+        If a context is declared, it is the trial with the best estimated expectation over it, as in `Searcher.best`. If
+        no trial has finished, it is the best of the pruned trials that got furthest, and its `value` is None.
 
         Raises:
             TrialError: no trial has finished or was pruned yet, none satisfies all constraints (the message says which
@@ -95,10 +96,10 @@ class Study:
 
     @cached_property
     def best_expected(self) -> Trial:
-        """The finished trial from which a model expects the best value: with noise, the luckiest is not the best.
+        """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
 
-        Its `details["expected"]` and `["expected_sd"]` say what is expected, in the user's units, as those of `best`
-        do. They are computed when they are asked for.
+        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, in the user's
+        units, as in `best`. They are computed on request.
 
         Raises:
             TrialError: no trial has finished yet.
@@ -107,7 +108,7 @@ class Study:
 
     @cached_property
     def expectations(self) -> Mapping[int, tuple[float, float]] | None:
-        """For each finished trial what a model expects of it, and the standard deviation, in the user's units.
+        """For each finished trial, the value that a model expects and its standard deviation, in the user's units.
 
         Empty if too few trials have finished for a model; None with several metrics or a context.
         """
@@ -115,7 +116,7 @@ class Study:
 
     @property
     def confirmed(self) -> list[Confirmed]:
-        """The configurations that were run again at the end (`--confirm`), the one with the best mean first."""
+        """The configurations that were run again at the end (`--confirm`), best mean first."""
         return confirmed(self.trials, self.goal)
 
     @property
@@ -131,14 +132,14 @@ class Study:
 
     @cached_property
     def front(self) -> list[Trial]:
-        """The finished, feasible trials that no other dominates, in the order of the first metric, the best first."""
+        """The finished, feasible trials that no other dominates, ordered by the first metric, best first."""
         return self._ledger.in_order(self._ledger.front)
 
     def hypervolume(self, reference: Mapping[str, float] | None = None) -> float:
         """The volume that the front dominates, in the product of the metrics' units.
 
         Args:
-            reference: the point from which the volume is measured, by metric; unless given, the worst value of each
+            reference: the point from which the volume is measured, by metric; by default, the worst value of each
                 metric among the feasible trials.
         Raises:
             TrialError: the reference is not a finite number for each metric.
@@ -146,7 +147,7 @@ class Study:
         return self._ledger.hypervolume(reference)
 
     def reference(self) -> dict[str, float]:
-        """The point from which `hypervolume` measures unless another is given; empty while nothing is feasible."""
+        """The point from which `hypervolume` measures by default; empty while nothing is feasible."""
         return self._ledger.reference()
 
     @property
@@ -156,12 +157,12 @@ class Study:
 
     @property
     def furthest(self) -> Trial | None:
-        """If none has finished, the best of the pruned trials that came furthest; else None."""
+        """If no trial has finished, the best of the pruned trials that got furthest; otherwise None."""
         return self._ledger.furthest
 
     @property
     def nearest(self) -> str:
-        """A sentence that says that no trial keeps all constraints, and which comes nearest; needs a finished trial."""
+        """A sentence saying that no trial keeps all constraints, and which comes nearest; needs a finished trial."""
         return self._ledger.nearest
 
     def broken(self, trial: Trial) -> str:
@@ -177,7 +178,7 @@ class Study:
         return self._ledger.best_for(context)
 
     def extend(self, events: Sequence[Event]) -> None:
-        """Add events that follow those it holds, as they are read from a growing journal.
+        """Append later events, as they are read from a growing journal.
 
         Raises:
             TrialError: one is about a trial that is unknown or has already ended.
@@ -188,7 +189,7 @@ class Study:
         if artifacts_of(events):
             self.artifacts = artifacts_of(self.events)
         for name in [name for name in vars(self) if name != "method"]:
-            if isinstance(getattr(type(self), name, None), cached_property):  # what was told of fewer events
+            if isinstance(getattr(type(self), name, None), cached_property):  # computed from fewer events
                 delattr(self, name)
 
     def explain(self, trial: Trial | int) -> str:
@@ -207,8 +208,8 @@ class Study:
     def directory(self, trial: Trial | int) -> Path | None:
         """The directory with a trial's files: what it wrote to `raybo.current_trial().directory`, and what it printed.
 
-        None if there are none: it left no files, or left them on another machine, or the study was not kept. With a
-        URI (`--artifacts s3://...`) only what it printed is in a local directory; `files` has the rest.
+        None if the trial left no files or left them on another machine, or if the study was not kept. With a URI
+        (`--artifacts s3://...`) only what it printed is in a local directory; `files` says where the rest is.
         """
         number = _number_of(trial)
         if self.path is None:
@@ -218,7 +219,7 @@ class Study:
         return next((place for place in places if place.is_dir()), None)
 
     def files(self, trial: Trial | int) -> list[str]:
-        """Where to look for what a trial has left, in words: its directory, if there is one here, and its URI."""
+        """Where to look for a trial's files, in words: its directory, if there is one here, and its URI."""
         number = _number_of(trial)
         here = self.directory(number)
         last = self.artifacts[0] if self.artifacts else None
@@ -228,8 +229,8 @@ class Study:
     def to_dataframe(self) -> pandas.DataFrame:
         """A row per trial: number, state, value, seconds, attempt, reason, then parameters, contexts, further metrics.
 
-        With one metric and no context `expected` and `expected_sd` are what a model expects of the trial. A parameter
-        whose name is taken has `config.` before it, a context `context.`, a metric `metric.`.
+        With one metric and no context, `expected` and `expected_sd` are what a model expects of the trial. A name that
+        is already taken gets a prefix: `config.` for a parameter, `context.` for a context, `metric.` for a metric.
 
         Raises:
             MissingExtra: pandas is not installed.
@@ -253,7 +254,7 @@ def _number_of(trial: Trial | int) -> int:
 
 
 def searcher_of(description: Description, space: Space, context: Space | None) -> Searcher:
-    """The searcher of a study, which has seen nothing of it yet."""
+    """A new searcher for a study, which has seen none of its events."""
     return Searcher(
         space,
         description.method,
@@ -272,13 +273,13 @@ def searcher_of(description: Description, space: Space, context: Space | None) -
 
 
 def require_study(given: object, whose: str) -> None:
-    """TrialError where it is no study, but its journal, say."""
+    """TrialError if it is not a study but, say, a journal."""
     if not isinstance(given, Study):
         raise TrialError(f"{whose} needs a study, got {shown(given)}; raybo.load(...) gives that of a journal")
 
 
 def load(path: Path | str) -> Study:
-    """The study of a journal, read-only; it may be running meanwhile.
+    """The study in a journal, read-only; it may still be running.
 
     Raises:
         JournalError: there is no such file, or it is not a journal that this version can read.

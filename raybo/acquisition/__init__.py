@@ -1,10 +1,10 @@
-"""Acquisitions: the worth of trying a point, as small frozen objects over a surrogate's posterior.
+"""Acquisition functions: the worth of trying a point, as small frozen objects over a surrogate's posterior.
 
 value(X)                (m, d) -> (m,)
 value_and_gradient(X)   (m, d) -> (m,), (m, d)
 
 UpperConfidence                                                mean + kappa std, and the published schedules of kappa
-LogExpectedImprovement                                         over an incumbent, rescaled by nu where asked
+LogExpectedImprovement                                         over an incumbent, rescaled by nu if asked
 LogProbabilityOfImprovement                                    over an incumbent
 JointDraw, Inflated                                            Thompson sampling
 ContextConfidence                                              upper confidence over contexts, averaged or worst

@@ -1,5 +1,5 @@
-"""Acquisitions averaged over posterior samples of the hyperparameters, or over models: each member has a surrogate of
-its own.
+"""Acquisitions averaged over posterior samples of the hyperparameters, or over models: each member has its own
+surrogate.
 
 Snoek, Larochelle, Adams (2012), "Practical Bayesian Optimization of Machine Learning Algorithms".
 """

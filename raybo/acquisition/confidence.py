@@ -1,10 +1,10 @@
 """Upper confidence bounds, and the published schedules of their exploration.
 
-    kappa   multiplies the standard deviation: mean + kappa std; what this room calls exploration
-    beta    its square, where a paper writes mean + sqrt(beta) std
+    kappa   multiplies the standard deviation: mean + kappa std; called exploration in this package
+    beta    kappa squared, where a paper writes mean + sqrt(beta) std
 
 Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", Algorithms 1
-and 2, Theorems 3, 7, 8. That paper's beta_t multiplies the standard deviation: it is a kappa here.
+and 2, Theorems 3, 7, 8. That paper's beta_t multiplies the standard deviation, so it is a kappa here.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""What a user believes of where the best lies, as a weight of an acquisition that fades as results come.
+"""A user's belief about where the best lies, as a weight on the acquisition that fades as results come in.
 
     log alpha(x) + (beta / n) log pi(x)
 
 with n results so far. Hvarfner, Stoll, Souza, Lindauer, Hutter, Nardi (2022), "piBO: Augmenting Acquisition Functions
 with User Beliefs for Bayesian Optimization", ICLR, eq. (6): pi is a density over the space, and beta a tenth of the
-planned trials. Where an acquisition is not a logarithm (a confidence bound), the same is added to it as it is, in
+planned trials. If an acquisition is not a logarithm (a confidence bound), the same term is added to it unchanged, in
 standard deviations of the values.
 
-A user names a point, not a density, so pi is made from it: on each axis with a guess a mixture of a normal density
-about the guess and a uniform one, which is what a wrong guess can cost at most; on others uniform. The axes are
-independent: a guess may be right for one and wrong for another.
+A user names a point, not a density, so pi is made from the point: on each axis with a guess, a mixture of a normal
+density about the guess and a uniform one, which limits what a wrong guess can cost; on the others, uniform. The axes
+are independent: a guess may be right for one and wrong for another.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Several metrics at once: the hypervolume that a point is expected to add to a front, and bounds of scalarisations.
 
-One independent surrogate for each metric, all maximised. The space that the front leaves is a union of disjoint cells
-[l, u); a point y adds the volume of each cell that lies below it, so that
+Each metric has an independent surrogate, and all are maximised. The space that the front leaves is a union of disjoint
+cells [l, u); a point y adds the volume of each cell that lies below it, so that
 
     EHVI = sum over cells of the product over metrics j of   psi_j(l_j) - psi_j(u_j)
     psi_j(t) = E[(Y_j - t)+] = s_j tau((mean_j - t) / s_j)       tau(z) = phi(z) + z Phi(z)
 
-in closed form, and exact. Far below the front it underflows as expected improvement does, so it is its logarithm that
-is climbed: each difference is taken between logarithms, or where that cancels, as (u - l) Phi at the middle.
+in closed form, and exact. Far below the front it underflows as expected improvement does, so the solver climbs its
+logarithm: each difference is taken between logarithms, or where that cancels, as (u - l) Phi at the middle.
 
 Emmerich, Deutz, Klinkenberg (2011), "Hypervolume-based expected improvement: Monotonicity properties and exact
 computation"; Daulton, Balandat, Bakshy (2020), "Differentiable expected hypervolume improvement for parallel

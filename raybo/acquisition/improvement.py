@@ -5,7 +5,7 @@
     EI = s tau(z)                    tau(z) = phi(z) + z Phi(z)
     PI = Phi(z)
 
-Far from the incumbent EI underflows and its gradient is lost, so that a climb cannot start; log EI keeps both over
+Far from the incumbent, EI underflows and its gradient is lost, so a climb cannot start; log EI keeps both over
 hundreds of decades. With a = |z| and Mills' ratio R(a) = Phi(-a) / phi(a), tau(-a) = phi(a) h(a), h(a) = 1 - a R(a),
 and h is a series in 1/a^2 where that difference cancels; tau(a) = a + tau(-a).
 

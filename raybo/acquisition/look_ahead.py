@@ -1,10 +1,10 @@
-"""What the highest lower confidence bound will be, in expectation, once some points have been observed.
+"""The expected value of the highest lower confidence bound once some points have been observed.
 
-    LCB(x)   = mean(x) - kappa std(x)                    of the maximised f; minus the upper bound of those who minimise
+    LCB(x)   = mean(x) - kappa std(x)                    of the maximised f; papers that minimise: minus the UCB
     wanted   = E_y [ max_x LCB(x | data, (Z, y)) ]       over Z
 
-    OneShotLookAhead   the expectation over N fixed normal vectors, the maximum over one x_j for each of them: a lower
-                       estimate, smooth in everything, and maximised over Z and all x_j at once
+    OneShotLookAhead   the expectation over N fixed normal vectors, the maximum over one x_j for each of them: an
+                       estimate from below, smooth in everything, and maximised over Z and all x_j at once
     FiniteLookAhead    one z, the maximum over a finite set of points: the expectation is exact
 
 Fan, Wang, Ng, Hu (2024), "Minimizing UCB: a Better Local Search Strategy in Local Bayesian Optimization", Algorithm 2;

@@ -1,7 +1,7 @@
 """Thompson sampling: the acquisition is one function drawn from the posterior.
 
-    JointDraw    exact, at a finite set of points, O(m^3); the sets of the random-grid solver
-    Inflated     a function draw (a sample path of the surrogate's room) with its spread about the mean multiplied
+    JointDraw    exact, at a finite set of m points, O(m^3); for the sets of the random-grid solver
+    Inflated     a function draw (a sample path from `raybo.surrogate`) with its spread about the mean multiplied
 
 Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", Algorithm
 2: f_t has the posterior's mean and kappa^2 times its covariance, so f_t = mean + kappa (g - mean) with g from the

@@ -1,4 +1,4 @@
-"""The sum of acquisitions: of logarithms, the logarithm of their product, such as an improvement and a probability."""
+"""The sum of acquisitions: a sum of logarithms is the logarithm of a product, as of improvement and probability."""
 
 from __future__ import annotations
 

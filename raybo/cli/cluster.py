@@ -44,7 +44,7 @@ DASHBOARD = click.option(
 ANY_ADDRESS = click.option(
     "--address",
     metavar="auto|HOST:PORT|http://HOST:8265",
-    help="The cluster that it runs on; for a job, the address of the dashboard.  [default: auto]",
+    help="The cluster that it runs on; for a job, the address of its dashboard.  [default: auto]",
 )
 STOP_SECONDS = 60.0  # to wait for a study of this machine to record what it stops
 JOB = click.argument("name", metavar="JOB")
@@ -87,8 +87,8 @@ def submit(
 ) -> None:
     """Tune an objective on a Ray cluster, as a Ray job.
 
-    The working directory is sent, except for what .gitignore excludes. A local journal is continued there, and in the
-    end holds what the cluster found. Ctrl-C leaves the job running.
+    The working directory is sent, except for what .gitignore excludes. A local journal is continued there, and
+    updated at the end with what the cluster found. Ctrl-C leaves the job running.
 
     \b
         raybo submit job.py --trials 200
@@ -176,8 +176,8 @@ def jobs(address: str, as_json: bool) -> None:
 def fetch(name: str, address: str, output: Path | None) -> None:
     """Copy a job's journal to this machine.
 
-    The job may be running. A local copy that exists already is only added to: both must hold the same events as far as
-    the shorter one goes, and a local copy that is ahead stays as it is.
+    The job may be running. An existing local copy is only added to: both must hold the same events as far as the
+    shorter one goes, and a local copy that is ahead stays as it is.
 
     \b
         raybo fetch job-3f2a1c
@@ -196,8 +196,8 @@ def fetch(name: str, address: str, output: Path | None) -> None:
 def attach(name: str, address: str | None) -> None:
     """Follow a detached study, or a job.
 
-    NAME is the name of the job, or that of the study's journal without `.db`. Ctrl-C leaves it running. To follow a
-    study by its journal, use `raybo show FILE.db --watch`.
+    NAME is the name of the job, or of the study's journal without `.db`. Ctrl-C leaves it running. To follow a study
+    by its journal, use `raybo show FILE.db --watch`.
 
     \b
         raybo attach job
@@ -232,8 +232,8 @@ def attach(name: str, address: str | None) -> None:
 def stop(name: str, address: str | None) -> None:
     """Stop a running study, or a job.
 
-    FILE.db is the journal of a study that is running on this machine, however it was started. NAME is that of a
-    detached study on a cluster (its journal's, without `.db`), or of a job. Running trials are stopped; what has
+    FILE.db is the journal of a study that is running on this machine, however it was started. NAME is the name of a
+    job, or of a detached study on a cluster (its journal's name without `.db`). Running trials are stopped; what has
     finished is kept, and the study can be continued.
 
     \b

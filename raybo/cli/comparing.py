@@ -63,7 +63,7 @@ def _output(default: str) -> Callable[[F], F]:
     metavar="KEY=VALUE",
     help="Set a keyword parameter of the objective; repeatable.",
 )
-@click.option("--scheduler", metavar="NAME", help="Scheduler of the runs whose method names none.")
+@click.option("--scheduler", metavar="NAME", help="Scheduler for methods that name none.")
 @click.option("--optimum", type=float, metavar="V", help="The best possible value, if known; adds the regret.")
 @WORKERS
 @ADDRESS
@@ -94,7 +94,7 @@ def compare(
     Draws curves and a table, and gives a verdict on each pair of methods. Every run is a study with one worker, kept
     in DIR/runs: run the same command again to continue, or with more repeats to add to it. With a scheduler the budget
     is the steps of N whole trials, so the steps that it saves buy more trials. Jobs with several metrics are compared
-    by the hypervolume of the front; with constraints, what breaks one counts as the worst value seen.
+    by the hypervolume of the front; with constraints, a trial that breaks one counts as the worst value seen.
 
     \b
         raybo compare job.py --methods auto,random
@@ -156,9 +156,9 @@ def reproduce(
 ) -> None:
     """Reproduce the papers' figures and tables.
 
-    Works in a clone of the repository; without a NAME it lists what there is. A NAME may be a pattern such as uhe-*.
-    Results go to DIR/NAME, and all claims to DIR/claims.md. The same command continues where it stopped; when the
-    hours are up, results are written for the runs that are complete.
+    Works in a clone of the repository; without a NAME it lists what can be reproduced. A NAME may be a pattern such as
+    uhe-*. Results go to DIR/NAME, and all claims to DIR/claims.md. The same command continues where it stopped; when
+    the hours are up, results are written for the runs that are complete.
 
     \b
         raybo reproduce

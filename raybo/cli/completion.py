@@ -11,8 +11,8 @@ from click.shell_completion import get_completion_class
 def completion(shell: str) -> None:
     """Print a shell's completion script.
 
-    It completes commands, options, files, methods and schedulers. For bash or zsh, add the line to ~/.bashrc or
-    ~/.zshrc; for fish, run it once.
+    It completes commands, options, files, methods and schedulers. For bash or zsh, add its line below to ~/.bashrc or
+    ~/.zshrc; for fish, run the line once.
 
     \b
         eval "$(raybo completion bash)"

@@ -40,7 +40,9 @@ MODES = ("trial", "context", "watch", "again")  # of `raybo show`: it is in one 
     "--context", multiple=True, metavar="NAME=VALUE", help="Show the best trial for this context; repeatable."
 )
 @click.option("--watch", is_flag=True, help="Follow a running study until it ends; Ctrl-C only stops watching.")
-@click.option("--replay", "again", is_flag=True, help="Check that the journal alone gives every proposal again.")
+@click.option(
+    "--replay", "again", is_flag=True, help="Check that every proposal can be recomputed from the journal alone."
+)
 @JSON
 @click.pass_context
 def show(
@@ -69,8 +71,8 @@ def show(
     notes (at, trial and text, where any were taken) and trials. It holds every trial unless --last is given; with
     --trial, that trial alone; with --context, the best one for it. The keys of a trial: number, state, value, config,
     context, seconds, suggest_seconds, suggest_processor_seconds, attempt, reason, tags, details; values and violations
-    where there are several metrics or constraints; expected and expected_sd where a model expects something of it;
-    reports and checkpoint where it has reported steps.
+    if there are several metrics or constraints; expected and expected_sd if a model has an expectation of it; reports
+    and checkpoint if it has reported steps.
     """
     from raybo.integrations.export import study_as_json, trial_as_json
     from raybo.reporting.tables import best_view, study_view
@@ -128,7 +130,7 @@ def _refuse_what_excludes_another(ctx: click.Context) -> None:
 def plot(journal: Path, output: Path | None) -> None:
     """Draw a study as a page or a picture.
 
-    An .html file is a page with all figures, which needs no network; .png, .svg and .pdf are a picture for a paper.
+    An .html file is a page with all figures that needs no network; .png, .svg and .pdf are pictures for papers.
 
     \b
         raybo plot job.db
@@ -163,7 +165,7 @@ def plot(journal: Path, output: Path | None) -> None:
     help="The file, directory or URI to write to; - is standard output.",
 )
 @click.option(
-    "--raw", is_flag=True, help="CSV: leave text that a spreadsheet would take for a formula without an apostrophe."
+    "--raw", is_flag=True, help="In CSV, put no apostrophe before text that a spreadsheet would take for a formula."
 )
 @click.option("--follow", is_flag=True, help="Keep it up to date until the study ends; Ctrl-C only stops the updates.")
 def export(journal: Path, to: str, output: str, raw: bool, follow: bool) -> None:

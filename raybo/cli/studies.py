@@ -27,7 +27,7 @@ def studies(ctx: click.Context, directory: Path, address: str | None, as_json: b
     """List the studies in a directory, or on a cluster.
 
     DIR is searched for journals, by default the current directory. The list shows which studies are running, where,
-    and how far each one is.
+    and how far each one has got.
 
     \b
         raybo studies

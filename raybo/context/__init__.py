@@ -1,7 +1,7 @@
 """Uncontrolled inputs: the law of the contexts, worst cases around it, and what is expected over it.
 
-Density                                   the law, estimated from the contexts met                     density
-cover, box, grid, histogram               points of the space of contexts                              points
+Density                                   the law, estimated from the contexts observed                density
+cover, box, grid, histogram               points of the context space                                  points
 Expectation, Lowest, TotalVariation       from values at contexts to one number, with weights          ambiguity
 MmdBall, MinimaxApproximation             the same for a ball of another distance                      mmd, ambiguity
 Joint, fit_joint                          a Gaussian process over points and contexts                  model

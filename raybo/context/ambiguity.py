@@ -1,7 +1,8 @@
 """What a point is worth over contexts, from its values at a finite set of them: an expectation, or a worst case.
 
-A reduction takes u (m, a), the values of m points at a atoms, to one number each, and gives the weights d(result)/du.
-The worst cases are minima over laws q near an estimate p, so by Danskin the weights are the worst law itself.
+A reduction maps u (m, a), the values of m points at a atoms, to one number per point, and gives the weights
+d(result)/du. The worst cases are minima over laws q near an estimate p, so by Danskin's theorem the weights are the
+worst law itself.
 
     Expectation          sum p_i u_i
     Lowest               min u_i                                                   StableOpt, robust optimisation

@@ -1,12 +1,13 @@
-"""The law of the contexts, estimated from those that were met: a kernel density, with frequencies for categories.
+"""The law of the contexts, estimated from those observed: a kernel density, with frequencies for categories.
 
     p(c) = (1 - s) sum_i w_i [c_k = c_ik for all categories k] prod_j N(c_j; c_ij, h_j^2)  +  s u(categories) q(numbers)
     h_j  = scale (4 / (D + 2))^(1 / (D + 4)) sd_j t^(-1 / (D + 4))         t = (sum w)^2 / sum w^2 contexts in effect
 
 D counts the numeric axes. Without categories s = 0 and this is the rule-of-thumb estimate of Huang et al. (2024),
 "Stochastic Bayesian Optimization with Unknown Continuous Context Distribution via Kernel Density Estimation", AAAI,
-section 4. With them, sd and t are those of the contexts with the same categories, and one context more than were met is
-spread over all categories (u uniform, q the density of the numbers alone), so that none is thought impossible.
+section 4. With categories, sd and t are those of the contexts with the same categories, and one extra context, beyond
+those observed, is spread over all categories (u uniform, q the density of the numbers alone), so that none is thought
+impossible.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     E(x) = sum_s p_s mean(x, s)      var = p' cov p      of the GP over (x, c), at atoms s of the estimated law
 
-Both follow from the embedding k(x) = sum_s p_s k((x, s), Z): E(x) = m + k(x) alpha. Huang et al. (2024) report regret
-only; this is the recommendation that their method implies. It takes finished trials alone, whatever the method was, and
+Both follow from the embedding k(x) = sum_s p_s k((x, s), Z): E(x) = m + k(x) alpha. Huang et al. (2024) report only
+regret; this is the recommendation that their method implies. It uses only finished trials, whatever the method was, and
 is a function of the history: its atoms are seeded with a constant.
 """
 

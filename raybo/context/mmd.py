@@ -3,9 +3,9 @@
     min w.u    over    w >= 0,  sum w = 1,  (w - p)' K (w - p) <= radius^2
 
 With the support F of w given, the minimum of a linear function over an ellipsoid cut by a plane has a closed form.
-The support is found as an active-set method finds it: walk from a feasible w towards the closed form; where a weight
-would become negative, stop there and leave that atom out; where none does, bring in the atom with the most negative
-reduced cost. Every step lowers w.u, and there are finitely many supports.
+The support is found by an active-set method: walk from a feasible w towards the closed form; if a weight would become
+negative, stop there and leave that atom out; if none does, bring in the atom with the most negative reduced cost. Every
+step lowers w.u, and there are finitely many supports.
 
 Kirschner, Bogunovic, Jegelka, Krause (2020), "Distributionally Robust Bayesian Optimization", AISTATS: eq. (6) and the
 data-driven variant of section 4. Nocedal, Wright (2006), "Numerical Optimization", section 16.5, for active sets.

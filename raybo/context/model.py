@@ -3,13 +3,13 @@
 What enters it, and as what:
 
     finished, context known      its value
-    finished, context unknown    nothing: left out and counted, since a context made up would be believed
+    finished, context unknown    nothing: left out and counted, since an invented context would be believed
     failed                       the worst value seen, which keeps the search away
     pending                      the posterior mean: the mean stays, the variance shrinks around it
 
-A failed or pending trial whose context is unknown enters at a few contexts drawn from the estimated law, so that
-workers that ask at once are spread. The law itself is estimated from every context known, of whatever trial, and from
-no others.
+A failed or pending trial with an unknown context enters at a few contexts drawn from the estimated law, so that workers
+that ask at the same time are spread. The law itself is estimated from every known context, whatever became of its
+trial, and from no others.
 """
 
 from __future__ import annotations

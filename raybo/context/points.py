@@ -1,4 +1,4 @@
-"""Points of the space of contexts: spread evenly, in a box, on a grid; and the frequencies of contexts on a grid."""
+"""Points of the context space: spread evenly, in a box, or on a grid; and the frequencies of contexts on a grid."""
 
 from __future__ import annotations
 

@@ -1,23 +1,23 @@
-"""The study as a Ray actor: it asks, dispatches trials as tasks, tells, and keeps the journal.
+"""The study as a Ray actor: it asks for trials, dispatches them as tasks, tells their results, and keeps the journal.
 
 In the user's process
     driver        begins a study
     connection    the Ray that it runs on
-    follow        shows a study while it lasts
+    follow        follows a study until it ends
     plan          what the two processes tell each other
-    progress      shows it while it runs
+    progress      shows the study's progress
     safe_console  a terminal that obeys raybo alone
-In the study's
-    actor         what can be asked of a running study
+In the study's process
+    actor         what others can ask of a running study
     loop          one coroutine per worker, from a proposal to its result
-    lifecycle     what follows what happens to a trial
+    lifecycle     a trial's states, and what each occurrence leads to
     flight        a trial in Ray's hands
-    proposals     made on the spot, in a thread, or ahead
-    pace          when what is done ahead
-    record        the journal, the searcher, and what is told of them
-    nodes         the loss of one
-    resources     what a trial holds, and how many there is room for
-In a worker's
+    proposals     made on the spot, in a thread, or ahead of time
+    pace          what is done ahead of time, and when
+    event_log     the journal, the searcher, and what others are told of them
+    nodes         nodes that are lost
+    resources     what a trial occupies, and how many trials there is room for
+In a worker's process
     task          one trial
-    forks         what it forks must not stand in for it
+    forks         processes that a trial forks must not stand in for it
 """

@@ -1,4 +1,4 @@
-"""The study actor: the process that runs a study, and what may be asked of it from others.
+"""The study actor: the process that runs a study, and what other processes may ask of it.
 
 The Gaussian process runs in a thread of its own, so that the event loop always answers. A restarted actor rebuilds
 everything from the journal.

@@ -1,4 +1,4 @@
-"""Whether a study's first trials all fail for the same reason, which is then the job's or its surroundings'. Pure."""
+"""Whether a study's first trials all fail for the same reason, in the job or its surroundings. Pure."""
 
 from __future__ import annotations
 

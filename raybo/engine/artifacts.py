@@ -1,7 +1,7 @@
 """Where trials' directories are kept: beside the journal, in another directory, or under a URI that pyarrow knows.
 
-Under a URI (s3://, gs://, hdfs://, file://) a trial works in a directory of its worker's own. Checkpoints are copied as
-they are saved, before the report that names them; the other files when the attempt ends.
+With a URI (s3://, gs://, hdfs://, file://), a trial works in a directory of its worker's own. Checkpoints are copied
+to the URI as they are saved, before the report that names them; the other files when the attempt ends.
 """
 
 from __future__ import annotations

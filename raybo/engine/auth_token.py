@@ -1,4 +1,4 @@
-"""The token by which Ray knows its user: made so that nobody else can read it. Ray itself makes it readable by all."""
+"""The token by which Ray knows its user: made so that nobody else can read it. Ray would make it readable by all."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The checkpoints of one trial: written whole or not at all, named by the report that goes with them.
 
-A checkpoint is written beside, under a name that nobody takes for one, brought to the disk and renamed; only then may a
-report name it. So the journal never names one that is not whole. Two are kept while a trial runs, as the last one may
-not have been committed when its process dies.
+A checkpoint is first written beside the others, under a name that nobody takes for a checkpoint's, then flushed to disk
+and renamed; only then may a report name it. So the journal never names one that is not whole. Two are kept while a
+trial runs, as the last one may not have been committed when the trial's process dies.
 """
 
 from __future__ import annotations

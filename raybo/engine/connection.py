@@ -1,4 +1,4 @@
-"""The Ray that a study runs on: a local one, or a cluster that exists. All that is private to Ray is here."""
+"""The Ray that a study runs on: a local one, or an existing cluster. All use of Ray's private API is here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Begins a study: checks what it is given, finds a Ray and starts the study actor."""
+"""Begins a study: checks the arguments, finds a Ray and starts the study actor."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ def tune(
     """Tune an objective on Ray, and return the study when it has ended.
 
     Uses the Ray that this process is connected to, else the cluster at `address`, else a local Ray of its own, which it
-    shuts down. A study whose journal exists is continued: only what was in flight is run again.
+    shuts down afterwards. If the journal exists, its study is continued: only trials that were in flight are run again.
 
     Args:
         objective: a function decorated with `@raybo.objective`.
         trials: how many trials to run in total, counting those already in the journal but not results from elsewhere.
         method: a method's name, see `raybo methods`; None for the journal's, or "auto" for a new study.
         seed: seed of every random stream; None for the journal's, or a fresh one.
-        storage: the journal, an SQLite file; None keeps it only for as long as the study runs.
+        storage: the journal, an SQLite file; None keeps it only while the study runs.
         workers: how many trials run at a time; None for as many as the cluster has room for, "max" for a few more,
             which wait in a queue so that an autoscaling cluster grows to its limit.
         address: "auto" or HOST:PORT of a running cluster.
@@ -109,28 +109,31 @@ def tune(
         metrics: two to four metrics, by name, instead of the objective's own.
         constraints: bounds on returned numbers, by name, instead of the objective's own.
         known_from: another study, or its journal; its finished trials that fit the space are added as known results.
-        defaults: the values that parameters which only this space has had in the other study, with dotted names if they
-            are nested: `{"drop": 0.0}`.
+        defaults: for parameters that only this space has, the values that they had in the other study, by name (dotted
+            if nested): `{"drop": 0.0}`.
         enqueue: configurations to run first; a pair of a configuration and a value is added as a known result.
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
-            with what there is; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
-        fresh_workers: run every trial in a new process, for jobs that leave something behind in theirs (a patched
-            module, a limit, memory); it costs a second or two per trial, and what a job caches is computed again.
+            with what there is so far; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
+        fresh_workers: run every trial in a new process, for jobs that leave something behind in their process (a
+            patched module, a limit, memory); it costs a second or two per trial, and whatever a job caches is computed
+            again.
         retry_failed: run failed trials again, under their own numbers.
-        keep_going: carry on even if the first trials all fail in the same way, which otherwise ends the study after 5,
-            or as many as run at a time.
+        keep_going: carry on even if the first trials all fail in the same way; otherwise the study ends after 5 of
+            them, or as many as run at a time if that is more.
         target: stop once a trial reaches this value.
-        patience: stop once this many trials in a row have not improved on the best one, or joined the front.
+        patience: stop once this many trials in a row have not improved on the best one; with several metrics, have not
+            joined the front.
         stop_below_gain: stop once three proposals in a row are expected to improve the best value by less than this, in
             the metric's units.
-        confirm: how many configurations are run again at the end, and how often each with another seed, as "5x3" or
-            (5, 3); `Study.confirmed` has their means.
-        scheduler: name of the rule that ends trials early, see `raybo schedulers`; None for the journal's, and for no
+        confirm: how many configurations to run again at the end, and how often each, every time with another seed, as
+            "5x3" or (5, 3); `Study.confirmed` has their means.
+        scheduler: name of the rule that ends trials early, see `raybo schedulers`; None for the journal's, or for no
             rule in a new study. The objective must declare its steps.
         scheduler_options: its options.
         artifacts: where the trials' directories, with their checkpoints, are kept: a directory, or a URI of a file
-            system that pyarrow supports; None for the place that the journal names, if it exists, or else beside it.
-        keep_checkpoints: of trials that have ended, "all", the "last", or "none".
+            system that pyarrow supports; None for the place that the journal names, if that place exists, or else
+            beside the journal.
+        keep_checkpoints: which checkpoints of trials that have ended to keep: "all", the "last", or "none".
         watch: called with a `Status` several times a second; `print` prints a line whenever there is news. None shows
             progress on a terminal and in a notebook, and nothing elsewhere; False never shows anything.
         options: the method's options.
@@ -260,12 +263,12 @@ def describe(
     earlier: Description | None,
     rule: tuple[str | None, Mapping[str, Any]] = (None, {}),
 ) -> tuple[Description, Searcher]:
-    """What is to be studied, and its searcher, which has seen nothing of it yet.
+    """The study's description, and a searcher for it that has seen none of its events.
 
-    It is what the user says, and where the user says nothing, what the journal says.
+    What the user says counts; where the user says nothing, what the journal says.
 
     Args:
-        rule: the scheduler, by name, and its options.
+        rule: the scheduler's name and its options.
     """
     scheduler, given = rule
     if earlier is not None and scheduler in (None, earlier.scheduler):

@@ -1,9 +1,10 @@
-"""The event log of a study that runs: what has happened, committed before anybody outside hears of it.
+"""The event log of a running study: what has happened, committed before anybody outside hears of it.
 
-An event is taken in by the searcher at once, so that the next proposal knows it, and waits for the next commit. What is
-told of the study (counts, the best, the pace, notes) is of committed events only: a ledger of its own holds them.
+The searcher takes in an event at once, so that the next proposal takes it into account; the event then waits for the
+next commit. What others are told about the study (counts, the best, the pace, notes) comes from committed events only,
+which have a ledger of their own.
 
-A thread writes: while it waits for the disk the study goes on, and what is added meanwhile goes with the next commit.
+A thread writes: while it waits for the disk, the study goes on, and what is added meanwhile goes into the next commit.
 """
 
 from __future__ import annotations

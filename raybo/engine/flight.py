@@ -1,4 +1,4 @@
-"""One trial in Ray's hands: submitted, waited for, cancelled; whatever becomes of its task is told as an occurrence."""
+"""One trial in Ray's hands: submitted, awaited, cancelled; whatever happens to its task is told as an occurrence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Follows a study that runs: its status while it lasts, its outcome, its end when the user wants it."""
+"""Follows a running study: its status while it lasts, its outcome, and its end when the user stops it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STOP_SECONDS = 20.0  # after which a study that does not stop is killed; its jou
 
 
 class StudyLost(RayError):
-    """The process that runs the study is gone."""
+    """The process that ran the study is gone."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def run_to_end(
 
     Args:
         ray: the module, connected.
-        make: makes a study actor, which continues from the journal; again when one is lost.
-        restarts: how often.
+        make: makes a study actor, which continues from the journal; called again if one is lost.
+        restarts: how often it may be called again.
         after: number of the last event that is old news.
         watch: called with a `Status` several times a second.
     Raises:
@@ -83,10 +83,10 @@ def run_to_end(
 
 
 def make_named(ray: Any, name: str, make: Callable[[], Any]) -> Any:
-    """The actor of a detached study. One of this name whose study has ended, and which answers still, makes room.
+    """The actor of a detached study. An actor of this name that still answers makes room if its study has ended.
 
     Raises:
-        ActorAlreadyExistsError: a study of this name runs.
+        ActorAlreadyExistsError: a study of this name is running.
     """
     give_up = time.monotonic() + NAME_SECONDS
     while True:
@@ -113,7 +113,7 @@ def _make_room(ray: Any, name: str) -> bool:
 
 
 def leave(ray: Any, actor: Any) -> None:
-    """Wait until a detached study has begun, for what is wrong with it is better said before its driver goes."""
+    """Wait until a detached study has begun: what is wrong with it is better said before its driver leaves."""
     outcome = actor.outcome.remote()
     while not ray.wait([outcome], timeout=POLL_SECONDS)[0]:
         if ray.get(actor.status.remote()) is not None:
@@ -125,11 +125,12 @@ def attach(name: str, address: str, watch: Callable[[Status], object] | None = N
     """Follow a detached study to its end; Ctrl-C leaves it running.
 
     Args:
-        name: of its journal, without `.db`.
+        name: its journal's, without `.db`.
         address: "auto" or HOST:PORT of the cluster that it runs on.
         watch: called with a `Status` several times a second.
     Raises:
-        RayboError: no such study runs there, which says where its journal is if it has ended; or what ended it early.
+        RayboError: no such study runs there (if it has ended, the message says where its journal is); or what ended it
+            early.
     """
     with ray_for_study(address, None) as ray:
         actor, plan = _find(ray, name)
@@ -144,7 +145,7 @@ def attach(name: str, address: str, watch: Callable[[Status], object] | None = N
 
 
 def stop(name: str, address: str) -> Ended:
-    """End a detached study: what runs is stopped and recorded. Raises as `attach`."""
+    """End a detached study: what is running is stopped and recorded. Raises the same errors as `attach`."""
     with ray_for_study(address, None) as ray:
         actor, plan = _find(ray, name)
         _stop(ray, actor, actor.outcome.remote())

@@ -1,12 +1,12 @@
-"""Makes what a trial forks a process like any other: it neither stands in for its worker, nor outlives its end.
+"""Makes the processes that a trial forks behave like any others: they neither stand in for their worker nor outlive it.
 
-A forked process holds the sockets of its parent open, and it is by its sockets that Ray learns of a worker's death.
-Without this, a trial whose worker was killed would be waited for until the last process was gone that it had forked:
-those of a data loader or of a pool, say, which wait for ever.
+A forked process holds its parent's sockets open, and Ray learns of a worker's death through its sockets. Without this
+module, if a trial's worker were killed, Ray would wait for the trial until the last process that it had forked was
+gone: the processes of a data loader or a pool, say, which wait for ever.
 
-It also has the handler that Ray's workers have for SIGTERM, which is written in Python, and Python forgets a signal
-that comes while it prepares a fresh process. A pool that is ended as soon as it was made would wait for that process
-for ever. In a forked process SIGTERM does what it does elsewhere, and is held back until then.
+A forked process also inherits the SIGTERM handler of Ray's workers. That handler is written in Python, and Python
+forgets a signal that comes while it prepares a fresh process. A pool that was ended as soon as it was made would wait
+for that process for ever. So in a forked process SIGTERM does what it does elsewhere, and is held back until then.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a study makes of its trials' reports: events, and verdicts on them.
 
-A report is committed before its verdict is told, in one transaction with a verdict that does not let the trial go on.
-Reports that decide nothing wait for others, so that there is at most one commit in 50 ms for them.
+A report is committed before the trial is told its verdict, in one transaction with the verdict if that does not let the
+trial go on. Reports that decide nothing wait for others, so that they cause at most one commit in 50 ms.
 """
 
 from __future__ import annotations

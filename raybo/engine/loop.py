@@ -1,8 +1,8 @@
 """The loop of a study: performs what `lifecycle` and `workers` say, and turns whatever happens into an occurrence.
 
-One coroutine per worker: ask, commit, submit, await, commit, again. On a cluster another coroutine looks at the nodes:
-a trial whose node Ray counts as dead is given up. What was in flight when the last loop of this study was lost is
-submitted again first.
+One coroutine per worker: ask, commit, submit, await, commit, again. On a cluster, another coroutine watches the nodes:
+a trial is given up if Ray counts its node as dead. Trials that were in flight when the last loop of this study was lost
+are submitted again first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Who goes first where processors are short: the study, then its trials.
+"""Who goes first when processors are short: the study, then its trials.
 
-Ray starts its workers at nice 15, and so the process of the study too, which is one of them: beside its own busy
-trials, or anything else, it gets a processor late, and then no worker has anything to do. On a Ray that raybo starts,
-workers start at the user's own priority, and a worker gives way by itself before it runs the first trial. On another
-Ray all is as its owner wants it.
+Ray starts its workers at nice 15, including the study's own process, which is one of them. Beside its own busy trials,
+or anything else, that process then gets a processor late, and meanwhile no worker has anything to do. On a Ray that
+raybo starts, workers start at the user's own priority, and each lowers its own before it runs its first trial. On any
+other Ray, priorities stay as its owner set them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What a trial prints, caught in its worker: Python's and C's, from threads and from processes that it starts.
+"""What a trial prints, caught in its worker: by Python and by C, from threads and from processes that it starts.
 
-While a trial runs, file descriptors 1 and 2 of its worker lead to a file of that worker, in the directory of Ray's
-logs. A thread sends what is new there to the study several times a second, the rest goes with the trial's result. What
-was written is not lost with the worker: on its own node the study looks into the file of one that died.
+While a trial runs, its worker's file descriptors 1 and 2 lead to a file of that worker, in the directory of Ray's logs.
+A thread sends new output from there to the study several times a second; the rest goes with the trial's result. Output
+is not lost with its worker: if a worker on the study's own node dies, the study reads its file.
 
 The file begins with a line that says whose output it holds: the study, the trial, the attempt, where in the file that
-begins, and how many bytes came before. A file and not a pipe: who writes to it never waits.
+output begins, and how many bytes came before. It is a file, not a pipe, so that whoever writes to it never waits.
 """
 
 from __future__ import annotations

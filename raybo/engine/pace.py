@@ -1,4 +1,4 @@
-"""How fast a study goes: what its suggestions and its trials took of late, and what of them is done ahead."""
+"""How fast a study goes: how long its recent suggestions and trials took, and what is therefore done ahead."""
 
 from __future__ import annotations
 

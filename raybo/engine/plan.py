@@ -1,4 +1,4 @@
-"""What passes between a driver and its study actor: the plan at the start, the status ever after."""
+"""What passes between a driver and its study actor: the plan at the start, then the status."""
 
 from __future__ import annotations
 
@@ -73,23 +73,23 @@ class Status:
 
     Attributes:
         metric: what the objective's value is called.
-        planned, finished, failed, pruned, paused, running: numbers of trials (`failed` includes the lost ones).
+        planned, finished, failed, pruned, paused, running: how many trials (`failed` includes the lost ones).
         best: number and value of the best finished trial; None while there is none.
         suggest_seconds: median time of a suggestion; None before the first.
         elapsed: seconds since the study was started or continued.
-        left: seconds that it will still take, by the trials so far; None while nothing can be said.
+        left: seconds that it will still take, judging by the trials so far; None while nothing can be said.
         notes: what happened to single trials, after the event asked for.
         last_event: number of the last event that is committed.
         reason: why the study stopped before its end; empty otherwise.
         confirming: how many of the planned trials run a configuration again, to confirm it.
         has_context: whether a context is declared: then `best` may just have been lucky.
         front: size and hypervolume of the front; None with one metric.
-        printed: lines that trials have printed, after those asked for: the trial's number and the line.
-        unprinted: how many lines before those are left out, as too many came.
+        printed: lines that trials have printed since those already seen: the trial's number and the line.
+        unprinted: how many lines before these were left out, as too many came.
         lines: how many lines the trials have printed in all.
-        reporting: of the trials that run and report: number, last step and value, those that are furthest first.
-        steps: how many steps a whole run has; None where that is not declared.
-        saved: the share of the steps of all trials that have ended, which pruning has saved; 0 where none was.
+        reporting: the number, last step and value of each trial that is running and reports, furthest first.
+        steps: how many steps a whole run has; None if this is not declared.
+        saved: the share of the steps of all ended trials that pruning has saved; 0 if there was none.
     """
 
     metric: str
@@ -123,7 +123,7 @@ class Status:
 
     @property
     def apart(self) -> str:
-        """What is told of trials that were pruned, are paused or run again, with a comma before it, where any is."""
+        """What to say about trials that were pruned, are paused or run again, with a comma before it; empty if none."""
         pruned = f", {self.pruned} pruned ({100 * self.saved:.0f} % of the steps saved)" if self.pruned else ""
         confirming = f", {self.confirming} of them to confirm" if self.confirming else ""
         return pruned + (f", {self.paused} paused" if self.paused else "") + confirming

@@ -1,4 +1,4 @@
-"""What a study's trials print, as the study hears it: kept beside the journal, passed in lines to whoever watches."""
+"""What a study's trials print, as the study receives it: kept beside the journal, passed line by line to watchers."""
 
 from __future__ import annotations
 

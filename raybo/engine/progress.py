@@ -1,4 +1,4 @@
-"""The progress of a running study: what moves on a terminal, a line that is updated in a notebook, else plain lines."""
+"""The progress of a running study: live on a terminal, an updated line in a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proposals as workers need them: made on the spot, in a thread beside the event loop, or ahead, while trials run."""
+"""Proposals for workers: made on the spot, in a thread beside the event loop, or ahead of time, while trials run."""
 
 from __future__ import annotations
 

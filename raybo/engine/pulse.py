@@ -1,7 +1,7 @@
-"""Whether the Ray that a study runs on is alive: Ray itself waits without a word, some for ever, some until it aborts.
+"""Whether the Ray that a study runs on is alive: if not, Ray waits without a word, for ever or until it aborts.
 
-A node's raylet starts its workers, and the GCS, on the head, knows the nodes. Of a Ray that this process has started
-both are its children. Of another, the raylet of this node answers on its socket, the GCS on its port.
+A node's raylet starts its workers, and the GCS, on the head, knows the nodes. If this process started Ray, both are its
+children. Otherwise, this node's raylet answers on its socket and the GCS on its port.
 """
 
 from __future__ import annotations

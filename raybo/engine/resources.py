@@ -1,4 +1,4 @@
-"""What a trial holds of Ray, as Ray wants to be told it, and how many trials at a time a cluster has that for."""
+"""The resources of a trial, in the form that Ray expects, and how many trials a cluster can run at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job returned, read: the numbers that are asked for, and of the rest what can be kept."""
+"""Reads what a job returned: the numbers that are asked for, and as much of the rest as can be kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A terminal that shows what is printed, and obeys raybo alone: names, choices and reasons may hold anything."""
+"""A terminal that shows whatever is printed but obeys raybo alone: names, choices and reasons may hold anything."""
 
 from __future__ import annotations
 

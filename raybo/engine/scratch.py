@@ -1,8 +1,8 @@
-"""Directories for as long as a study runs: closed to other users, and removed by a later study where theirs was killed.
+"""Directories that last as long as a study: closed to other users, and removed by a later study if theirs was killed.
 
-Each holds a file that its owner keeps locked. The system gives the lock back when the owner dies, however it dies, and
-tells so in every namespace of processes: a directory whose lock can be taken belongs to nobody any more. Nothing else
-is ever removed, whatever it is called.
+Each holds a file that its owner keeps locked. The system releases the lock when the owner dies, however it dies, and
+this shows in every process namespace: a directory whose lock can be taken has no owner any more. Nothing else is ever
+removed, whatever it is called.
 """
 
 from __future__ import annotations

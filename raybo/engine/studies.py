@@ -1,4 +1,4 @@
-"""The studies that run detached on a cluster: how many share it, and how far each of them is."""
+"""The studies that run detached on a cluster: how many share it, and how far each of them has got."""
 
 from __future__ import annotations
 

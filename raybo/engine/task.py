@@ -1,7 +1,7 @@
 """One trial, inside a Ray worker: runs the objective and returns plain data, whatever the objective does.
 
-Nothing that the user's code raises or returns has to survive pickling: only numbers and text leave the worker. What
-kills the worker is the study's to notice.
+Nothing that the user's code raises or returns has to survive pickling: only numbers and text leave the worker. It is up
+to the study to notice that a worker was killed.
 """
 
 from __future__ import annotations

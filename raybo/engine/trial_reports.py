@@ -1,8 +1,8 @@
 """What a running trial reports, inside its worker: read, sent to the study in batches, and answered by verdicts.
 
-A report costs the job next to nothing: it is put down, and a thread sends what there is, at most once in 50 ms. The job
-waits for an answer only where there is a reason to: at steps where a verdict can be given, after steps so long that
-waiting is nothing beside them, and with a checkpoint, whose predecessors are removed once it is committed.
+A report costs the job next to nothing: it is only noted, and a thread sends what there is, at most once in 50 ms. The
+job waits for an answer only if there is a reason to: at steps where a verdict can be given, after steps so long that
+the wait is negligible, and with a checkpoint, whose predecessors are removed once it is committed.
 """
 
 from __future__ import annotations

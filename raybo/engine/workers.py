@@ -1,4 +1,4 @@
-"""What a worker of a study does next, and what is done ahead for it. Pure; the loop performs it.
+"""What a worker of a study does next, and what is done ahead of time for it. Pure; the loop performs it.
 
     what        when, the first that holds
     leave       more workers are open than trials are to be in flight
@@ -8,8 +8,8 @@
     leave       enough trials have been asked for
     propose     otherwise
 
-While trials run, the next one waits in Ray's queue where trials are short, and its proposal is made ahead where workers
-would wait for that.
+While trials run, the next one waits in Ray's queue if trials are short, and its proposal is made ahead of time if
+workers would have to wait for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reaching the dashboard of a Ray cluster's head: what is wrong is told in one line, and soon."""
+"""Reaching the dashboard of a Ray cluster's head: anything wrong is reported in one line, and soon."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""A study in the form that another program reads: once, or again and again while it runs.
+"""A study in the form that another program reads: once, or repeatedly while the study runs.
 
     csv           a row per trial
     reports       a CSV with a row per step that a trial has reported
-    json          everything that is known of the study
+    json          everything that is known about the study
     optuna        Optuna's journal file, which optuna-dashboard and its viewers open, also while it grows
     tensorboard   a directory of event files
     mlflow        runs of an MLflow tracking store, given by its URI
 
-Each brings its destination up to date with the study that it is given, so that it may be called whenever something has
-happened.
+Each export brings its destination up to date with the study, so it may be called whenever something has happened.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def exporter(to: str, destination: str, *, raw: bool = False) -> Exporter:
         destination: a file, or "-" for standard output; for "tensorboard" a directory, for "mlflow" a tracking URI.
         raw: leave a CSV's texts as they are, though a spreadsheet may take them for formulas: see `as_cell`.
     Raises:
-        MethodError: there is no such form, or it has no use for `raw` or "-".
+        MethodError: there is no such format, or it has no use for `raw` or "-".
         JournalError: the destination is a journal.
         MissingExtra: the package that it needs is not installed.
     """
@@ -113,9 +112,9 @@ class Recorder:
         self._has_failed = False
 
     def __call__(self, status: Any) -> None:
-        """Bring it up to date with what is committed; does nothing where nothing has happened since.
+        """Bring it up to date with what is committed; does nothing if nothing has happened since.
 
-        A failure is told once, in a warning, and leaves the study alone.
+        A failure is reported once, in a warning, and does not affect the study.
         """
         if status.last_event == self._last:
             return
@@ -177,7 +176,7 @@ def _write_csv(destination: str, columns: Mapping[str, Sequence[Any]], raw: bool
 
 
 def json_exporter(destination: str) -> Exporter:
-    """A file with the study's description and everything about each trial; what JSON lacks is told by its repr."""
+    """A file with the study's description and everything about each trial; what JSON lacks is given as its repr."""
 
     def export(study: Study) -> None:
         require_no_journal(destination)  # it may have come since
@@ -226,9 +225,9 @@ def trial_as_json(study: Study, trial: Trial) -> dict[str, Any]:
 
 
 def summary_of(study: Study) -> dict[str, Any]:
-    """What there is to say of a study beside its description: how it ended, its rules, what its best is expected to be.
+    """What there is to say about a study beside its description: how it ended, its rules, what is expected of its best.
 
-    What there is nothing to say of is empty, or left out.
+    Entries with nothing to say are empty, or left out.
     """
     told: dict[str, Any] = {"ended": study.ended}
     if study.space.rules:

@@ -1,7 +1,7 @@
 """joblib's calls as Ray tasks, for what scikit-learn runs in parallel: `joblib.parallel_config(RayTasks(ray))`.
 
 Each batch of calls is one task with one processor. Arrays of a megabyte or more go to Ray's object store once, however
-many tasks use them, and workers read them from there without a copy; they must not be written to.
+many tasks use them; workers read them from there without copying, and must not write to them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Studies as Ray jobs: submitted over HTTP to the dashboard of a cluster's head, followed, stopped, and fetched back.
 
 A job is `raybo tune` on the head, in a copy of the working directory and with a copy of this raybo, so that both ends
-have the same version. Its journal is a file of the head outside that copy, which Ray removes in the end.
+have the same version. Its journal is a file on the head, outside that copy, because Ray removes the copy in the end.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Job:
         state: PENDING, RUNNING, SUCCEEDED, FAILED or STOPPED.
         target: FILE[:NAME] that it tunes.
         storage: its journal on the head.
-        began: UTC in ISO 8601; empty before.
-        exit_code: of `raybo tune`; None until it ends, and where it was stopped or could not begin.
-        message: what Ray says of its state.
+        began: when it began, UTC in ISO 8601; empty before.
+        exit_code: that of `raybo tune`; None until it ends, and if it was stopped or could not begin.
+        message: what Ray says about its state.
     """
 
     name: str
@@ -74,8 +74,8 @@ class Cluster:
     Args:
         address: http://HOST:8265.
     Raises:
-        RayError: nothing answers there, it is no Ray dashboard, it refuses the token, or it runs another Ray; every
-            method raises it where the cluster no longer answers.
+        RayError: nothing answers there, it is not a Ray dashboard, it refuses the token, or it runs another version of
+            Ray; every method raises it if the cluster no longer answers.
         MissingExtra: Ray's job client is not installed.
     """
 
@@ -99,11 +99,11 @@ class Cluster:
 
         Args:
             target: FILE[:NAME], below `directory`.
-            arguments: of `raybo tune`, besides those that say where things are.
-            directory: what is sent: the job's working directory is a copy of it.
-            exclude: what is not to be sent, patterns as in .gitignore.
+            arguments: those of `raybo tune`, except those that say where things are.
+            directory: what to send: the job's working directory is a copy of it.
+            exclude: what not to send, as patterns like those in .gitignore.
             storage: the journal on the head, absolute or from ~; None for `storage_on_head`.
-            study: a journal here that the job is to continue, where it exists.
+            study: a journal here that the job is to continue, if it exists.
             known_from, enqueue: files here for `--from` and `--enqueue`.
         Raises:
             ObjectiveError: the file is not there, or not below the directory.
@@ -145,7 +145,7 @@ class Cluster:
         return sorted(found, key=lambda job: job.began)
 
     def job(self, name: str) -> Job:
-        """One of them; RayError where there is none of that name."""
+        """The job of that name; RayError if there is none."""
         known = {job.name: job for job in self.jobs()}
         if name not in known:
             there = f"available: {', '.join(known)}" if known else "no study was submitted there"
@@ -163,7 +163,7 @@ class Cluster:
             return self._wait(name, SETTLE_SECONDS)
 
     def stop(self, name: str) -> Job:
-        """End a job; its study records what it stops. RayError where it has ended already."""
+        """End a job; its study records what it stops. RayError if it has already ended."""
         job = self.job(name)
         if job.has_ended:
             raise RayError(f"{name} has ended already ({job.state.lower()}); its journal is {job.storage} on the head")
@@ -172,7 +172,7 @@ class Cluster:
             return self._wait(name, STOP_SECONDS + SETTLE_SECONDS)
 
     def fetch(self, name: str, path: Path) -> Arrival:
-        """Bring a journal here up to date with a job's, which may be running; it is made where there is none.
+        """Bring a journal here up to date with that of a job, which may be running; it is created if there is none.
 
         Raises:
             JournalInUse: a process here is writing the journal.

@@ -1,7 +1,7 @@
 """A study in MLflow: an experiment for the objective, a parent run for the study, a child run per trial.
 
-Runs are recognised by the tags that raybo gives them, and a study's by when it began, so that exporting again adds only
-what is new. A trial that had failed and runs again is one run, which ends as the trial did last.
+Runs are recognised by the tags that raybo gives them, and those of a study by when it began, so exporting again adds
+only what is new. A trial that failed and runs again is still one run, which ends as the trial's last attempt did.
 """
 
 from __future__ import annotations

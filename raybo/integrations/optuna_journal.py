@@ -1,15 +1,15 @@
 """Optuna's journal file, written without Optuna: `optuna-dashboard FILE` shows the study, also while it runs.
 
-A line is an operation on the studies of the file, and trials are numbered by their creation, whoever creates them. A
-file begins with a study of ours, and bringing it up to date is appending what it lacks: a program that follows the file
-reads on, and what others have written into it (notes, attributes, trials) stays.
+A line is an operation on the file's studies, and trials are numbered in the order of their creation, whoever creates
+them. A file begins with a study of ours, and is brought up to date by appending what it lacks: a program that follows
+the file just reads on, and what others have written into it (notes, attributes, trials) stays.
 
     0 create study      2 attribute of a study    3 the same, of the system
     4 create a trial    8 attribute of a trial    9 the same, of the system    6 end a trial
     7 intermediate value
 
-Read in Optuna 5.0, `optuna/storages/journal/_storage.py`, and tested against it. Optuna 4 does not see the constraints,
-which it keeps elsewhere, and cannot tell our durations, whose times have a zone.
+The format was read from Optuna 5.0's `optuna/storages/journal/_storage.py`, and is tested against it. Optuna 4 does
+not see the constraints, which it keeps elsewhere, and cannot work out durations, as our times have a time zone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What of a working directory travels with a job: chosen as Git and Ray would, checked, and zipped."""
+"""Which files of a working directory travel with a job: chosen as Git and Ray would, checked, and zipped."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """raybo as a search algorithm of Ray Tune: `tune.TuneConfig(search_alg=RayboSearch(), metric=..., mode=...)`.
 
-How a trial that Tune ends is treated stands in `tune_results`. A result under an id that was never suggested, or that
-has ended already (a restart may change ids), is a trial of its own, where the reported configuration fits the space.
+`tune_results` says how trials that Tune ends are treated. A result under an id that was never suggested, or that has
+already ended (a restart may change ids), becomes a trial of its own if the reported configuration fits the space.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ class RayboSearch(Searcher):
         points_to_evaluate: configurations to run first, in order: nested, with flat keys ("model/lr"), or partial; the
             rest of a partial one is proposed.
         evaluated_rewards: known values of these points, which are then not run; None for a point that should be run.
-            With several metrics or constraints each is a dict, as trials report it.
-        context: what each trial observes and nobody controls, declared like a space; trials report it too.
+            With several metrics or constraints, each is a dict, as trials report it.
+        context: variables that each trial observes but nobody controls, declared like a space; trials report them too.
         seed: seed of every random stream; None draws one.
-        where: rules that every configuration must satisfy, as in `raybo.Space`, for a space that is Ray Tune's.
+        where: rules that every configuration must satisfy, as in `raybo.Space`, for a Ray Tune search space.
         steps: how many iterations a whole run has, if Tune's scheduler ends trials early: raybo then learns from such a
-            trial's curve, as it does from trials that it prunes itself, and not as if the value at which it was stopped
-            were its result. None to take every trial by its last value.
+            trial's curve, as it does from trials that it prunes itself, instead of taking the value at which the trial
+            was stopped for its result. None to take every trial by its last value.
         metrics: instead of `metric` and `mode`, two to four metrics by name, each "max" or "min"; trials report all of
-            them, and the metric and mode of TuneConfig must be one of them.
+            them, and the metric and mode of `TuneConfig` must be those of one of these.
         constraints: bounds on reported numbers, by name: `{"memory": "<= 2e9"}`.
         options: the method's options.
     Raises:
         SpaceError: the space or a point cannot be expressed; names the path.
-        MethodError: the method, an option, the mode, the number of rewards or one of them is wrong.
+        MethodError: the method, an option, the mode, the number of rewards, or a reward is wrong.
 
     `save` writes JSON: the events of the study and the ids of Tune's trials. `restore` replays them.
 
@@ -165,13 +165,13 @@ class RayboSearch(Searcher):
 
     @property
     def mode(self) -> Mode | None:  # type: ignore[override]
-        """What is wanted of it."""
+        """Whether larger or smaller values of it are better."""
         return self._state.mode
 
     # ---- what Tune calls
 
     def set_search_properties(self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any) -> bool:
-        """Take the metric, the mode and the search space of a Tuner; False where it has a second space.
+        """Take the metric, the mode and the search space of a Tuner; False if that would be a second space.
 
         Raises:
             SpaceError: the space or a point cannot be expressed.
@@ -214,10 +214,10 @@ class RayboSearch(Searcher):
         return True
 
     def set_max_concurrency(self, max_concurrent: int) -> bool:
-        """The limit of `max_concurrent_trials` or a ConcurrencyLimiter.
+        """Take the limit of `max_concurrent_trials` or a ConcurrencyLimiter.
 
-        True: it is kept here, where trials under ids that a restart has changed are learned from too. False for a
-        limiter that works in batches: it withholds results until the batch has ended, which it does only if it limits.
+        True: the limit is kept here, where trials under ids that a restart has changed are learned from too. False for
+        a limiter that works in batches: it withholds results until the batch has ended, and does so only if it limits.
         """
         self._limit = int(max_concurrent)
         frame = inspect.currentframe()  # Tune tells the number only, and not who asks
@@ -225,7 +225,7 @@ class RayboSearch(Searcher):
         return not getattr(limiter, "batch", False)
 
     def suggest(self, trial_id: str) -> Config | None:
-        """The configuration for a trial; None where as many are pending as are allowed.
+        """The configuration for a trial; None while as many are pending as are allowed.
 
         Raises:
             MethodError: there is no space or no mode yet.
@@ -248,7 +248,7 @@ class RayboSearch(Searcher):
         return asker.trials[number].config
 
     def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
-        """Keep the last good report of a running trial, for the case that it is stopped. Never raises."""
+        """Keep the last good report of a running trial, in case it is stopped. Never raises."""
         self._unheard.discard(trial_id)
         try:
             if self._asker is not None and self._pending(trial_id) is not None:
@@ -262,7 +262,7 @@ class RayboSearch(Searcher):
     def on_trial_complete(
         self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False, **_: Any
     ) -> None:
-        """Learn how a trial ended, by the table above. Never raises; the trial is never left pending."""
+        """Learn how a trial ended, by the table in `tune_results`. Never raises; the trial is never left pending."""
         latest = self._state.latest.pop(trial_id, None)
         self._unheard.discard(trial_id)
         number = self._pending(trial_id)
@@ -301,12 +301,12 @@ class RayboSearch(Searcher):
         pruned: bool = False,
         intermediate_values: Sequence[float] | None = None,
     ) -> None:
-        """A result known from elsewhere: a failed point where `error`, or where there is no finite value.
+        """Add a result known from elsewhere: a failed point if `error`, or if there is no finite value.
 
-        A pruned point counts for its value, or else for the last finite of its intermediate values.
+        A pruned point counts with its value, or else with the last finite one of its intermediate values.
 
         Raises:
-            SpaceError: the configuration does not fit the space, as soon as there is one.
+            SpaceError: the configuration does not fit the space; raised as soon as there is a space.
         """
         error, pruned = truth(error, "error"), truth(pruned, "pruned")
         if self._state.goals.is_plain and not error:
@@ -320,7 +320,7 @@ class RayboSearch(Searcher):
     def add_evaluated_points(
         self, points: Sequence[Mapping[str, Any]], values: Sequence[float | Mapping[str, float] | None]
     ) -> None:  # the plural of Tune's function
-        """Results known from elsewhere, as many values as points."""
+        """Add results known from elsewhere, as many values as points."""
         points = a_list(points, "points", "configurations")
         values = a_list(values, "values", "known values")
         if len(points) != len(values):
@@ -329,16 +329,16 @@ class RayboSearch(Searcher):
             self.add_evaluated_point(point, value)
 
     def save(self, checkpoint_path: str) -> None:
-        """Write the state as JSON; of what a subclass has of its own, what JSON can hold."""
+        """Write the state as JSON, with as much of a subclass's own attributes as JSON can hold."""
         known = vars(RayboSearch())
         own = {name: value for name, value in vars(self).items() if name not in known}
         replace(self._state, attributes=own).write(Path(checkpoint_path))
 
     def restore(self, checkpoint_path: str) -> None:
-        """Take up a saved state; what this search was made with is replaced, except its points and its space's objects.
+        """Restore a saved state; what this search was made with is replaced, except its points and its space's objects.
 
         Raises:
-            JournalError: the file is no saved state, or is of another space than the one given here.
+            JournalError: the file is not a saved state, or belongs to another space than the one given here.
         """
         given, saved = self._state, SearchState.read(Path(checkpoint_path))
         if given.space is not None and saved.space is not None and given.space != saved.space:

@@ -1,13 +1,13 @@
-"""A scikit-learn search over hyperparameters by raybo's methods, beside GridSearchCV and RandomizedSearchCV.
+"""A scikit-learn search over hyperparameters by raybo's methods, alongside GridSearchCV and RandomizedSearchCV.
 
     search = RayboSearchCV(SVC(), {"C": scipy.stats.loguniform(1e-3, 1e3)}, n_iter=40, n_jobs=-1)
     search.fit(X, y).best_params_
 
 Everything after the choice of candidates is scikit-learn's own: scorers, pipelines, refitting, results, routed
-metadata, callbacks. Candidates are chosen batch by batch, and what a search does once is done once: all of them are
-scored on the same splits, and failed fits and scores that are not finite are warned of at the end, together. With
+metadata, callbacks. Candidates are chosen batch by batch, but what a search does once is still done once: all
+candidates are scored on the same splits, and one warning at the end covers all failed fits and non-finite scores. With
 `n_jobs` other than 1, each fit of a fold is a Ray task. With `steps`, an estimator that learns step by step is scored
-after each of them, and a scheduler may end it there.
+after each step, and a scheduler may end it there.
 """
 
 from __future__ import annotations
@@ -50,36 +50,37 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
     """Search for an estimator's hyperparameters by Bayesian optimisation with cross-validation.
 
     Args:
-        estimator: what is tuned; a pipeline's parameters are named `step__parameter`.
+        estimator: what to tune; a pipeline's parameters are named `step__parameter`.
         param_space: as for RandomizedSearchCV, a dict from the estimator's parameters to lists of choices, ranges or
-            scipy distributions with bounds, or a list of such dicts; or with `raybo.Float`, `raybo.Integer` and
-            `raybo.Categorical`; or a `raybo.Space`.
-        n_iter: how many configurations are tried, at most as many as there are; each takes one fit per fold.
+            scipy distributions with bounds, or a list of such dicts; the values may also be `raybo.Float`,
+            `raybo.Integer` and `raybo.Categorical`; or a `raybo.Space`.
+        n_iter: how many configurations to try, at most as many as there are; each takes one fit per fold.
         method: how they are chosen, see `raybo methods`.
         options: the method's options.
         where: rules that every configuration must satisfy, as in `raybo.Space`: `["svc__C * svc__gamma < 10"]`.
-        n_points: configurations that are chosen and run together. More of them keep more processors busy, but each is
-            chosen knowing fewer results.
-        steps: if the estimator learns step by step, how many steps a complete training has. Each candidate learns a
-            step in all its folds, its mean score is reported, and the scheduler decides whether it continues. Its last
-            scores are in `cv_results_`, and in `n_steps` how many steps it has learnt; candidates that the scheduler
-            ended rank below those that it did not.
+        n_points: how many configurations to choose and run together. More of them keep more processors busy, but each
+            is chosen knowing fewer results.
+        steps: if the estimator learns step by step, how many steps a complete training has. Each candidate learns one
+            step in all its folds, its mean score is reported, and the scheduler decides whether it continues.
+            `cv_results_` holds its last scores, and in `n_steps` how many steps it has learnt; candidates that the
+            scheduler ended rank below those that it did not.
         grows: the parameter that grows with each step under `warm_start`, "n_estimators" or in a pipeline
-            "STEP__n_estimators"; None for `partial_fit`, a pass over the data.
-        by: how much it grows with a step; passes over the data.
-        scheduler: name of the rule that ends candidates early, see `raybo schedulers`; None for no such rule.
+            "STEP__n_estimators"; None for `partial_fit`, where a step is a pass over the data.
+        by: how much the parameter grows with each step; for `partial_fit`, how many passes a step makes over the data.
+        scheduler: name of the rule that ends candidates early, see `raybo schedulers`; None for no rule.
         scheduler_options: its options.
         random_state: seed of the search; the same one gives the same candidates.
-        scoring: as in GridSearchCV; larger is better. Of several metrics, the one that `refit` names is searched for,
-            or the first if `refit` is False or a callable.
-        n_jobs: fits at a time; None or 1 runs them here, -1 uses every processor of the Ray that this process is
-            connected to, or of one that is started for the search.
+        scoring: as in GridSearchCV; larger is better. Of several metrics, the search maximises the one that `refit`
+            names, or the first if `refit` is False or a callable.
+        n_jobs: how many fits run at a time; None or 1 runs them here, -1 uses every processor of the Ray that this
+            process is connected to, or of one that is started for the search.
         refit, verbose, error_score, return_train_score: as in GridSearchCV. A configuration whose score is not a
             finite number counts as failed.
-        cv: as in GridSearchCV; it is asked for its splits once per fit, so that a splitter that shuffles gives every
-            candidate the same folds.
+        cv: as in GridSearchCV; it is asked for its splits once per call of `fit`, so that a splitter that shuffles
+            gives every candidate the same folds.
 
-    After `fit` it has the attributes of scikit-learn's searches, and `searcher_`, the `raybo.Searcher` that chose.
+    After `fit` it has the attributes of scikit-learn's searches, and `searcher_`, the `raybo.Searcher` that chose the
+    candidates.
 
     Example:
         >>> from raybo.integrations.sklearn import RayboSearchCV
@@ -144,8 +145,8 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         """Search, and refit the best configuration on all of X and y.
 
         Raises:
-            ValueError: n_iter, n_points, steps, by or random_state is out of range, or the scheduler has no steps to
-                judge; or as in GridSearchCV.
+            ValueError: n_iter, n_points, steps, by or random_state is out of range, the scheduler has no steps to
+                judge, or as in GridSearchCV.
             RayboError: the space, the method, the scheduler or an option is wrong, or the estimator does not learn in
                 steps.
         """

@@ -1,15 +1,15 @@
-"""Search spaces as users of scikit-learn write them, read as raybo's.
+"""Search spaces as scikit-learn's users write them, read as raybo's.
 
-    raybo.Float, Integer, Categorical, Ordinal          as they stand
-    a list, a tuple, a one-dimensional array, a Series  a choice among its different values; with an order (Ordinal)
-                                                        where they are three numbers or more that go up or down
+    raybo.Float, Integer, Categorical, Ordinal          as they are
+    a list, a tuple, a one-dimensional array, a Series  a choice among its distinct values; with an order (Ordinal)
+                                                        if they are three or more increasing or decreasing numbers
     range(start, stop, step)                            Integer
     scipy.stats.loguniform (reciprocal)                 Float over its support, on a logarithmic scale
-    another scipy distribution with bounds              Float, or Integer where it is discrete, over its support
+    another scipy distribution with bounds              Float, or Integer if it is discrete, over its support
     a distribution without bounds                       refused: a model over the unit cube needs a range
     a list of dicts                                     a choice among them, each with parameters of its own
 
-Of a distribution only its range is kept: where to look inside it is what the search finds out.
+Only a distribution's range is kept: where to look inside it is what the search finds out.
 """
 
 from __future__ import annotations

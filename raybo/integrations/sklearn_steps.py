@@ -1,4 +1,4 @@
-"""scikit-learn's estimators that learn step by step: as trials that report and go on from checkpoints, and in folds."""
+"""scikit-learn estimators that learn step by step: as trials that report and resume from checkpoints, and in folds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fit_in_steps(
     by: int = 1,
     save: bool = True,
 ) -> Iterator[Mapping[str, Any]]:
-    """Train an estimator step by step, for an objective to yield the result of each step.
+    """Train an estimator step by step, yielding the result of each step for an objective to pass on.
 
     In an objective::
 
@@ -45,9 +45,10 @@ def fit_in_steps(
         steps: how many steps a complete training has.
         metrics: a function of the estimator that returns the metrics after a step.
         grows: the parameter that grows with each step under `warm_start`:
-            "n_estimators", or "max_iter" of histogram-based boosting. None for `partial_fit`, a pass over the data.
-        by: how much it grows with a step; passes over the data.
-        save: whether each step is saved.
+            "n_estimators", or "max_iter" of histogram-based boosting. None for `partial_fit`, where a step is a pass
+            over the data.
+        by: how much the parameter grows with each step; for `partial_fit`, how many passes a step makes over the data.
+        save: whether each step is saved as a checkpoint.
     Raises:
         ObjectiveError: the estimator learns in neither way.
     Example:
@@ -71,7 +72,7 @@ def fit_in_steps(
 
 
 def require_steps(estimator: Any, grows: str | None) -> None:
-    """Raises ObjectiveError where an estimator learns neither by `partial_fit` nor by growing under `warm_start`."""
+    """Raises ObjectiveError if an estimator learns neither by `partial_fit` nor by growing under `warm_start`."""
     name = type(estimator).__name__
     if grows is None and not hasattr(estimator, "partial_fit"):
         raise ObjectiveError(
@@ -83,7 +84,7 @@ def require_steps(estimator: Any, grows: str | None) -> None:
 
 
 def learn(estimator: Any, X: Any, y: Any, step: int, grows: str | None, by: int, **fit_params: Any) -> None:
-    """Have an estimator that has learnt the steps before learn another one.
+    """Have an estimator that has learnt the previous steps learn one more.
 
     Args:
         estimator: the estimator.
@@ -107,12 +108,12 @@ def _warm_start(grows: str) -> str:
 
 
 class Steps:
-    """In place of an estimator's `fit`, for one call: some steps of its learning.
+    """Stands in for an estimator's `fit`, for one call: some steps of its learning.
 
-    scikit-learn's evaluation of a fold fits and scores; with this it scores what has been fitted up to a step.
+    scikit-learn's evaluation of a fold fits and scores; with this, it scores what has been fitted up to a step.
 
     Args:
-        estimator: whose `fit` it is from now on.
+        estimator: the one whose `fit` this replaces from now on.
         steps: which ones.
         grows, by: as in `fit_in_steps`.
     """
@@ -130,13 +131,13 @@ class Steps:
 
 
 class FoldsInSteps:
-    """What a search has scikit-learn fit: of each trial the estimators of its folds, which learn a step at a time.
+    """What a search has scikit-learn fit: for each trial, the estimators of its folds, which learn a step at a time.
 
-    scikit-learn clones the search's estimator for each fold, and once more to refit it. Here the clones of the folds
-    are those that have learnt the steps before, and the last one learns all steps at once.
+    scikit-learn clones the search's estimator for each fold, and once more to refit it. Here the clones for the folds
+    are the estimators that have learnt the previous steps, and the last clone learns all steps at once.
 
     Args:
-        base: the estimator that scikit-learn clones, its own clone of the user's.
+        base: the estimator that scikit-learn clones, itself a clone of the user's.
         steps, grows, by: as in `fit_in_steps`.
     Raises:
         ObjectiveError: the estimator does not learn in steps.
@@ -161,7 +162,7 @@ class FoldsInSteps:
         self._handed = iter(handed)
 
     def keep(self, trial: Trial, estimators: list[Any]) -> None:
-        """What has learnt a step, wherever that was done, for the next one."""
+        """Keep the estimators that have learnt a step, wherever they did, for the next step."""
         self._kept[trial.number] = estimators
 
     def drop_ended(self, trials: Sequence[Trial]) -> None:
@@ -183,7 +184,7 @@ class FoldsInSteps:
 
 
 def rank_finished_first(results: dict[str, Any], has_finished: Sequence[bool]) -> None:
-    """Rank in a search's results what was not trained to its end below all that was, and what failed below that."""
+    """In a search's results, rank candidates not trained to their end below those that were, and failed ones last."""
     for key in [key for key in results if key.startswith("rank_test_")]:
         mean = results[f"mean_test_{key.removeprefix('rank_test_')}"]
         place = np.where(np.isnan(mean), 2, np.where(has_finished, 0, 1))

@@ -1,10 +1,10 @@
-"""A study in TensorBoard: what trials came to, over trials, as scalars, and every configuration in HPARAMS.
+"""A study in TensorBoard: the trials' results as scalars over the trials, and every configuration in HPARAMS.
 
-A trial has a run of its own, `trial-NUMBER`: its curves over steps as they come, and once it has ended its
-configuration with the numbers that it ended with. How the study ended, and its rules, are under TEXT. What a model
-expects of each trial is written once the study has ended.
+A trial has a run of its own, `trial-NUMBER`: its curves over steps as they come in, and once it has ended, its
+configuration with its final numbers. How the study ended, and its rules, are under TEXT. What a model expects of each
+trial is written once the study has ended.
 
-The event files are written by tensorboardX, which needs no deep-learning framework. It has them numbers of 32 bits.
+The event files are written by tensorboardX, which needs no deep-learning framework. It stores numbers in 32 bits.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Journals that travel between machines as text: to a cluster beside a job's files, and back through a job's log.
 
-What arrives is only ever *added* to a journal that it continues, under that journal's lock. Where the journal in its
-place holds more already, it stays as it is; where each holds what the other does not, nothing is changed, and that is
-said. So a study may go from a laptop to a cluster and back as often as one likes, and no result is lost on the way.
+What arrives is only ever *added* to a journal that it continues, under that journal's lock. If the journal already in
+its place holds more, that journal stays as it is; if each holds something that the other does not, nothing is changed,
+and the user is told so. So a study may go from a laptop to a cluster and back as often as one likes, and no result is
+lost on the way.
 
-What is sent is read from the journal in one transaction, so that it may be written meanwhile.
+What is sent is read from the journal in one transaction, so the journal may be written to meanwhile.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A study in the terms that other programs have: what is new in it, and of a trial its parameters, numbers and times.
+"""A study in other programs' terms: what is new in it, and the parameters, numbers and times of a trial.
 
-What every export says of a trial is said here, once. What its program can hold of that, an export knows itself.
+What every export says about a trial is defined here, once. Each export knows how much of that its program can hold.
 """
 
 from __future__ import annotations

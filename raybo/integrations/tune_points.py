@@ -1,4 +1,4 @@
-"""Configurations as users of Ray Tune write them, nested, flat (`"model/lr"`) or in part, made whole in a space."""
+"""Configurations as Ray Tune's users write them: nested, flat (`"model/lr"`) or partial; completed for a space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a trial ended, by what Ray Tune says of it, as an event of the study that names no trial.
+"""How a trial ended, by what Ray Tune says of it, as an event of the study; the event names no trial.
 
     Tune says                                               recorded    with
     ended by itself or by a scheduler, metric finite        finished    the last value that it reported
@@ -7,10 +7,10 @@
     error                                                   failed
     stopped while it waited or was paused                   finished    the last finite value; stopped without one
 
-So a trial that ASHA stops early counts for the value at which it was stopped, which is also what Tune's own results
-show for it: the scheduler stopped it for being worse than others were at that age, and the model learns just that.
-Where the search is told how many iterations a whole run has (`steps=`), such a trial is recorded as pruned, with its
-curve, and learned from as every method learns from pruned trials.
+So a trial that ASHA stops early counts with the value at which it was stopped, which is also what Tune's own results
+show for it: the scheduler stopped it for being worse than others were at that age, and the model learns just that. If
+the search is told how many iterations a whole run has (`steps=`), such a trial is recorded as pruned, with its curve,
+and every method learns from it as from any pruned trial.
 """
 
 from __future__ import annotations

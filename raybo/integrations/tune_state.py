@@ -1,4 +1,4 @@
-"""What a Ray Tune search keeps, and saves of itself as JSON: the events of its study and the ids of Tune's trials."""
+"""The state of a Ray Tune search, which it saves as JSON: the events of its study and the ids of Tune's trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XGBoost that reports as it boosts: a callback, and how a trial goes on with the trees that it had."""
+"""XGBoost that reports as it boosts: a callback, and how a trial continues with the trees that it already has."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class Report(xgboost.callback.TrainingCallback):
 
         xgboost.train(config, train, evals=[(test, "test")], callbacks=[Report("test", "logloss")], **going_on(400))
 
-    Outside a trial it does nothing. If the trial has to end, `raybo.TrialPruned` is raised out of the training.
+    Outside a trial it does nothing. If the trial has to end, `raybo.TrialPruned` is raised from within the training.
 
     Args:
         data: the evaluation set, as `evals` calls it.
         metric: as `eval_metric` calls it.
-        name: the name under which it is reported, that of the objective's metric; by default the same.
+        name: the name to report it under, that of the objective's metric; by default the same as `metric`.
         every: how many rounds make a step.
         save: whether the booster is saved with each report, for `going_on`.
     Raises:
-        ObjectiveError: `every` is not a whole number from 1; during training: there is no such set or metric.
+        ObjectiveError: `every` is not a whole number from 1; or, during training, there is no such set or metric.
     Example:
         >>> import xgboost
         >>> from raybo.integrations.xgboost import Report, going_on
@@ -53,7 +53,7 @@ class Report(xgboost.callback.TrainingCallback):
         self.every, self.save = whole_number(every, "Report: every", error=ObjectiveError), save
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
-        """After a round; False, as it never stops the training by XGBoost's own way."""
+        """Called after a round; returns False, as it never stops the training in XGBoost's own way."""
         rounds = model.num_boosted_rounds()  # those of the checkpoint too, which epoch does not count
         if rounds % self.every:
             return False
@@ -71,7 +71,7 @@ class Report(xgboost.callback.TrainingCallback):
 
 
 def going_on(rounds: int) -> dict[str, Any]:
-    """Arguments with which `xgboost.train` continues from the trial's checkpoint, up to so many rounds in total.
+    """Arguments with which `xgboost.train` continues from the trial's checkpoint, up to `rounds` rounds in total.
 
     Args:
         rounds: how many rounds a complete training has.

@@ -1,23 +1,23 @@
 """The methods by name. A method is a frozen dataclass of options with one function, `propose(history, rng)`.
 
-It keeps nothing between calls: what it must remember it writes into the proposal's tags and reads back from the
+It keeps nothing between calls: what it must remember, it writes into the proposal's tags and reads back from the
 history. So a journal's prefix always gives the proposal that followed it.
 
-Each family of methods has a folder, named as its page in docs/ is, with what only that family shares. Beside the
-folders is what methods of several families are built on:
+Each family of methods has a folder, named after its page in docs/, with the code that only that family shares. Beside
+the folders is what methods of several families are built on:
 
 options            an option of a method: its field, its checks, and its value from text
 hyperparameters    the option `hyperparameters`
 design             where to look before there is a model
 apart              points that must not be proposed again, and how far to stay from each
 fitting            from a history to a fitted surrogate
-unfinished         what trials that have reported and not finished count for
+unfinished         what trials that have reported but not finished count for
 regional           the same for thousands of trials
 refits             which trials a fit is made for, and where it starts
-keywords           all options for type checkers
-story              what a method has to tell of a study from its tags, for a report to draw
+keywords           all options, for type checkers
+story              what a method's tags tell about a study, for a report to draw
 
-A paper is cited in the class, whose docstring users read; notes on top of a file are of that paper.
+A paper is cited in the class's docstring, which users read; notes at the top of a file are about that paper.
 """
 
 from __future__ import annotations

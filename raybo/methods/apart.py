@@ -1,4 +1,4 @@
-"""The search for the next point: apart from those in flight, and never one that is known."""
+"""The search for the next point: apart from those in flight, and never at one that is already known."""
 
 from __future__ import annotations
 

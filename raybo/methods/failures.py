@@ -1,10 +1,10 @@
-"""The probability that a configuration succeeds, by the trials that have failed.
+"""The probability that a configuration succeeds, judged by the trials that have failed.
 
 A Gaussian process is fitted to +1 for each trial that has finished and -1 for each that has failed; a trial succeeds
 with the probability that a new observation of it, noise included, is positive.
 
-For people to look at. To the methods a failed trial counts as the worst value: the probability in its place, as a
-factor of the acquisition, led to more failures than that.
+This is for people to look at. For the methods, a failed trial counts as the worst value: using the probability instead,
+as a factor of the acquisition, led to more failures.
 
 Rasmussen, Williams (2006), "Gaussian Processes for Machine Learning", section 6.5, least-squares classification.
 """

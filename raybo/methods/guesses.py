@@ -1,10 +1,11 @@
-"""What a method makes of a space's guesses: `auto`, `ei` and `gp-ucb` use them so.
+"""What a method makes of a space's guesses: `auto`, `ei` and `gp-ucb` use them in this way.
 
-The first trial is at the guesses, whatever the method; `Searcher` sees to it. After it every other point of the initial
-design is drawn by the belief in them, and then the belief weighs the acquisition, less and less (`acquisition.guess`).
+The first trial is at the guesses, whatever the method; `Searcher` sees to that. After it, every other point of the
+initial design is drawn from the belief in the guesses; then the belief weights the acquisition, less and less
+(`acquisition.guess`).
 
-It is given up while results contradict it: where the trials that it led to are worse, in the median, than the design's
-others. That is ours: what a wrong guess costs is then a few trials, wherever it lies.
+The belief is set aside while results contradict it: while the trials that it led to are worse, in the median, than the
+others of the design. This rule is ours: with it, a wrong guess costs a few trials, wherever it lies.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The option `hyperparameters`: how those of the surrogate are found, or the values that they have.
+"""The option `hyperparameters`: how the surrogate's hyperparameters are found, or the values that they have.
 
 map      the most likely ones under the model's priors
 mcmc     averaged over 10 samples by Hamiltonian Monte Carlo
 slice    averaged over 10 samples by slice sampling
 uhe      the most likely ones on pseudo-data, which stay consistent however the search chose its points
 lengthscale=0.3,noise_variance=1e-4
-         these as given, in sides of the cube and of standardised values; the others most likely. One
+         these as given, in units of the cube's side and of standardised values; the others most likely. One
          length-scale per axis: lengthscale=0.3/0.1/2
 """
 

@@ -1,6 +1,7 @@
-"""The options of all methods with their types, for type checkers: so that a misspelt keyword is found before it is run.
+"""The options of all methods with their types, for type checkers: so a misspelt keyword is found before the code runs.
 
-Which of them a method has, and what they mean, says its class, and `raybo methods`. A test compares these with those.
+Each method's class, and `raybo methods`, say which of them it has and what they mean. A test compares these options
+with the classes'.
 """
 
 from __future__ import annotations

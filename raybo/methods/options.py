@@ -1,4 +1,4 @@
-"""A method's options: dataclass fields that say what they mean, read from text where they come from a command line."""
+"""A method's options: dataclass fields that say what they mean, read from text if they come from a command line."""
 
 from __future__ import annotations
 

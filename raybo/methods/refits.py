@@ -1,4 +1,4 @@
-"""Which trials hyperparameters are estimated for, and where a fit starts."""
+"""For which trials hyperparameters are estimated, and where a fit starts."""
 
 from __future__ import annotations
 

@@ -1,27 +1,27 @@
 """Beyond a few hundred trials: a proposal from the observations that matter to it, in time that hardly grows with n.
 
-An exact Gaussian process of n observations costs n^3, and one proposal needs few of them: far from a point, what is
-near a thousand others says little of it. So every proposal is made in two looks.
+An exact Gaussian process of n observations costs n^3, but a single proposal needs few of them: what is known far away
+from a point, near a thousand others, says little about it. So every proposal is made in two looks.
 
     wide    a GP of the best observations, of some spread evenly over all, and of those nearest to the best point. Its
             acquisition is climbed over the whole cube.
-    close   where that climb ends away from the best point, a GP of some spread observations and of those nearest to
-            the end, from which the climb goes on. The wide one may have thought little of what is known there.
+    close   if that climb ends away from the best point, a GP of some spread observations and of those nearest to
+            the end, from which the climb goes on. The wide GP may have left out much of what is known there.
 
-Of the two ends the one that is worth more is proposed. Every other trial, at random, goes home instead:
+Of the two ends, the one that is worth more is proposed. Every other trial, at random, goes home instead:
 
     home    a GP of the observations nearest to the best point, in units and with hyperparameters of their own, which
-            tell apart what is all the same beside the worst of thousands. Its acquisition is climbed in the box around
-            the best point that holds the nearest few: as results gather there it shrinks, and where a better point
-            lies at its edge it moves and grows. Half of these trials go to the best point, a quarter to the best one
-            away from it, and so on: a lower hill, climbed, may turn out to be the higher one.
+            tell apart values that look the same beside the worst of thousands. Its acquisition is climbed in the box
+            around the best point that holds the nearest few: the box shrinks as results gather there, and moves and
+            grows if a better point lies at its edge. Half of these trials go to the best point, a quarter to the best
+            one away from it, and so on: a lower hill, once climbed, may turn out to be the higher one.
 
-Distances are in length-scales. Pending trials are believed
-where they are near; others change nothing there. Hyperparameters are those of a few hundred chosen observations, and
-are kept until there are a fiftieth more. All of it is a function of the history; nothing is kept between calls.
+Distances are in length-scales. Nearby pending trials enter at their posterior mean; others would change nothing
+there. Hyperparameters are those of a few hundred chosen observations, and are kept until there are a fiftieth more. All
+of it is a function of the history; nothing is kept between calls.
 
-With several metrics or constraints each number has GPs of its own; for "the best point" read "the front", and none of
-the proposals goes home, see `several`.
+With several metrics or constraints, each number has GPs of its own; for "the best point" read "the front", and no
+proposal goes home, see `several`.
 
 Local models within a global search: Eriksson et al. (2019), arXiv:1910.01739; subsets of nearest neighbours: Vecchia
 (1988), Katzfuss, Guinness (2021), arXiv:1708.06302. The two looks are raybo's own.

@@ -1,27 +1,27 @@
-"""Several metrics and constraints: what the methods that take them share.
+"""Several metrics and constraints: what the methods that support them share.
 
-Each metric and each constrained number has a Gaussian process of its own, with its own hyperparameters. What is
-maximised, with log P the logarithm of the probability that all constraints hold:
+Each metric and each constrained number has a Gaussian process of its own, with its own hyperparameters. These are
+maximised, where log P is the logarithm of the probability that all constraints hold:
 
     one metric, constraints     log expected improvement over the best feasible value, or the bound, + log P
     several metrics             log expected hypervolume improvement, or the bound of a random scalarisation, + log P
     nothing is feasible yet     log P alone
 
-Of trials that have reported and not finished each model knows what they said of its number, as with a single metric: it
-is a model of the curves (`auto`), or has what they are predicted to come to by the rule of `unfinished`. Of a
-constraint that must hold at every step, a trial that was ended early has what it reported last. To a model that learns
-nothing of them trials that were ended early are what pending trials are: else they would be proposed again.
+From trials that have reported but not finished, each model knows what they reported for its number, as with a single
+metric: it either models the curves (`auto`), or has their final values as predicted by the rule of `unfinished`. For a
+constraint that must hold at every step, a trial that was ended early has what it reported last. A model that learns
+nothing from trials that were ended early treats them as pending; otherwise they would be proposed again.
 
 The front is that of the posterior means at the feasible trials, which noise does not flatter; pending trials count at
-their means too, so that no two workers look for the same gain. Volume counts above a tenth of the front's extent below
-its worst values, and where that is lower, in turn above the worst and the lower quartile of what feasible trials are
-expected to have: the first reaches for the ends of the front, the second fills it, and a reference just below the front
-would count nothing but what improves on a front that is still too short. The ends of a front of three metrics or more
-are fronts themselves, and easily missed: every fourth time the reference lies so far below that they are most of the
-volume.
+their means too, so that no two workers look for the same gain. Volume counts above a reference a tenth of the front's
+extent below its worst values, and where that is lower, in turn above the worst and the lower quartile of what feasible
+trials are expected to have: the first reaches for the ends of the front, the second fills it, and a reference just
+below the front would count only improvements on a front that is still too short. The ends of a front of three metrics
+or more are fronts themselves, and easily missed: every fourth time the reference lies so far below the front that its
+ends are most of the volume.
 
-Beyond a few hundred trials every number has GPs of the observations that matter to it, see `regional`: its best, some
-spread evenly, and those near the best known points, of which the front is made.
+Beyond a few hundred trials, every number has GPs of the observations that matter to it, see `regional`: its best, some
+spread evenly, and those near the best known points, which make up the front.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What a method has to tell of a study, in words and numbers, for a report to draw.
+"""What a method has to tell about a study, in words and numbers, for a report to draw.
 
 A method writes tags, and so it alone reads them: what they show over a study's trials is a `Story`, made beside the
 code that wrote them. How a story looks is the report's business; what it says is the method's.
 
     TellsStory    story(trials, names)            a picture of the whole study
-    Recommends    recommendation(tags)            a point that the method would hand over, apart from its trials
+    Recommends    recommendation(tags)            a point that the method would recommend, apart from its trials
     Fits          fitted_hyperparameters(tags)    those of the model that a proposal was made with
     Searches      share_reached(tags)             how near its solver came to the acquisition's maximum
 
-A method has any of these functions or none.
+A method has any of these functions, or none.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What methods see of trials that have reported and not finished: what the others came to from the same place.
+"""What methods see of trials that have reported but not finished: what other trials came to from the same place.
 
-A trial that was pruned, waits or still runs counts as one observation: the value of its last step, predicted from its
-last report by a monotone regression over the trials that have both a report at that step and an end. How far such
-predictions miss is added to the noise of that observation. Its last report itself is no result, as curves rise; and it
-is not a failure either.
+A trial that was pruned, is paused or is still running counts as one observation: the value of its last step, predicted
+from its last report by a monotone regression over the trials that have both a report at that step and an end. How far
+such predictions miss is added to the noise of that observation. The last report itself is not a result, as curves rise;
+nor is the trial a failure.
 
-The regression is isotonic (Barlow et al., 1972), linear between the points of the trials that it was made of. Its miss
-is taken from predicting each of those trials from the others. Fewer than three tell nothing: then nothing is predicted.
+The regression is isotonic (Barlow et al., 1972), linear between the points of the trials that it was fitted to. Its
+error is measured by predicting each of those trials from the others. With fewer than three, nothing is predicted.
 """
 
 from __future__ import annotations

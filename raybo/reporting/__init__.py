@@ -1,11 +1,11 @@
 """What a study looks like: tables for a terminal, figures, and the report.
 
 On a terminal
-    watch             a study that another process runs, followed by its journal
+    watch             a study that another process runs, followed through its journal
     fitted            tables in windows of any width
     tables            trials, the best of them, methods; how values are written everywhere
     trial_view        everything about one trial
-    notes_view        what the user has noted
+    notes_view        the user's notes
 Figures
     run_figures       how it went: the best so far, the workers' time, the time of suggestions
     timeline          what the workers did when
@@ -13,17 +13,17 @@ Figures
     importance        which parameters matter
     model_figures     the surrogate along parameters, and over pairs of them
     emulator          the surrogate itself
-    context_figures   the contexts that were met
+    context_figures   the contexts that trials observed
     story_figures     what the method noted
     axes              how a parameter fills an axis
     theme             colours, fonts, frames
-    panel             a figure with its words
-What they are put together in
+    panel             a figure with its text
+Where they are put together
     figures           all that apply to a study, in order
     summary           the facts, as HTML
     page              the report: one HTML file
     image             one picture, for a paper
-    plots             one by one, for a notebook
+    plots             figures one by one, for a notebook
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a parameter fills the axis of a figure: numbers as they are, categories at 0, 1, 2, ... under their names."""
+"""How a parameter fills a figure's axis: numbers as they are, categories at 0, 1, 2, ... labelled by their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of the contexts that trials met: their estimated law, and what luck with them did to the values."""
+"""Figures of the contexts that trials observed: their estimated law, and how luck with them affected the values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figure of what trials have reported: every curve, those pale that were pruned, and the rungs of the scheduler."""
+"""The figure of what trials have reported: every curve, pale if its trial was pruned, and the scheduler's rungs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trial has reported, in text: how far it is, its curve as a line of blocks, the verdict on it."""
+"""What a trial has reported, in text: how far it has got, its curve as a line of blocks, the verdict on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which trials a figure draws: all of them, or as many as an eye tells apart and a page holds."""
+"""Which trials a figure draws: all of them, or as many as the eye can tell apart and a page can hold."""
 
 from __future__ import annotations
 

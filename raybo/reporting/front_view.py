@@ -1,4 +1,4 @@
-"""The front of a study with several metrics, and how its trials stand with the constraints, for a terminal."""
+"""The front of a study with several metrics, and how its trials fare against its constraints, for a terminal."""
 
 from __future__ import annotations
 

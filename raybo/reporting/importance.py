@@ -1,11 +1,11 @@
-"""Which parameters matter: Sobol's indices of the objective's surrogate, with their uncertainty.
+"""Which parameters matter: Sobol indices of the objective's surrogate, with their uncertainty.
 
     main_i  = Var(E[f | x_i]) / Var f            what x_i explains alone
     total_i = E[Var(f | all but x_i)] / Var f    what it explains alone and together with others
 
 x is uniform over the cube's runnable points. Both are estimated from two scrambled Sobol samples A, B (N, d) and their
 mixtures AB_i (A with column i of B), once for each function drawn from the posterior: the spread over the draws is the
-uncertainty that few trials leave.
+uncertainty that remains because there are few trials.
 
 Saltelli et al. (2010), "Variance based sensitivity analysis of model output", table 2, (b) for main and (f) for total;
 Le Gratiet, Cannamela, Iooss (2014), "A Bayesian approach for global sensitivity analysis of (multifidelity) computer

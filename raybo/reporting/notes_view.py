@@ -1,4 +1,4 @@
-"""What the user has noted of a study, for a terminal."""
+"""The user's notes on a study, for a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A panel: one figure of a report with what it shows and how to read it."""
+"""A panel: one figure of a report, with what it shows and how to read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A study in a notebook: its best trials as a table, and its figures one by one, `raybo.plots(study).slices()`."""
+"""A study in a notebook: its best trials as a table, and its figures one by one: `raybo.plots(study).slices()`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def plots(study: Study) -> Plots:
-    """What a notebook shows of a study: a table of its best trials, and each figure when it is asked for.
+    """What a notebook shows of a study: a table of its best trials, and each figure on request.
 
     Raises:
-        TrialError: it is given no study.
+        TrialError: the argument is not a study.
     Example:
         >>> figure = raybo.plots(raybo.load("job.db")).best_so_far()
         >>> type(figure).__name__
@@ -34,10 +34,10 @@ def plots(study: Study) -> Plots:
 
 
 class Plots:
-    """The figures of a study as plotly shows them; the surrogate is fitted once. Itself it shows as a table.
+    """The figures of a study, by plotly; the surrogate is fitted once. A notebook shows the object itself as a table.
 
-    Every function returns a `plotly.graph_objects.Figure`, and raises TrialError where the figure does not apply to the
-    study, MissingExtra where plotly is not installed.
+    Every method returns a `plotly.graph_objects.Figure`, and raises TrialError if the figure does not apply to the
+    study, or MissingExtra if plotly is not installed.
     """
 
     def __init__(self, study: Study) -> None:
@@ -52,7 +52,7 @@ class Plots:
         return _figure(run_figures.best_so_far(self._study), "the study has no trials")
 
     def curves(self) -> go.Figure:
-        """What each trial reported as it went, those pale that were pruned."""
+        """What each trial reported as it went; pruned trials are pale."""
         return _figure(curve_figures.curves(self._study), "no trial has reported a step")
 
     def importance(self) -> go.Figure:
@@ -75,7 +75,7 @@ class Plots:
         return _figure(made, "no trial has finished, or there is one parameter only")
 
     def timeline(self) -> go.Figure:
-        """When each worker ran what."""
+        """What each worker ran, and when."""
         return _figure(run_figures.timeline(self._study), "no times are known")
 
     def suggestions(self) -> go.Figure:
@@ -83,7 +83,7 @@ class Plots:
         return _figure(run_figures.suggestions(self._study), "the method proposed nothing")
 
     def stories(self) -> dict[str, go.Figure]:
-        """What the method itself has to tell (arms, bounds, contexts, paths), by name; empty for most methods."""
+        """The method's own figures (arms, bounds, contexts, paths), by name; empty for most methods."""
         return {panel.key: _figure(panel, "") for panel in stories(self._study) if panel is not None}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Figures of a method's own story: the method says what there is to tell, and here it is drawn."""
+"""Figures of a method's own story: the method says what there is to tell, and this module draws it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The studies whose journals are in a directory: which are running, where, and how far each of them is."""
+"""The studies with journals in a directory: which are running, where, and how far each has got."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a study came to, as HTML: the facts, the best configuration, the best trials, what was asked for, failures."""
+"""A study's results as HTML: the facts, the best configuration, the best trials, what was asked for, failures."""
 
 from __future__ import annotations
 

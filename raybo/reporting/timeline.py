@@ -1,4 +1,4 @@
-"""What the workers did when: the spans of time in which trials ran, and the fewest lanes that hold them."""
+"""What the workers did, and when: the time spans of the trials, and the fewest lanes that hold them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Follows a running study from another process, by its journal alone."""
+"""Follows a running study from another process, through its journal alone."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The schedulers by name: rules by which trials that report as they go are ended early, or wait for the others.
 
 A scheduler is a frozen dataclass of options, as a method is, and keeps nothing between calls: a verdict is a pure
-function of the history in the journal's order. So a study that is continued decides as it would have, and every verdict
-can be checked against the journal.
+function of the history in the journal's order. So a continued study decides as it would have without the interruption,
+and every verdict can be checked against the journal.
 """
 
 from __future__ import annotations

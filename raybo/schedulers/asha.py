@@ -1,11 +1,11 @@
-"""asha: at rungs of steps only the best of those that have been there go on, and nobody waits for the slow.
+"""asha: at each rung only the best of the trials that have reached it go on, and nobody waits for slow ones.
 
 Li, Jamieson, Rostamizadeh, Gonina, Ben-tzur, Hardt, Recht, Talwalkar (2020), "A System for Massively Parallel
 Hyperparameter Tuning", MLSys, arXiv:1810.05934, algorithm 2, which is `variant=promote`. `variant=stop` is the same
-without waiting, for trials that keep no checkpoints: whoever is not in the top at a rung ends.
-Ours: where a rung has fewer than eta trials, "stop" lets the best one go on, so that the first trial is never ended; a
-trial that would be the next to be promoted goes on at once. A study that would end without a result has one of those
-that wait go on, see `last_resort`.
+without waiting, for trials that keep no checkpoints: a trial that is not in the top at a rung ends.
+Ours: if a rung has fewer than eta trials, "stop" lets the best one go on, so that the first trial is never ended; a
+trial that would be the next to be promoted goes on at once. In a study that would end without a result, one of the
+waiting trials goes on, see `last_resort`.
 """
 
 from __future__ import annotations

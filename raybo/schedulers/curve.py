@@ -1,11 +1,11 @@
-"""curve: a model of configuration and step predicts where a trial will end, and who can hardly win is ended.
+"""curve: a model of configuration and step predicts where a trial will end, and trials that can hardly win are ended.
 
-Ours; the model is that of `raybo/methods/default/curves.py`, which cites where it comes from. At a thirteenth, a
-quarter and a half of the steps a trial ends
+Ours; the model is that of `raybo/methods/default/curves.py`, which cites its sources. At a thirteenth, a quarter and a
+half of the steps, a trial ends
 - if it is one of the first: a short look at several is worth more than the whole of one, as nothing is known yet;
 - if the probability that it ends above the best one, finished or expected, is below `odds`.
-A configuration that has been as far before, and was pruned, is let go on: whoever proposed it again knew that.
-`auto` proposes pruned configurations again once they look best, so what is ended too early is not lost with it.
+A configuration that got as far before, and was pruned, may go on: whoever proposed it again knew that.
+`auto` proposes pruned configurations again once they look best, so with `auto` what is ended too early is not lost.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ class Curve(OfMetric):
     raybo's own, after Swersky, Snoek, Adams (2014), "Freeze-Thaw Bayesian Optimization".
     """
 
-    odds: float = option(0.05, "probability of ending above the best below which a trial is ended", at_least=0, below=1)
+    odds: float = option(
+        0.05, "a trial is ended if its probability of ending above the best is below this", at_least=0, below=1
+    )
     grace: int | None = option(
         None, "the first step at which trials are judged; none: a thirteenth of all steps", at_least=1
     )
-    first: int = option(10, "trials at the beginning, at most a quarter of all, that end there", at_least=0)
+    first: int = option(10, "how many of the first trials end at that step; at most a quarter of all", at_least=0)
     is_slow = True  # a verdict takes longer than a study's loop should stand still
 
     def decides(self, history: History, trial: int, step: int) -> bool:

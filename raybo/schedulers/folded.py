@@ -1,6 +1,6 @@
-"""What follows from all reports so far, kept up with them instead of made anew for every verdict.
+"""What follows from all reports so far, updated with each report instead of recomputed for every verdict.
 
-A cache only: whether it was warm changes nothing but the time.
+Only a cache: whether it is warm changes nothing but the time.
 """
 
 from __future__ import annotations

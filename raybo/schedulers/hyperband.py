@@ -1,6 +1,6 @@
 """hyperband: successive halving that starts with few steps for many trials, or with many for few, in turn.
 
-How early bad trials can be told is not known beforehand, so brackets of `asha` differ in their first rung:
+How early bad trials can be recognised is not known in advance, so brackets of `asha` differ in their first rung:
 grace * eta^b for b = 0, 1, ... Each gets as many trials as Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar (2018),
 "Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization", JMLR 18, algorithm 1, starts it with:
 ceil((s_max + 1) / (s + 1) * eta^s) where s halvings follow. The brackets are asynchronous, as in Li et al. (2020), "A
@@ -24,7 +24,7 @@ from raybo.schedulers.verdict import Verdict
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperband(OfMetric):
-    """Brackets of `asha` with different first rungs, in turn: for when it is unknown how early a bad trial shows.
+    """Brackets of `asha` with different first rungs, in turn: for when you do not know how early a bad trial shows.
 
     Li et al. (2018), "Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization"; asynchronous.
     """

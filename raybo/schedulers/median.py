@@ -1,9 +1,9 @@
-"""median: trials whose best so far is worse than what half of the finished ones had come to by that step.
+"""median: ends trials with a best so far that is worse than what half of the finished trials had come to by that step.
 
 Golovin, Solnik, Moitra, Kochanski, Karro, Sculley (2017), "Google Vizier: A Service for Black-Box Optimization", KDD,
 section 3.2.1: a trial is stopped at step s "if the trial's best objective value by step s is strictly worse than the
 median value of the running averages of all completed trials' objectives reported up to step s".
-Ours: no trial is pruned within its grace, or before enough trials have finished.
+Ours: no trial is pruned within its grace period, or before enough trials have finished.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which metric a scheduler looks at: an option that all of them have."""
+"""Which metric a scheduler looks at: an option that all schedulers have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scheduler at work in a study: which verdicts are asked of it, and how a journal tells them."""
+"""A scheduler at work in a study: which verdicts it is asked for, and how a journal records them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Rungs: the steps at which trials are compared, and how those that have been there did.
+"""Rungs: the steps at which trials are compared, and how the trials that reached them did.
 
-A trial is at a rung with the first step that it reports there or beyond: jobs that report every tenth step skip some.
+A trial reaches a rung with the first step that it reports there or beyond: jobs that report every tenth step skip some.
 """
 
 from __future__ import annotations

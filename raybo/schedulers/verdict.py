@@ -1,4 +1,4 @@
-"""What a scheduler says of a trial, and how it says numbers."""
+"""What a scheduler says about a trial, and how it writes numbers."""
 
 from __future__ import annotations
 

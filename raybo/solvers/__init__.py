@@ -1,4 +1,4 @@
-"""Inner maximisers of a plain function on the unit cube, by name and with one calling convention.
+"""Inner maximisers of a plain function on the unit cube, by name, with a single calling convention.
 
     solution = solve("lbfgsb", acquisition, cube, rng)
 
@@ -8,8 +8,8 @@
     cg             the same starts, then conjugate gradients                        conjugate_gradient
 
 All maximise, return points that can be run, and treat discrete axes as such: the climbers search them one at a time
-(`mixed`), and try every point of a small wholly discrete domain. `two_stage` searches with a cheap function and
-improves what it finds with a costly one. `published` has these solvers as a paper compared them.
+(`mixed`), and try every point of a small, wholly discrete domain. `two_stage` searches with a cheap function and
+improves what it finds with a costly one. `published` has these solvers with the settings of a paper that compared them.
 """
 
 from __future__ import annotations

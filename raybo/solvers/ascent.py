@@ -1,13 +1,14 @@
-"""Climbing from many starts at once: a projected quasi-Newton method whose every step is one batched call.
+"""Climbing from many starts at once: a projected quasi-Newton method in which every step is one batched call.
 
-A climb by scipy's L-BFGS-B spends more time between the evaluations of a surrogate than in them, and each start pays
-again. Here all starts share each call of the function and each line of linear algebra.
+A climb by scipy's L-BFGS-B spends more time between evaluations of the surrogate than in them, and each start pays for
+this again. Here all starts share each call of the function and each line of linear algebra.
 
     X (k, d)     where the climbs stand                  B (k, d, d)   BFGS models of the Hessian of -f, positive
     G (k, d)     gradients there                         R (k,)        trust radii, in the max norm
 
-Per round: axes at a bound whose gradient points outwards are held; the model's step on the others, within the radius,
-is projected onto the cube; the new point is taken where it gains enough (Armijo); the model learns from it either way.
+In each round, axes at a bound are held if their gradient points outwards; the model's step on the others, within the
+radius, is projected onto the cube; the new point is taken if it gains enough (Armijo); the model learns from it either
+way.
 
 Bertsekas (1982), "Projected Newton methods for optimization problems with simple constraints"; Nocedal, Wright (2006),
 "Numerical Optimization", eq. (6.19) (BFGS) and chapter 4 (radii).

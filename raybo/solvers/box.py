@@ -1,4 +1,4 @@
-"""A box inside a domain, as a domain itself, so that every solver can search near a point.
+"""A box inside a domain, as a domain of its own, so that every solver can search near a point.
 
 u in [0,1]^d  stands for  x = low + u (high - low)
 """

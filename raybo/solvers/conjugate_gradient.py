@@ -1,4 +1,4 @@
-"""Polak and Ribiere's conjugate gradients, which know no bounds: the box is reached through other coordinates."""
+"""Polak and Ribiere's conjugate gradients, which know no bounds: a change of coordinates keeps them in the box."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a solver needs to know of the unit cube: which coordinates of each axis can really be run.
+"""What a solver needs to know about the unit cube: which coordinates of each axis can really be run.
 
 An axis is continuous (`levels` None), ordered and discrete, or categorical (discrete, and only equality has meaning).
-An axis with very many values may also be given as continuous; its `snap` then still moves points.
+An axis with very many values may also be given as continuous; `snap` still moves points along it.
 """
 
 from __future__ import annotations

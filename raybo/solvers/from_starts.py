@@ -1,4 +1,4 @@
-"""Climbs from starts that the caller gives, instead of the best of many raw candidates."""
+"""Climbs from starts given by the caller, instead of the best of many raw candidates."""
 
 from __future__ import annotations
 

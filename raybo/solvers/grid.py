@@ -1,4 +1,4 @@
-"""The random grid: fresh uniform points, of which the best is returned. Nothing is polished.
+"""The random grid: draws fresh uniform points and returns the best, without polishing it.
 
 Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?": a grid
 that grows linearly with the step is enough for no regret (Theorems 7 and 8).

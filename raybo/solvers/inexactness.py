@@ -1,11 +1,11 @@
 """How inexact a solver's answer was, measured against a much more thorough search.
 
-    gap     highest value found by the reference - value at x, never negative; free of any shift
+    gap     highest value found by the reference - value at x, never negative; independent of any shift
     shift   C >= 0 with value + C >= 0 everywhere: a ratio needs it, and depends on it
     eta     (value at x + C) / (highest + C), in [0, 1]; 1 is exact
 
-These are observed: the theory's accuracy is a lower bound known beforehand. Read eta together with gap and shift; where
-the function's lowest values lie far down, a large gap still gives an eta near 1.
+These are observed values, whereas the theory's accuracy is a lower bound known in advance. Read eta together with gap
+and shift: if the function's lowest values lie far down, even a large gap gives an eta near 1.
 
 Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?".
 """

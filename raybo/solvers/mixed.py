@@ -1,11 +1,11 @@
-"""Search where some axes are discrete: exactly where that is cheap, else axis by axis from what a climb has found.
+"""Search with some discrete axes: exhaustive if that is cheap, else axis by axis from what a climb has found.
 
-A climb moves the relaxed point, which must then be snapped; so its end is improved by changing one discrete axis at a
-time, judged at points that can be run, and by climbing again along the continuous axes alone, in turns until neither
+A climb moves the relaxed point, which must then be snapped. So its end is improved by alternately changing one discrete
+axis at a time, judged at points that can be run, and climbing again along the continuous axes alone, until neither
 gains. After optuna's `_gp/optim_mixed.py`.
 
-Where the function is a narrow ridge, as along the edge of a constraint, the end of a relaxed climb leaves it when it is
-snapped: `climb_within_levels` never does.
+If the function is a narrow ridge, as along the edge of a constraint, the end of a relaxed climb leaves the ridge when
+it is snapped; `climb_within_levels` never leaves it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Many raw candidates, a few climbs from the best of them: the solver of most methods.
+"""Many raw candidates, then a few climbs from the best of them: the solver of most methods.
 
 The climbs are quasi-Newton with box bounds on the relaxed cube, all in step (`ascent`); discrete axes are then searched
 one at a time (`mixed`).

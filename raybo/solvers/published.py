@@ -1,12 +1,12 @@
 """The solvers of a published comparison, with its settings: the one place that knows them.
 
 Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", compares the
-random grid with L-BFGS-B, Nelder-Mead and CG and prints no settings. These are those of the released script: 10 starts,
-uniform in the box; gtol, xatol and fatol 0.01; at most 200 d iterations; gradients by finite differences, with which
-the published times are; for the two unbounded methods the argument clipped into the box, outside of which the function
-is flat; only runs flagged successful count. Where none is (the script stops there) the best point seen in any run is
-taken. All of it is in raw units: tolerances and difference steps are measured by them, and the first simplex by the
-distance from their origin.
+random grid with L-BFGS-B, Nelder-Mead and CG and prints no settings. The settings here are those of the released
+script: 10 starts, uniform in the box; gtol, xatol and fatol 0.01; at most 200 d iterations; gradients by finite
+differences, as for the published times; for the two unbounded methods, the argument is clipped into the box, outside of
+which the function is flat; only runs flagged successful count. If there are none (the script stops there), the best
+point seen in any run is taken. Everything is in raw units: tolerances and difference steps are measured in them, and
+the first simplex scales with the distance from their origin.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Search near points that a climb has found, where not every point can be run.
+"""Search near points that a climb has found, in a space where not every point can be run.
 
-A climb does not know of rules: it ends where the function is highest, and is then led back to a point that can be run,
-which need not be the best one there. So the best ends are improved by random moves, judged where they can be run, at a
-scale that grows with success and shrinks without: Rechenberg's evolution strategy with many children.
+A climb does not know about rules: it ends where the function is highest, and its end is then led back to a point that
+can be run, which need not be the best one there. So the best ends are improved by random moves, judged where they can
+be run, at a scale that grows with success and shrinks without: Rechenberg's evolution strategy with many children.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Several runs of one of scipy's minimisers, of which the best end wins.
+"""Several runs of one of scipy's minimisers; the best result wins.
 
-Only runs that scipy flags successful count; where none is, the best point seen in any run is taken.
+Only runs that scipy flags successful count; if there are none, the best point seen in any run is taken.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Nelder and Mead's simplex search: needs values only. (Kim, Liu, Chen 2025 call it quasi-Newton; it is not.)"""
+"""Nelder and Mead's simplex search: needs only values. (Kim, Liu, Chen 2025 call it quasi-Newton; it is not.)"""
 
 from __future__ import annotations
 

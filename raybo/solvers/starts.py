@@ -1,4 +1,4 @@
-"""Where climbs start: many raw candidates, then the best of them that do not all lie in one basin."""
+"""Where climbs start: from many raw candidates, the best of them that do not all lie in one basin."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Search with a coarse function, which is cheap, and improve what it finds with the one that is meant.
+"""Search with a cheap, coarse function, and improve what it finds with the function to be maximised.
 
-The two are alike but for their cost: expectations over few atoms and over many, say. Searching the cube with the coarse
+The two are alike except in cost: expectations over few atoms and over many, say. Searching the cube with the coarse
 one costs little, and its maximiser is a good start for the other.
 """
 

@@ -1,6 +1,6 @@
 """Search spaces: what a user tunes, and how it fills the unit cube.
 
-A `Space` names parameters and speaks of configurations; its `Cube` is the same space as the methods see it: one axis of
+A `Space` names parameters and deals in configurations; its `Cube` is the same space as the methods see it: one axis of
 [0, 1] per parameter. On a categorical axis only equality has meaning. `snap` moves a point to the one that will really
 be run: encode(decode(x)).
 """

@@ -1,9 +1,9 @@
 """The part of a cube that a space's rules allow: which points lie in it, the nearest of them, and uniform ones.
 
-Rules that share no parameter do not concern each other, so they are kept in groups, each with its own axes. A group
-knows some points that it allows, its anchors, found once when the space is made. A point that breaks the group's rules
-is led back along those axes alone, from the nearest anchor as far towards the point as the rules let it; all its other
-coordinates stay. Which anchors there are, and so where a point is led, follows from the space and nothing else.
+Rules that share no parameter are independent, so rules are kept in groups, each with its own axes. A group has anchors:
+points that it allows, found once when the space is made. A point that breaks the group's rules is replaced by one on
+the way from the nearest anchor towards it, as far along as the rules permit; only the group's axes change, all other
+coordinates stay. The anchors, and so the replacements, follow from the space and nothing else.
 """
 
 from __future__ import annotations

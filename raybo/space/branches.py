@@ -1,7 +1,8 @@
 """The choices that hold parameters of their own: which they are, and what they are called.
 
-A branch is called by what is fixed in it, `{"kind": "svm", "C": Float(0, 1)}` svm, by as much of that as tells it from
-the others. Where nothing is fixed, its keys say enough, `{"svm": {"C": ...}}`, unless another branch has them too.
+A branch is named after what is fixed in it, or as much of that as tells it from the others:
+`{"kind": "svm", "C": Float(0, 1)}` is called svm. If nothing is fixed, it is named after its keys, as in
+`{"svm": {"C": ...}}`, unless another branch has the same keys.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A trial's context as its user reports it: what is taken as it is, moved, missing or rejected.
+"""A trial's context as its user reports it: what is accepted as it is, moved, missing or rejected.
 
     reported                                          taken as                                        noted
     a declared value                                  that                                            no
@@ -7,8 +7,8 @@
     nothing under one of the declared names           missing: the trial has no context               once per study
     NaN, infinite, not a number, an unknown category  rejected: the trial has no context              yes
 
-A context of several values is known as a whole or not at all. A trial without one counts as any other for its value;
-only the model over contexts leaves it out.
+A context of several values is known as a whole or not at all. The value of a trial without a context counts like any
+other; only the model over contexts leaves that trial out.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Reading:
     """What became of a reported context.
 
     Attributes:
-        values: the context as it is kept; None where it is missing or rejected.
+        values: the context as it is kept; None if it is missing or rejected.
         missing: the declared names that were not reported.
-        note: what was wrong with it, or which values were moved and from where; empty where neither.
+        note: what was wrong with it, or which values were moved and from where; empty if neither.
     """
 
     values: Config | None = None
@@ -62,7 +62,7 @@ def context_space(declared: Space | Mapping[str, Any] | None, space: Space) -> S
 
 
 def read_context(context: Space, reported: Mapping[str, Any]) -> Reading:
-    """The treatment of what a trial reported; names that are not declared are not looked at."""
+    """Treats what a trial reported by the table of this module; names that are not declared are ignored."""
     missing = tuple(name for name in context.names if name not in reported)
     if missing:
         return Reading(missing=missing)

@@ -33,10 +33,10 @@ class Cube:
         levels: per axis, the ascending coordinates that can be run, or None for a continuum (and for an axis of more
             than 1,000 values, which is searched like one).
         conditions: per axis, the axis and the position of the choice that opens it, or None where it is always open.
-        rest: (d,), the coordinates, about the middle, that stand for the axes that are not open.
+        rest: (d,), the coordinates, about the middle, that axes have while they are not open.
         rules: what a point must satisfy to be run. No point that `snap` or `uniform` returns breaks one.
-        guess: (d,), where the user believes the best lies, the middle on axes of which nothing is said; None where
-            nothing is said at all. guessed: per axis, whether something is.
+        guess: (d,), where the user believes the best lies, and the middle on axes without a guess; None if there is no
+            guess at all. guessed: per axis, whether there is one.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Choices and constants of any kind: which are the same, and what JSON keeps of them."""
+"""Choices and constants of any kind: which of them are the same, and what JSON keeps of them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The kinds of parameter: their values, and the axis of [0, 1] that each fills.
 
-A float's axis is its range, linear or logarithmic. An integer, a stepped float or a category owns an interval of its
-axis and is represented by the coordinate of its value inside it, so that uniform coordinates are uniform values. A
-parameter of one value owns its whole axis, and is represented by the middle of it.
+A float's axis is its range, linear or logarithmic. A value of an integer, a stepped float or a categorical parameter
+owns an interval of its axis and is represented by its own coordinate inside that interval, so uniform coordinates give
+uniform values. The only value of a constant owns the whole axis, and is represented by the middle of it.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ class Float:
 
     Attributes:
         scale: "linear"; "log", the same as `log=True`; or "logit", log(v / (1 - v)), for a share or a discount, where
-            0.99 and 0.999 differ as much as 0.9 and 0.99: `Float(0.5, 0.9999, scale="logit")`.
-        guess: where you believe the best value lies: `Float(1e-5, 1, log=True, guess=1e-3)`. The first trial is at all
-            the guesses, and `auto`, `ei` and `gp-ucb` favour their neighbourhood until results say otherwise.
+            0.99 and 0.999 differ as much as 0.9 and 0.99 do: `Float(0.5, 0.9999, scale="logit")`.
+        guess: where you believe the best value lies: `Float(1e-5, 1, log=True, guess=1e-3)`. The first trial is at the
+            guesses of all parameters, and `auto`, `ei` and `gp-ucb` favour their neighbourhood until results say
+            otherwise.
     Example:
         >>> space = raybo.Space({"rate": raybo.Float(1e-5, 1, log=True, guess=1e-3)})
         >>> raybo.Searcher(space, seed=0).ask().config
@@ -73,7 +74,7 @@ class Float:
         return _told(self, logit=self.scale == "logit")
 
     def check(self, name: str) -> None:
-        """Raise SpaceError, naming the parameter, where the range is not one, or the guess is not in it."""
+        """Raise SpaceError, naming the parameter, if the range is not valid or the guess is not in it."""
         _check_log(name, self.log)
         one_of(self.scale, f"{name}: scale", get_args(Scale), SpaceError)
         if self.scale == "logit" and self.log:
@@ -139,7 +140,7 @@ class Float:
         return cast("list[float]", self.numbers(u).tolist())
 
     def numbers(self, u: Array) -> Array:  # (n,) -> (n,)
-        """As `decode`, as an array."""
+        """The same as `decode`, as an array."""
         if self.low == self.high:
             return np.full(len(u), float(self.low))
         if self.scale == "logit":
@@ -184,7 +185,7 @@ class Integer:
         return _told(self)
 
     def check(self, name: str) -> None:
-        """Raise SpaceError, naming the parameter, where the range is not one."""
+        """Raise SpaceError, naming the parameter, if the range is not valid."""
         _check_log(name, self.log)
         for which, value in (("low", self.low), ("high", self.high), ("step", self.step)):
             if not is_number(value) or value != int(value):
@@ -261,7 +262,7 @@ class Categorical:
         return _told(self)
 
     def check(self, name: str) -> None:
-        """Raise SpaceError, naming the parameter, where the choices are not a sequence of different objects."""
+        """Raise SpaceError, naming the parameter, if the choices are not a sequence of different objects."""
         if isinstance(self.choices, (str, bytes)) or not isinstance(self.choices, Sequence):
             raise SpaceError(f"{name}: choices must be a list, got {shown(self.choices)}")
         if len(self.choices) == 0:
@@ -277,7 +278,7 @@ class Categorical:
         return len(self.choices)
 
     def position(self, value: object, name: str) -> int:
-        """Where the value stands among the choices; SpaceError where it does not."""
+        """The value's position among the choices; SpaceError if it is not one of them."""
         for agree in (identical, same, equal):
             for i, choice in enumerate(self.choices):
                 if agree(choice, value):
@@ -285,7 +286,7 @@ class Categorical:
         raise SpaceError(f"{name}: {shown(value)} is not one of {shown(list(self.choices))}")
 
     def accept(self, value: object, name: str) -> Any:
-        """The choice as it was declared; SpaceError where the value is none."""
+        """The choice as it was declared; SpaceError if the value is not one."""
         return self.choices[self.position(value, name)]
 
     def encode(self, values: Sequence[Any]) -> Array:  # (n,)
@@ -308,7 +309,7 @@ class Categorical:
         return told | self.guess_to_json()
 
     def guess_to_json(self) -> dict[str, Any]:
-        """The guess as a choice's position; nothing where there is none."""
+        """The guess as a choice's position; empty if there is no guess."""
         return _guess_to_json(None if self.guess is UNSAID else self.position(self.guess, "guess"))
 
 
@@ -316,8 +317,8 @@ class Categorical:
 class Ordinal(Categorical):
     """One of the given values, which are in order: neighbours are taken to be alike, whatever the values are.
 
-    `Ordinal([8, 16, 32, 64])`, `Ordinal(["small", "medium", "large"], guess="small")`. All values take up
-    the same share of one axis; a rule may compare them with `<`.
+    `Ordinal([8, 16, 32, 64])`, `Ordinal(["small", "medium", "large"], guess="small")`. Each value takes up the same
+    share of one axis; a rule may compare values with `<`.
 
     Example:
         >>> searcher = raybo.Searcher({"batch": raybo.Ordinal([8, 16, 32, 64], guess=16)}, seed=0)
@@ -326,7 +327,7 @@ class Ordinal(Categorical):
     """
 
     def check(self, name: str) -> None:
-        """Raise SpaceError, naming the parameter, where the values are not a sequence of different objects."""
+        """Raise SpaceError, naming the parameter, if the values are not a sequence of different objects."""
         super().check(name)
         for value in self.choices:
             if isinstance(value, (Float, Integer, Categorical, dict)):

@@ -1,14 +1,14 @@
-"""Rules between parameters, `depth * width <= 64`: read as text by a parser of its own, and never run as code.
+"""Rules between parameters, such as `depth * width <= 64`: text that raybo's own parser reads, never run as code.
 
     names          parameters, nested ones dotted as tables show them; `in backquotes` where a name is not a word
     numbers        + - * / % **, min, max, abs, log, exp
     comparisons    < <= > >= == !=, chained too; a choice with one of its values: kernel == 'rbf'
     logic          and, or, not
 
-A rule is about the configurations in which all its parameters are open: where one is not, it says nothing. Where an
-operation has no finite result (a division by zero, the logarithm of a negative number, a choice that is not a number)
-a comparison is undefined; `and`, `or` and `not` follow Kleene's logic, so that `b == 0 or a / b < 2` is true where b is
-0; and a rule that is undefined as a whole is broken.
+A rule applies only to configurations in which all its parameters are open. If an operation has no finite result (a
+division by zero, the logarithm of a negative number, a choice that is not a number), the comparison is undefined;
+`and`, `or` and `not` follow Kleene's logic, so `b == 0 or a / b < 2` is true where b is 0; and a rule that is undefined
+as a whole is broken.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Truth(NamedTuple):
 
     Attributes:
         holds: (m,), 1 or 0, NaN where it is undefined.
-        lack, excess: give (m,), how much is missing to make it true, and to make it false; 0 where it is so. They are
-            seldom asked for.
+        lack, excess: functions that give (m,), how far each point is from making it true, and from making it false; 0
+            where it already is. They are seldom called.
     """
 
     holds: Array
@@ -54,8 +54,8 @@ class Rule:
     """A condition on parameters.
 
     Attributes:
-        text: as its user wrote it.
-        axes: of the parameters that it names, ascending.
+        text: the rule as its user wrote it.
+        axes: those of the parameters that it names, ascending.
         condition: the condition as a function of these parameters' values.
         read_among: names and parameters of the space that it was read for.
     """
@@ -73,7 +73,7 @@ class Rule:
         return repr(self.text)
 
     def holds(self, columns: Columns) -> np.ndarray[Any, np.dtype[np.bool_]]:  # (m,)
-        """Where it is true; where it is undefined it is not."""
+        """Where it is true; where it is undefined, it does not hold."""
         with np.errstate(all="ignore"):
             return np.asarray(self.condition(columns).holds == 1.0)
 
@@ -90,10 +90,10 @@ UNDEFINED, TINY = 2.0, 1e-12  # what an undefined comparison lacks; one that is 
 
 
 def read_rules(where: Any, names: Sequence[str], parameters: Sequence[Parameter]) -> tuple[Rule, ...]:
-    """The rules that a user gives as `where`: a text, or several.
+    """The rules that a user gives as `where`: one string, or several.
 
     Raises:
-        SpaceError: one is not a rule; says which, and what is wrong with it.
+        SpaceError: one is not a rule; says which one, and what is wrong with it.
     """
     if where is None:
         return ()
@@ -103,7 +103,7 @@ def read_rules(where: Any, names: Sequence[str], parameters: Sequence[Parameter]
 
 
 def read_rule(text: Any, names: Sequence[str], parameters: Sequence[Parameter]) -> Rule:
-    """One rule; SpaceError where it is none."""
+    """One rule; SpaceError if it is not a rule."""
     if not isinstance(text, str) or not text.strip():
         raise SpaceError(f"where: a rule is a text such as 'depth * width <= 64', got {shown(text)}")
     text = text.strip()

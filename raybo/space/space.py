@@ -37,14 +37,14 @@ class Space:
 
     Args:
         parameters: a mapping (or a sequence of pairs) from names to `Float`, `Integer`, `Categorical` or a further
-            mapping of the same kind. A choice that holds parameters of its own, such as
-            `Categorical(["off", {"kind": "l2", "weight": Float(0, 1)}])`, has them only if it is chosen.
-        where: rules that every configuration must satisfy, as text over the parameters' names, nested ones dotted:
+            mapping of the same kind. A choice may hold parameters of its own, as in
+            `Categorical(["off", {"kind": "l2", "weight": Float(0, 1)}])`; they are open only if it is chosen.
+        where: rules that every configuration must satisfy, as text that uses the parameters' names, nested ones dotted:
             `["depth * width <= 64", "max(a, b) > 2 * c"]`. See `raybo.space.rules` for what they may hold. A rule does
             not apply to configurations in which one of its parameters is not open.
     Raises:
         SpaceError: an empty space, a name that is not a string or that two parameters share, an impossible range,
-            something that is not a parameter, a rule that cannot be read, or rules that hardly anything satisfies.
+            something that is not a parameter, a rule that cannot be read, or rules that hardly any point satisfies.
     Example:
         >>> rate, depth = raybo.Float(1e-3, 1, log=True), raybo.Integer(1, 9)
         >>> space = raybo.Space({"rate": rate, "model": {"depth": depth}})
@@ -78,10 +78,10 @@ class Space:
     def from_tune(cls, param_space: Mapping[str, Any], where: Sequence[str] | str | None = None) -> Space:
         """The space of a Ray Tune `param_space`: domains, nested dicts and lists, and constants, which are kept.
 
-        raybo's own parameters may stand in it too, for what Tune cannot express. `where` is as in `Space`.
+        It may also contain raybo's own parameters, for what Tune cannot express. `where` is as in `Space`.
 
         Raises:
-            SpaceError: names the path of what cannot be expressed (`randn`, `sample_from`, `grid_search`).
+            SpaceError: something cannot be expressed (`randn`, `sample_from`, `grid_search`); names its path.
         """
         space = cls.__new__(cls)
         space._build(read_param_space(param_space), where)
@@ -116,7 +116,7 @@ class Space:
         return ""
 
     def as_guessed(self, row: Row) -> Row:
-        """The row of the point of the guesses, with the guesses as they were written and not as they are decoded."""
+        """The row of the point at the guesses, with the guesses as they were written, not as they are decoded."""
         exact = [*row]
         for i, (name, parameter) in enumerate(zip(self.names, self.parameters.values(), strict=True)):
             if self.cube.guessed[i] and row[i] is not None and not isinstance(parameter, Categorical):
@@ -124,18 +124,18 @@ class Space:
         return row if self._broken(exact) else exact
 
     def require_allowed(self, row: Row) -> None:
-        """SpaceError where a configuration, as `pack` makes a row of it, breaks a rule."""
+        """SpaceError if a configuration, given as its row from `pack`, breaks a rule."""
         if broken := self._broken(row):
             raise SpaceError(f"the configuration breaks the rule {broken}")
 
     @property
     def d(self) -> int:
-        """Number of parameters, which is the number of axes of the cube."""
+        """Number of parameters, which is also the number of axes of the cube."""
         return self.cube.d
 
     @cached_property
     def names(self) -> list[str]:
-        """The parameters' names as tables show them: nested ones joined by dots, `model.svm.C` for what svm opens."""
+        """The parameters' names as tables show them: nested ones dotted, `model.svm.C` for one that svm opens."""
         return [label(path) for path in self.parameters]
 
     def accept(self, config: Mapping[str, Any]) -> Config:
@@ -150,7 +150,7 @@ class Space:
         return self._fill(iter(row))
 
     def encode(self, configs: Sequence[Mapping[str, Any]]) -> Array:  # (n, d)
-        """Points of the cube for n configurations; SpaceError where one does not fit."""
+        """Points of the cube for n configurations; SpaceError if one does not fit."""
         return self.points([self.pack(config) for config in configs])
 
     def decode(self, X: Array) -> list[Config]:  # (n, d)
@@ -182,22 +182,22 @@ class Space:
         return self.cube.snap(X)
 
     def sample(self, rng: np.random.Generator, n: int) -> list[Config]:
-        """n independent configurations, uniform in the cube, or in what the rules leave of it."""
+        """n independent configurations, uniform in the cube, or in the part of it that the rules allow."""
         return self.decode(self.cube.uniform(rng, n))
 
     def pack(self, config: Mapping[str, Any]) -> Row:
-        """The configuration as a row of JSON values: numbers, positions of categories, None for what is not open."""
+        """The configuration as a row of JSON values: numbers, positions of categories, None where nothing is open."""
         if not isinstance(config, Mapping):
             raise SpaceError(f"a configuration is a dict of parameters, got {shown(config)}")
         refuse_different(self.template, config, ())
         return list(row_of(self.template, config, ()))
 
     def unpack(self, row: Sequence[float | int | None]) -> Config:
-        """The configuration that `pack` made the row from."""
+        """The configuration from which `pack` made the row."""
         return self._fill(iter(row))
 
     def values(self, config: Mapping[str, Any]) -> list[Any]:
-        """The parameters' values in a configuration, in their order; None for those that are not open in it."""
+        """The parameters' values in a configuration, in the parameters' order; None for those not open in it."""
         return self._values_of(self.pack(config))
 
     def open_values(self, config: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -213,10 +213,10 @@ class Space:
         ]
 
     def to_json(self, *, exact: bool = False) -> dict[str, Any]:
-        """A plain description; two spaces are equal where these are.
+        """A plain description; two spaces are equal if their descriptions are.
 
         Args:
-            exact: tell also which ranges are half open, as Ray Tune's are.
+            exact: also say which ranges are half open, as Ray Tune's are.
         """
         told = cast("dict[str, Any]", template_to_json(self.template, exact=exact))
         return {**told, "where": [rule.text for rule in self.rules]} if self.rules else told

@@ -1,8 +1,8 @@
 """A space's template: nested parameters and constants, and configurations of the same shape.
 
 A template is a tree of dicts (and lists, from Ray Tune) with parameters and constants at its leaves. A choice may hold
-such a tree as well, whose parameters follow the choice's own. A configuration's row holds, leaf by leaf, a number, a
-choice's position, or None for what is not open.
+such a tree too; the tree's parameters come after the choice itself. A configuration's row holds, leaf by leaf, a
+number, a choice's position, or None if the leaf is not open.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ray Tune's search spaces, read by the public attributes of their domains: nothing here imports Ray."""
+"""Ray Tune's search spaces, read through the public attributes of their domains: nothing here imports Ray."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The surrogate: an exact Gaussian process, what is assumed of f, and how its hyperparameters are found."""
+"""The surrogate: an exact Gaussian process, what it assumes about f, and how its hyperparameters are found."""
 
 from raybo.surrogate.factor import cholesky
 from raybo.surrogate.fit import fit_map

@@ -1,4 +1,4 @@
-"""Rows worked on at a time: few enough for the work to stay in a small and warm part of memory."""
+"""How many rows to work on at a time: few enough for the work to stay in a small, warm part of memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cholesky factors of covariance matrices: made with as little jitter as it takes, grown by rows, solved with.
+"""Cholesky factors of covariance matrices: made with as little jitter as needed, grown by rows, used to solve.
 
 Triangular solves with the factor are used throughout, not explicit inverses: they are as fast here and lose half the
 digits that an inverse loses.

@@ -5,14 +5,14 @@
     dLML / dtheta_j = tr((alpha alpha' - A^-1) dA/dtheta_j) / 2
 
 Rasmussen, Williams (2006), algorithm 2.1 and eq. (5.9). With a constant mean, the generalised least squares estimate
-maximises LML, so that the derivative through it vanishes and the same formula holds.
+maximises LML, so the derivative through it vanishes and the same formula holds.
 
-Repeats of a point are one counted observation of their mean; what they add to the likelihood of their means,
+Repeats of a point are one counted observation of their mean; adding
     sum over points of -(c - 1) log(2 pi v) / 2 - log(c) / 2 - scatter / (2 v)    v noise + added, c count
-makes it that of the single values.
+to the likelihood of the means makes it that of the single values.
 
 Symmetric matrices are kept in LAPACK's rectangular full packed format: n (n + 1) / 2 numbers in a row, on which the
-blocked factorisation and inverse work as fast as on full matrices, and everything else half as long. Squared
+blocked factorisation and inverse are as fast as on full matrices, and everything else takes half as long. Squared
 differences are kept in that order, an axis per row, so that all length-scale gradients are one matrix-vector product.
 """
 

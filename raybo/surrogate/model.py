@@ -1,4 +1,4 @@
-"""What is assumed of the objective: a kernel, a mean, and a prior and a range for each hyperparameter.
+"""What is assumed about the objective: a kernel, a mean, and a prior and a range for each hyperparameter.
 
 theta holds the logs of the hyperparameters: d length-scales (or one that all axes share), the outputscale, the noise
 variance. A hyperparameter with a fixed value is not fitted.

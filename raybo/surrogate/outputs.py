@@ -1,7 +1,7 @@
-"""Transforms of the observed values before the GP sees them: standardised, and tamed where a few are far off.
+"""Transforms of the observed values before the GP sees them: standardised, and tamed if a few are far off.
 
-Each is made from the values with `of`, applied with `apply`, and undone with `invert`, so that what the model expects
-can be told in the user's units. All are increasing.
+Each transform is made from the values with `of`, applied with `apply`, and undone with `invert`, so that what the model
+expects can be given in the user's units. All are increasing.
 """
 
 from __future__ import annotations

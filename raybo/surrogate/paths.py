@@ -1,12 +1,12 @@
 """Functions drawn from the posterior: jointly on a finite set, or over the whole cube.
 
-A draw over the cube is one from the prior, made of random Fourier features, corrected by the data exactly:
+A draw over the cube is a draw from the prior, made of random Fourier features and corrected exactly by the data:
 
     f(x) = m + p(x) + k(x, X) A^-1 (y - m - p(X) - noise)
     p(x) = sum_i weight_i cos 2 pi (frequency_i . x + phase_i)
 
-Every weight is that of a sine and a cosine together: sqrt(outputscale / F) times a Rayleigh variable, whose square has
-mean 2. Categorical axes enter through a one-hot code whose squared distance is the kernel's 1[x != x'].
+Every weight is that of a sine and a cosine together: sqrt(outputscale / F) times a Rayleigh variable with a mean square
+of 2. Categorical axes enter through a one-hot code with the kernel's 1[x != x'] as its squared distance.
 
 Wilson et al. (2020), "Efficiently sampling functions from Gaussian process posteriors", eq. (13); Rahimi, Recht (2007),
 "Random features for large-scale kernel machines", for the features.

@@ -1,12 +1,12 @@
 """Pseudo-data: independent uniform points with the values of their nearest observations.
 
-What a search observes lies where the search went, so hyperparameters fitted to it need not converge to the truth.
-Fitted to values that the observations lend to independent uniform points, they do; predictions still use what was
-observed.
+A search observes only where it went, so hyperparameters fitted to its observations need not converge to the truth.
+Fitted to independent uniform points with values that the observations lend them, they do; predictions still use what
+was observed.
 
 Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process Hyperparameter Estimation",
-arXiv:2306.06844, eq. (2). Ours: distances in the unit cube, 0 or 1 on a categorical axis as in the kernels; of equally
-near observations the earliest.
+arXiv:2306.06844, eq. (2). Ours: distances are in the unit cube, 0 or 1 on a categorical axis as in the kernels; of
+equally near observations the earliest counts.
 """
 
 from __future__ import annotations

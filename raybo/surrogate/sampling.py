@@ -3,7 +3,7 @@
     sample_hmc      Hamiltonian Monte Carlo: leapfrog steps, identity mass, walls that reflect
     sample_slice    one coordinate at a time, stepping out and shrinking
 
-Priors on unbounded logs may be improper or nearly so (a Gamma of small shape): without walls a chain drifts to
+Priors on unbounded logs may be improper or nearly so (a Gamma of small shape): without walls, a chain drifts to
 length-scale 0, where the model is white noise.
 
 Neal (2011), "MCMC using Hamiltonian dynamics", section 5.1 for the walls; Neal (2003), "Slice sampling", sections 4, 5.

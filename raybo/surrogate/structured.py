@@ -6,7 +6,7 @@
     M     the profile of Matern-5/2
     l     sum_j (2 w_j - 1)(2 w'_j - 1) / sqrt(k) over the k ordered axes: u gives a linear and a quadratic trend
 
-The second term makes f a sum of functions of one axis each, where the data say so: Duvenaud, Nickisch, Rasmussen
+If the data say so, the second term makes f a sum of functions of one axis each: Duvenaud, Nickisch, Rasmussen
 (2011), "Additive Gaussian Processes", with the first and the last order. The mean is a constant by generalised least
 squares, or 0. Each part is optional.
 """

@@ -1,6 +1,6 @@
 """Exact GP posterior under a structured kernel.
 
-As `gp`, but for a variance k(x, x) that a trend makes a function of x, and for gradients that go through the warping:
+As in `gp`, except that a trend makes the variance k(x, x) a function of x, and that gradients go through the warping:
 df/dx = df/dw dw/dx.
 """
 

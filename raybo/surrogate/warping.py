@@ -2,8 +2,8 @@
 
     w(x) = 1 - (1 - x^a)^b          a, b > 0; a = b = 1 changes nothing, a < 1 < b gives room to the beginning
 
-Snoek, Swersky, Zemel, Adams (2014), "Input Warping for Bayesian Optimization of Non-Stationary Functions", with this
-distribution function in place of the Beta's, which it resembles and which has no closed form.
+Snoek, Swersky, Zemel, Adams (2014), "Input Warping for Bayesian Optimization of Non-Stationary Functions", but with
+this distribution function in place of the Beta distribution's, which it resembles but which has no closed form.
 """
 
 from __future__ import annotations

@@ -31,9 +31,14 @@ class DrboKde(OverDensity):
     meaning: ClassVar[str] = "upper confidence bound under the worst distribution near the contexts' own"
 
     radius: float | None = option(
-        None, "of the ball, in L1 distance (at most 2); none: t^(-2/(4 + numeric contexts))", at_least=0, at_most=2
+        None,
+        "radius of the ball, in L1 distance (at most 2); none: t^(-2/(4 + numeric contexts))",
+        at_least=0,
+        at_most=2,
     )
-    infimum: int = option(1024, "further contexts, spread over the whole range, to seek the worst among", at_least=1)
+    infimum: int = option(
+        1024, "further contexts, spread over the whole range, among which the worst is sought", at_least=1
+    )
 
     def bound(self, known: Learned, most: int) -> ContextConfidence:
         """The worst mean bound."""

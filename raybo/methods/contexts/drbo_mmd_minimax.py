@@ -28,8 +28,10 @@ class DrboMmdMinimax(OverContexts):
     meaning: ClassVar[str] = "upper confidence bound under a nearly worst distribution near the contexts met"
     screened: ClassVar[int] = 100  # points of the grid
 
-    points: int = option(1024, "contexts in the grid, at least; the same number on every axis", at_least=1)
-    sensitivity: Literal["fast", "exact"] = option("fast", "of the worst case at radius 0: exact inverts the kernel")
+    points: int = option(1024, "at least so many contexts in the grid; the same number on every axis", at_least=1)
+    sensitivity: Literal["fast", "exact"] = option(
+        "fast", "the worst case's sensitivity at radius 0: exact inverts the kernel"
+    )
 
     def bound(self, known: Learned, most: int) -> ContextConfidence:
         """The approximate worst mean bound."""

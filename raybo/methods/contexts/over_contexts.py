@@ -70,7 +70,7 @@ class OverContexts(Options, ABC):
         None, "points of the Sobol design; none: 10, at most a quarter of the trials", at_least=1
     )
     solver: SolverName = option(
-        "lbfgsb", "how the cube is searched, with few of the contexts; with all, what it finds is then improved"
+        "lbfgsb", "how the cube is searched with few of the contexts; what it finds is then improved with all of them"
     )
 
     def density(self, history: History) -> Density:
@@ -133,7 +133,7 @@ class OverDensity(OverContexts):
     bandwidth: float = option(
         1.0, "multiplies the rule-of-thumb bandwidth; near 0 the atoms are the contexts met", above=0
     )
-    half_life: float | None = option(None, "a context counts half as much as one met so many contexts later", above=0)
+    half_life: float | None = option(None, "a context counts half as much as one met this many contexts later", above=0)
 
     def density(self, history: History) -> Density:
         """The estimated law of the contexts."""

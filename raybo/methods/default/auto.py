@@ -74,7 +74,7 @@ NAMES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(Options):
-    """Expected improvement and an upper confidence bound, at random in turn, in the mean over three Gaussian processes.
+    """Expected improvement or an upper confidence bound, chosen at random, in the mean over three Gaussian processes.
 
     raybo's own; docs/default.md shows what each part is worth.
     """
@@ -86,7 +86,7 @@ class Auto(Options):
 
     initial: int | None = option(
         None,
-        "points before there is a model; none: until three have a value, four with guesses; ten with branches",
+        "points before there is a model; none: until three have a value; four with guesses, ten with branches",
         at_least=1,
     )
 

@@ -50,8 +50,10 @@ class Ei(Options):
 
     solver: SolverName = option("lbfgsb", "how it is maximised")
     incumbent: Literal["value", "mean"] = option("value", "the best value seen, or the best posterior mean at a point")
-    improvement: Literal["expected", "probability"] = option("expected", "its expectation, or its probability")
-    nu: float = option(1.0, "multiplies the standard deviation; more explores more", above=0)
+    improvement: Literal["expected", "probability"] = option(
+        "expected", "the improvement's expectation, or its probability"
+    )
+    nu: float = option(1.0, "multiplies the standard deviation; a larger one explores more", above=0)
     points: int = option(1_000, "points of the random grid", at_least=1)
     initial: int | None = option(
         None, "points of the Sobol design; none: 10 per axis, at most a quarter of the trials", at_least=1

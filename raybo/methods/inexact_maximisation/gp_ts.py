@@ -29,7 +29,7 @@ from raybo.surrogate import draw_function, standard_model
 
 @dataclass(frozen=True, kw_only=True)
 class GpTs(RandomGridOptions):
-    """Thompson sampling: maximises a function drawn from the posterior, over a fresh random grid or by a climber.
+    """Thompson sampling: maximises a posterior sample over a fresh random grid or by a local optimiser.
 
     Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI.
     """

@@ -42,7 +42,7 @@ from raybo.surrogate import GP, Standardised, random_grid_model, standard_model
 
 @dataclass(frozen=True, kw_only=True)
 class GpUcb(RandomGridOptions):
-    """Upper confidence bounds of a Gaussian process, maximised over a fresh random grid or by a climber.
+    """Upper confidence bounds of a Gaussian process, maximised over a fresh random grid or by a local optimiser.
 
     Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI.
     """
@@ -59,7 +59,7 @@ class GpUcb(RandomGridOptions):
     )
     preset: Literal["standard", "paper", "contexts"] = option(
         "standard",
-        "the model, and with paper the solvers' settings; contexts: the model that sbo-kde has, over x alone",
+        "the model, and with paper the solvers' settings too; contexts: sbo-kde's model, over x alone",
     )
     lengthscale_start: float = option(
         1.0, "of the paper's model, in sides of the cube: the raw unit, in which the paper's solvers work", above=0

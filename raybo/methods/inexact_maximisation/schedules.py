@@ -26,7 +26,7 @@ LARGEST_POWER = 2.0  # of t in the grid's size: 10,000 times the first one's at 
 class RandomGridOptions(Options):
     """The options that both methods share."""
 
-    points_per_round: int = option(100, "grid points, times t while the grid grows", at_least=1)
+    points_per_round: int = option(100, "grid points, times t if the grid grows", at_least=1)
     grid: Literal["growing", "fixed"] | float = option(
         "growing", "the grid grows with t, is fixed, or grows as t^number", at_least=0, at_most=LARGEST_POWER
     )
@@ -35,7 +35,7 @@ class RandomGridOptions(Options):
     )
     kernel: KernelName = option("matern52", "of the standard model: matern52, matern32 or rbf")
     hyperparameters: Hyperparameters = option("map", HYPERPARAMETERS_MEAN)
-    B: float = option(1.0, "bound of the objective's norm, for kappa=theory", at_least=0)
+    B: float = option(1.0, "bound on the objective's norm, for kappa=theory", at_least=0)
     R: float = option(1.0, "sub-Gaussian scale of the noise, for kappa=theory", at_least=0)
     delta: float = option(0.1, "probability that the theorem's bounds may fail, for kappa=theory", above=0, below=1)
 

@@ -35,7 +35,7 @@ class Ars(AroundCentre, RunOptions):
     learning", NeurIPS.
     """
 
-    alpha: float = option(0.02, "length of a step, in sides of the cube for a slope of one standard deviation", above=0)
+    alpha: float = option(0.02, "step length for a slope of one standard deviation, in sides of the cube", above=0)
     nu: float = option(0.05, "standard deviation of the trials about the centre, in sides of the cube", above=0)
     directions: int | None = option(None, "directions per iteration, N; none: 1 + d // 8", at_least=1)
     top: int | None = option(None, "best directions that make the step; none: all", at_least=1)

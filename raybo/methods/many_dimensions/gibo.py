@@ -42,13 +42,13 @@ class Gibo(LocalOptions):
 
     learning_rate: float | tuple[float, ...] = option(
         0.25,
-        "length of a step, or a list with one per iteration, the last of which stays; in length-scales if normalised",
+        "step length, or one per iteration, of which the last is kept; in length-scales if step=normalised",
         above=0,
     )
     step: Literal["normalised", "plain"] = option("normalised", "length-scale times direction, or the gradient itself")
     weight_decay: float = option(0.0, "added to the direction: this share of the way to the cube's centre", at_least=0)
     early_stop: float | None = option(
-        None, "end exploring when a point lowers the trace by less; none: never", at_least=0
+        None, "end exploring when a point lowers the trace by less than this; none: never", at_least=0
     )
     refit: Literal["always", "full"] = option("always", "fit in every iteration, or only once the window is full")
 

@@ -52,14 +52,16 @@ class LaMinUcb(LocalOptions):
     Fan, Wang, Ng, Hu (2024), "Minimizing UCB: a Better Local Search Strategy in Local Bayesian Optimization", NeurIPS.
     """
 
-    batch: int | None = option(4, "points that explore per iteration", at_least=1)
+    batch: int | None = option(4, "exploration points per iteration", at_least=1)
     beta: float = option(
         3.0, "standard deviations of pessimism, in the move and in what is looked ahead to", at_least=0
     )
     look_ahead: Literal["one-shot", "finite"] = option(
-        "one-shot", "all points of a batch jointly, or one after the other (finite), exactly over some possible moves"
+        "one-shot", "all points of a batch jointly, or (finite) one after another, exactly over a finite set of moves"
     )
-    samples: int | None = option(None, "imagined outcomes of the one-shot form; none: 16, beyond 25 axes 8", at_least=1)
+    samples: int | None = option(
+        None, "imagined outcomes of the one-shot form; none: 16, or 8 beyond 25 axes", at_least=1
+    )
     restarts: int = option(5, "climbs of the one-shot form", at_least=1)
     local: bool = option(True, "explore within delta of the centre; false for the whole cube, as published")
 

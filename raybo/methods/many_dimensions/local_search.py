@@ -46,16 +46,20 @@ class LocalOptions(AroundCentre, RunOptions):
     """The options that gibo, mpd, min-ucb and la-min-ucb share."""
 
     batch: int | None = option(
-        None, "points that explore per iteration; none: one per axis, at most a tenth of the trials", at_least=1
+        None, "exploration points per iteration; none: one per axis, at most a tenth of the trials", at_least=1
     )
-    delta: float = option(0.2, "how far from the centre these may lie on each axis, in sides of the cube", above=0)
-    window: int | None = option(None, "newest results that the model sees; none: 5 per axis, at least 20", at_least=1)
+    delta: float = option(
+        0.2, "how far from the centre such points may lie on each axis, in sides of the cube", above=0
+    )
+    window: int | None = option(
+        None, "how many of the newest results the model sees; none: 5 per axis, at least 20", at_least=1
+    )
     quorum: float = option(
         1.0, "share of an iteration's trials that must have ended before it moves", above=0, at_most=1
     )
     kernel: Literal["rbf", "matern52"] = option("rbf", "rbf or matern52; gradients need one as smooth as these")
     noise_variance: float = option(
-        0.01, "of a single value, which is not fitted; standardised values unless switched off", above=0
+        0.01, "noise variance of a single value, not fitted; of standardised values, unless standardise=false", above=0
     )
     lengthscale: float | tuple[float, ...] | None = option(
         None, "known length-scales, one or one per axis, in sides of the cube; none: fitted once per iteration", above=0
@@ -63,10 +67,10 @@ class LocalOptions(AroundCentre, RunOptions):
     outputscale: float | None = option(
         None, "known prior variance of the values; none: fitted once per iteration", above=0
     )
-    lengthscale_low: float = option(0.05, "least length-scale of the fit, in sides of the cube", above=0)
+    lengthscale_low: float = option(0.05, "smallest length-scale of the fit, in sides of the cube", above=0)
     lengthscale_high: float = option(2.0, "largest length-scale of the fit, in sides of the cube", above=0)
     mean: Literal["constant", "zero"] = option("constant", "the prior mean: estimated, or 0")
-    standardise: bool = option(True, "whether the window's values are standardised; false where scales are known")
+    standardise: bool = option(True, "whether the window's values are standardised; false if scales are known")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -48,8 +48,8 @@ class Mpd(LocalOptions):
     """
 
     variant: Variant = option("paper", "paper, or released for the published code's behaviour")
-    probability: float = option(0.65, "of ascent, below which the walk ends", above=0.5, below=1)
-    stride: float = option(0.01, "length of a step of the walk, in sides of the cube", above=0)
+    probability: float = option(0.65, "probability of ascent below which the walk ends", above=0.5, below=1)
+    stride: float = option(0.01, "step length of the walk, in sides of the cube", above=0)
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The iteration's next point, or the end of the walk that begins the next one."""

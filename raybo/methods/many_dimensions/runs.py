@@ -40,18 +40,18 @@ class RunOptions(Options):
     """The options of a run's beginning, which gibo, mpd, min-ucb, la-min-ucb and ars share."""
 
     start: Start = option(
-        "best", "the first centre: best known result; a Sobol point (sobol); the cube's centre (centre)"
+        "best", "the first centre: the best known result, a Sobol point (sobol), or the cube's centre (centre)"
     )
     initial: int | None = option(
         None,
-        "Sobol points before the first centre; none: 25, at most a quarter of the trials (50 and half of them where "
-        "they are fewer than 10 per axis), and 0 unless start=best",
+        "Sobol points before the first centre; none: 25, at most a quarter of the trials (with fewer than 10 trials "
+        "per axis: 50, at most half), or 0 unless start=best",
         at_least=0,
     )
     restart: bool = option(
         True,
-        "restart elsewhere once an iteration has seen no difference, or nothing but noise, or a quarter of the "
-        "trials has brought the run nothing better",
+        "restart elsewhere once an iteration has seen no difference or only noise, or a quarter of the trials has "
+        "brought the run no improvement",
     )
 
     def design_size(self, history: History) -> int:

@@ -63,12 +63,12 @@ class Turbo(Options):
     Eriksson et al. (2019), "Scalable Global Optimization via Local Bayesian Optimization", NeurIPS (TuRBO-1).
     """
 
-    batch: int = option(1, "results for which the region's counters move once: the paper's batch size", at_least=1)
+    batch: int = option(1, "results per update of the region's counters: the paper's batch size", at_least=1)
     initial: int | None = option(
         None, "points of a run's design; none: 2 per axis, at most a quarter of the trials", at_least=1
     )
     candidates: int | None = option(
-        None, "among which a draw is maximised; none: 100 per axis, at most 2,000", at_least=1, at_most=2_000
+        None, "points among which a draw is maximised; none: 100 per axis, at most 2,000", at_least=1, at_most=2_000
     )
     restart: bool = option(True, "restart elsewhere once a run's design has seen no difference at all")
 

@@ -51,11 +51,11 @@ class AGpUcb(unknown.UnknownOptions):
     """
 
     power: float = option(
-        0.9, "of t in the reference for the sum of the regret's bounds, in (0, 1]", above=0, at_most=1
+        0.9, "exponent of t in the reference for the sum of the regret's bounds, in (0, 1]", above=0, at_most=1
     )
 
     norm: Literal["constant", "growing"] = option(
-        "constant", "of the function: growing multiplies kappa by h, and divides length-scales by its d-th root"
+        "constant", "the function's norm: growing multiplies kappa by h, and divides length-scales by its d-th root"
     )
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:

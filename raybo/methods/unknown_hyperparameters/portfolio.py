@@ -35,7 +35,7 @@ from raybo.space import Array
 
 @dataclass(frozen=True, kw_only=True)
 class Portfolio(unknown.AcquisitionOptions):
-    """Uniform points and upper confidence bounds, mixed by EXP3 that is rewarded with what the model says.
+    """Uniform points and upper confidence bounds, mixed by EXP3 with rewards from the model.
 
     Hoffman, Brochu, de Freitas (2011), "Portfolio Allocation for Bayesian Optimization", as compared with in Ha et al.,
     arXiv:2306.06844.

@@ -37,7 +37,9 @@ class Uhe(unknown.AcquisitionOptions):
     Process Hyperparameter Estimation", arXiv:2306.06844, Algorithm 1 (UHE-BO).
     """
 
-    refit_noise_on_real: bool = option(False, "fit the noise alone to the observations after the pseudo-data (ours)")
+    refit_noise_on_real: bool = option(
+        False, "after the fit to pseudo-data, fit the noise alone to the observations (ours)"
+    )
 
     def propose(self, history: History, rng: np.random.Generator) -> Proposal:
         """The initial design; then Algorithm 1."""

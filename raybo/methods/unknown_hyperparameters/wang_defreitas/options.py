@@ -23,7 +23,7 @@ from raybo.surrogate import KernelName
 
 @dataclass(frozen=True, kw_only=True)
 class WangDeFreitas(unknown.UnknownOptions):
-    """Expected improvement whose length-scales are cut when five steps in a row were all but certain of their values.
+    """Expected improvement; length-scales are cut once five steps in a row were all but certain of their values.
 
     Wang, de Freitas (2014), "Theoretical Analysis of Bayesian Optimisation with Unknown Gaussian Process
     Hyper-Parameters", arXiv:1406.7758, Algorithm 1; and two rivals of it.
@@ -32,25 +32,25 @@ class WangDeFreitas(unknown.UnknownOptions):
     variant: Literal["bounds", "slice", "kappa"] = option(
         "bounds", "Algorithm 1; slice sampling without it; or the form that Ha et al. compare with"
     )
-    kernel: KernelName = option("matern52", "matern52, matern32 or rbf; not for kappa")
+    kernel: KernelName = option("matern52", "matern52, matern32 or rbf; not for variant=kappa")
     lower: float | tuple[float, ...] = option(
-        0.005, "least length-scale, or one per axis, in sides of the cube", above=0
+        0.005, "smallest length-scale, or one per axis, in sides of the cube", above=0
     )
     upper: float | tuple[float, ...] = option(1.0, "largest length-scale at first, or one per axis", above=0)
-    noise_variance: float = option(
-        1e-4, "variance of the noise, taken as known, of the values as the model sees them", above=0
-    )
+    noise_variance: float = option(1e-4, "noise variance of the values as the model sees them, taken as known", above=0)
     standardise: bool = option(True, "the model sees standardised values; else the values as they are")
-    t_sigma: float = option(1.0, "noise variances below which a step's variance counts as too low", above=0)
-    p: float = option(0.5, "what the largest bound is multiplied by in a cut", above=0, below=1)
-    c1: float = option(0.001, "least nu, times xi", above=0)
-    c2: float = option(1.0, "largest nu, times xi", above=0)
+    t_sigma: float = option(1.0, "a step's variance below this many noise variances counts as too low", above=0)
+    p: float = option(0.5, "factor by which a cut multiplies the largest bound", above=0, below=1)
+    c1: float = option(0.001, "smallest nu, as a multiple of xi", above=0)
+    c2: float = option(1.0, "largest nu, as a multiple of xi", above=0)
     delta: float = option(0.1, "probability that the theorem's bounds may fail, in xi", above=0, below=1)
     nu: Literal["one", "fitted"] = option("one", "nu before it is bounded: 1, or the most likely scale of the values")
-    nu_rule: Literal["algorithm", "theorem"] = option("algorithm", "nu within [c1 xi, c2 xi], or nu^2")
-    kappa: float = option(unknown.KAPPA, "for kappa: standard deviations added to the mean", at_least=0)
-    least_std: float = option(0.1, "for kappa: the standard deviation that the next point must have", above=0)
-    prior: tuple[float, ...] = option(unknown.PRIOR, "for kappa: shape and rate of every Gamma prior", above=0)
+    nu_rule: Literal["algorithm", "theorem"] = option(
+        "algorithm", "algorithm keeps nu within [c1 xi, c2 xi], theorem nu^2"
+    )
+    kappa: float = option(unknown.KAPPA, "for variant=kappa: standard deviations added to the mean", at_least=0)
+    least_std: float = option(0.1, "for variant=kappa: the standard deviation that the next point must have", above=0)
+    prior: tuple[float, ...] = option(unknown.PRIOR, "for variant=kappa: shape and rate of every Gamma prior", above=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
