@@ -244,13 +244,13 @@ class Trial:
     """One evaluation, as its user sees it.
 
     Attributes:
-        number: from 0, in the order of asking.
+        number: from 0, in the order in which trials were asked for.
         config: the configuration.
         state: its state.
         value: the result, in the user's sign; with several metrics, that of the first. None unless finished.
         values: of the metrics and the constrained numbers, by name, if there are several; empty unless finished.
         violations: by how much it breaks constraints, by name; empty if it keeps them, or has not finished.
-        context: the context that it met; None if none is declared or known.
+        context: the context that it observed; None if none is declared or known.
         tags: what the method noted about the proposal.
         attempt: from 1; grows when it starts again, because its worker was lost or the user asked for it.
         reason: why it failed or was stopped; empty otherwise.
@@ -316,7 +316,7 @@ class Trial:
 
 
 def saved_share(trials: Sequence[Trial], steps: int | None) -> float:
-    """What share of the steps of all trials that finished or were pruned the pruning has saved; 0 where none was."""
+    """The share of the steps of all finished and pruned trials that pruning has saved; 0 if none was pruned."""
     if steps is None:
         return 0.0
     ended = [trial for trial in trials if trial.state in (State.FINISHED, State.PRUNED)]

@@ -107,7 +107,7 @@ class Objective:
             raise ObjectiveError(f"{self.name}: {self.metric!r} is its metric and a context too; rename one of them")
         if context is not None and not self.goals.is_plain:
             raise ObjectiveError(
-                f"{self.name}: a context goes with one metric and no constraints; leave one of them out"
+                f"{self.name}: a context needs a single metric and no constraints; leave out one or the other"
             )
         return context
 
@@ -287,8 +287,8 @@ def _check_value(value: str, goals: Goals) -> None:
     """ObjectiveError if a trial's value is its best report and there are other numbers beside it."""
     if value == "best" and not goals.is_plain:
         raise ObjectiveError(
-            "value='best' goes with one metric and no constraints: of several numbers those of the last report count; "
-            "leave it out"
+            "value='best' needs a single metric and no constraints; leave it out: of several numbers, those of the "
+            "last report count"
         )
 
 
@@ -313,7 +313,7 @@ def _check_function(function: Any) -> None:
         parameters = []
     if not parameters or parameters[0].kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD):
         raise ObjectiveError(
-            f"an objective must be a function of a configuration, got {shown(function)}; its first parameter is that"
+            f"an objective must be a function whose first parameter is the configuration, got {shown(function)}"
         )
 
 

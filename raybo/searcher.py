@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from raybo.methods.keywords import MethodOptions
 
-NO_CONTEXT = "its context is not known; it counts for its value, and is left out of what is learned about contexts"
+NO_CONTEXT = "its context is not known; its value counts, but nothing is learned from it about contexts"
 
 
 class Stream(IntEnum):
@@ -423,7 +423,7 @@ class Searcher:
         if at <= last:
             raise TrialError(f"trial {number}: steps must increase, but step {at} comes after step {last}")
         if self.steps is not None and at > self.steps:
-            raise TrialError(f"trial {number}: step {at} is beyond the last, a whole run has {self.steps}")
+            raise TrialError(f"trial {number}: step {at} is beyond the last step; a whole run has {self.steps}")
         return at
 
     def _carry_out(self, verdict: Verdict, rule: str, number: int, seen: int) -> Trial:

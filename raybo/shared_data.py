@@ -29,7 +29,7 @@ class Shared(Generic[T]):
 
     @property
     def value(self) -> T:
-        """The data. In a trial arrays are read-only: copy what is to be changed."""
+        """The data. In a trial, arrays are read-only: copy what you want to change."""
         if not self._made:
             if self._token:
                 self._made.append(_fetch[self._token]())

@@ -275,7 +275,7 @@ def searcher_of(description: Description, space: Space, context: Space | None) -
 def require_study(given: object, whose: str) -> None:
     """TrialError if it is not a study but, say, a journal."""
     if not isinstance(given, Study):
-        raise TrialError(f"{whose} needs a study, got {shown(given)}; raybo.load(...) gives that of a journal")
+        raise TrialError(f"{whose} needs a study, got {shown(given)}; raybo.load(...) opens the study in a journal")
 
 
 def load(path: Path | str) -> Study:

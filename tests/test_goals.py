@@ -127,19 +127,19 @@ def test_every_other_method_refuses_them_and_names_those_that_do_not():
 )
 def test_options_that_go_with_one_metric_are_refused(method, options):
     Searcher(SPACE, method, **options)
-    with pytest.raises(MethodError, match="goes with one metric and no constraints"):
+    with pytest.raises(MethodError, match="needs a single metric and no constraints"):
         Searcher(SPACE, method, metrics=METRICS, **options)
 
 
 def test_contexts_are_refused_plainly():
-    with pytest.raises(MethodError, match="a context goes with one metric and no constraints"):
+    with pytest.raises(MethodError, match="a context needs a single metric and no constraints"):
         Searcher(SPACE, metrics=METRICS, context={"load": raybo.Float(0, 1)})
 
     @raybo.objective(space=SPACE, constraints=RULES, context={"load": raybo.Float(0, 1)})
     def job(config):
         return 1.0
 
-    with pytest.raises(ObjectiveError, match="a context goes with one metric"):
+    with pytest.raises(ObjectiveError, match="a context needs a single metric"):
         _ = job.context
 
 

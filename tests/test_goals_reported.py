@@ -362,10 +362,10 @@ def test_what_breaks_a_constraint_is_pruned_without_a_scheduler_too():
 
 def test_the_best_report_goes_with_one_number():
     for more in ({"metrics": METRICS}, {"constraints": SMALL}):
-        with pytest.raises(ObjectiveError, match="value='best' goes with one metric and no constraints"):
+        with pytest.raises(ObjectiveError, match="value='best' needs a single metric and no constraints"):
             raybo.objective(space=SPACE, value="best", **more)
     job = raybo.objective(space=SPACE, value="best")(steps)
-    with pytest.raises(ObjectiveError, match="value='best' goes with one metric"):
+    with pytest.raises(ObjectiveError, match="value='best' needs a single metric"):
         job.wanting(METRICS, None)
 
 

@@ -386,9 +386,9 @@ class Plain:
         (functools.partial(asynchronous), "is async"),
         (Job(), "Job is async"),
         (Plain, "got the class Plain"),
-        (lambda: 1.0, "function of a configuration"),
-        (lambda *, folds=5: 1.0, "function of a configuration"),
-        (lambda **settings: 1.0, "function of a configuration"),
+        (lambda: 1.0, "a function whose first parameter is the configuration"),
+        (lambda *, folds=5: 1.0, "a function whose first parameter is the configuration"),
+        (lambda **settings: 1.0, "a function whose first parameter is the configuration"),
     ],
 )
 def test_what_no_trial_could_run_is_refused_at_once(function, told):

@@ -281,7 +281,7 @@ def test_wrong_reports_are_refused_in_a_line():
     for arguments, told in (
         ((trial, math.nan), "trial 0: a finite number is needed"),
         ((trial, 0.5, 2), "trial 0: steps must increase, but step 2 comes after step 2"),
-        ((trial, 0.5, 4), "trial 0: step 4 is beyond the last, a whole run has 3"),
+        ((trial, 0.5, 4), "trial 0: step 4 is beyond the last step; a whole run has 3"),
         ((trial, 0.5, 2.5), "trial 0: step must be a whole number from 1, got 2.5"),
         ((5, 0.5), "trial 5: no such trial"),
     ):

@@ -215,7 +215,7 @@ class Cluster:
         give_up = time.monotonic() + seconds
         while not (job := _job(self._client.get_job_info(name))).has_ended:
             if time.monotonic() > give_up:
-                raise RayError(f"{name} does not end ({job.state.lower()}: {job.message}); see {self.address}")
+                raise RayError(f"{name} has not ended ({job.state.lower()}: {job.message}); see {self.address}")
             time.sleep(POLL_SECONDS)
         return job
 

@@ -451,7 +451,7 @@ class RayboSearch(Searcher):
         """How a trial ended, or would have; the first without a context brings a warning."""
         end, lacking = read_end(result, error, latest, self._ready().goals, self._ready().context)
         if lacking:
-            self._note("context", f"trial {trial_id}: {lacking}; it counts for its value only")
+            self._note("context", f"trial {trial_id}: {lacking}; only its value counts")
         return end
 
     def _report(self, number: int, result: Mapping[str, Any], told: Event) -> None:

@@ -157,7 +157,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
 
     def _new_searcher(self) -> Searcher:
         if self.steps is None and (self.scheduler is not None or self.grows is not None):
-            raise ValueError("scheduler and grows are for estimators that learn step by step; say how many with steps=")
+            raise ValueError("scheduler and grows need an estimator that learns step by step; give the steps as steps=")
         for name in ("n_iter", "n_points", "by", *(["steps"] if self.steps is not None else [])):
             whole_number(getattr(self, name), name, error=ValueError)
         options = {} if self.options is None else by_name(self.options, "options", "the method's options by name")

@@ -41,7 +41,7 @@ def space_of(param_space: Any, where: Sequence[str] | str | None = None) -> Spac
         grids = [_parameters(each) for each in param_space]
         return Space(grids[0] if len(grids) == 1 else {ALTERNATIVES: Categorical(_different(grids))}, where)
     if not isinstance(param_space, Mapping):
-        raise SpaceError(f"a search space is a dict from parameters to what they may be, got {param_space!r}")
+        raise SpaceError(f"a search space is a dict from parameters to their possible values, got {param_space!r}")
     return Space(_parameters(param_space), where)
 
 

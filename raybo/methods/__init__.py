@@ -123,7 +123,7 @@ def require_goals(name: str, method: Method, goals: Goals, *, has_context: bool)
     if goals.is_plain:
         return
     if has_context:
-        raise MethodError("a context goes with one metric and no constraints; leave one of them out")
+        raise MethodError("a context needs a single metric and no constraints; leave out one or the other")
     if not getattr(load(name), "takes_goals", False):
         those = [other for other in METHODS if getattr(load(other), "takes_goals", False)]
         raise MethodError(

@@ -278,7 +278,7 @@ def in_words(tags: Tags) -> str:
 def require_one_estimate(hyperparameters: str, goals: Goals) -> None:
     """MethodError where hyperparameters are sampled, which several metrics and constraints do not have."""
     if hyperparameters in ("mcmc", "slice"):
-        raise MethodError(f"hyperparameters={hyperparameters} goes with one metric and no constraints; give map")
+        raise MethodError(f"hyperparameters={hyperparameters} needs a single metric and no constraints; give map")
 
 
 def _of_numbers(

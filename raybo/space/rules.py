@@ -105,7 +105,7 @@ def read_rules(where: Any, names: Sequence[str], parameters: Sequence[Parameter]
 def read_rule(text: Any, names: Sequence[str], parameters: Sequence[Parameter]) -> Rule:
     """One rule; SpaceError if it is not a rule."""
     if not isinstance(text, str) or not text.strip():
-        raise SpaceError(f"where: a rule is a text such as 'depth * width <= 64', got {shown(text)}")
+        raise SpaceError(f"where: a rule is a string such as 'depth * width <= 64', got {shown(text)}")
     text = text.strip()
     reader = _Reader(text, names, parameters)
     if len(text) > LONGEST:

@@ -141,11 +141,11 @@ class GpUcb(RandomGridOptions):
         return Proposal(found.x, {"t": t, "kappa": kappa, "evaluations": found.evaluations, **told})
 
     def check_goals(self, goals: Goals) -> None:
-        """MethodError where an option goes with one metric and no constraints."""
+        """MethodError where an option needs a single metric and no constraints."""
         require_one_estimate(self.hyperparameters, goals)
         given = {"preset": self.preset != "standard", "diagnostics": self.diagnostics > 0}
         if wrong := next((name for name, is_given in given.items() if is_given), None):
-            raise MethodError(f"{wrong}={getattr(self, wrong)} goes with one metric and no constraints; leave it out")
+            raise MethodError(f"{wrong}={getattr(self, wrong)} needs a single metric and no constraints; leave it out")
 
     def _fit(self, history: History, rng: np.random.Generator) -> Fitted:
         if self.preset == "paper":
