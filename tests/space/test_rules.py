@@ -154,7 +154,7 @@ def test_what_is_no_rule_is_refused_in_one_short_line(text):
 
 @pytest.mark.parametrize("where", [3, [3], [None], b"a < b", {"a": 1}, [["a < b"]]])
 def test_where_is_text(where):
-    with pytest.raises(SpaceError, match=r"^where(: a rule is a| must be a list of rules in) text"):
+    with pytest.raises(SpaceError, match=r"^where(: a rule is a string| must be a list of rules as strings)"):
         Space(UNIT, where=where)
 
 
