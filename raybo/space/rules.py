@@ -99,7 +99,7 @@ def read_rules(where: Any, names: Sequence[str], parameters: Sequence[Parameter]
         return ()
     if isinstance(where, str):
         where = [where]
-    return tuple(read_rule(text, names, parameters) for text in a_list(where, "where", "rules in text", SpaceError))
+    return tuple(read_rule(text, names, parameters) for text in a_list(where, "where", "rules as strings", SpaceError))
 
 
 def read_rule(text: Any, names: Sequence[str], parameters: Sequence[Parameter]) -> Rule:
