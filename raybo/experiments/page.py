@@ -129,7 +129,7 @@ def _notes(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
         where = "" if len(apart) == len(experiment.problems) else f" on {len(apart)} of the problems"
         notes += [
             f"Values and regret{where} are measured by a metric that no method sees ({'; '.join(apart)}). The "
-            "recommendation is the best trial, according to the study, at its end."
+            "recommendation is the trial that the study considers best when it ends."
         ]
     elif experiment.curve == "hypervolume":
         notes += [

@@ -14,9 +14,9 @@ from raybo.files import write_file
 PAGE = "claims.md"
 INTRODUCTION = """# Every claim, and what was found
 
-One row per claim. Under each verdict stand the problems that it applies to, each with the effect: the typical paired
-difference in the claim's measure, positive where it favours the claim, with a 95 % interval that is not corrected for
-the number of claims. Where a claim says "at most c times" the other, the difference is from c times the other. The page
+One row per claim. Each verdict lists the problems that it applies to, with the effect: the typical paired difference in
+the claim's measure, positive where it favours the claim, with a 95 % interval that is not corrected for the number of
+claims. Where a claim says "at most c times" the other, the difference is taken from c times the other. The page
 of each folder has the tests and the number of pairs behind every verdict. A claim is not judged if, with so few pairs
 and so many claims, no result could have been significant; with fewer than {fewest} pairs no effect is given either.
 Where claims do not hold, the reasons follow the table. `raybo reproduce` writes this page.
@@ -50,7 +50,7 @@ def summary(experiments: Mapping[str, Experiment | Figure], directory: Path) -> 
         if reasons := read_reasons(directory / name):
             parts.append(reasons.replace("](../", "](") + "\n")  # links from the folder to its neighbours
     if open_ones:
-        heading = ["folder", "title", "runs", "hours of a processor, for all"]
+        heading = ["folder", "title", "runs", "processor hours, in total"]
         parts += ["## Not judged: too few runs\n", "\n".join(as_table(heading, open_ones)) + "\n"]
     return "\n".join(parts)
 

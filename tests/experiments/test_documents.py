@@ -102,8 +102,8 @@ def unknown_hyperparameters():
     )
     assert words["MAP"]["Branin"] == words["MAP"]["Hartmann-3"] == "does not hold"
     yield (
-        "Smooth functions are the price: the claim that it stays within twice `map`'s regret does not hold. On Branin "
-        f"and Hartmann-3 its median regrets are "
+        "Smooth functions are the price: the claim that `uhe` stays within twice `map`'s regret does not hold. On "
+        f"Branin and Hartmann-3 its median regrets are "
         f"{top.median('Branin', 'UHE-BO')} and {top.median('Hartmann-3', 'UHE-BO')}, those of `map` "
         f"{top.median('Branin', 'MAP')} and {top.median('Hartmann-3', 'MAP')}."
     )
@@ -113,15 +113,15 @@ def unknown_hyperparameters():
     assert smooth.words(dosed, "UHE-BO") == {"Branin": "holds", "Hartmann-3": "holds"}
     yield (
         f"The cause is the fit to pseudo-data, not the random points ({smooth.runs} fresh seeds): `exp3-random`, with "
-        f"the same random points and the usual fit, ends at {smooth.median('Branin', dosed)} and "
+        f"random points from the same bandit and the usual fit, ends at {smooth.median('Branin', dosed)} and "
         f"{smooth.median('Hartmann-3', dosed)}. If the noise is refitted to the observations (`refit_noise_on_real`), "
         f"`uhe` ends at {smooth.median('Hartmann-3', refitted)} on Hartmann-3; on Branin its length-scales remain too "
         f"short, and it ends at {smooth.median('Branin', refitted)}."
     )
     yield (
-        f"Over a whole run its suggestions take {top.ratio('UHE-BO', 'MAP')} times the processor time of `map`'s on "
-        f"these four functions (medians of {top.runs} runs), and "
-        f"{Results('uhe-fig5-time').ratio('UHE-BO', 'MAP')} times in the runs of figure 5. "
+        f"Over a whole run the suggestions of `uhe` take {top.ratio('UHE-BO', 'MAP')} times the processor time of "
+        f"`map`'s on these four functions (medians of {top.runs} runs), and "
+        f"{Results('uhe-fig5-time').ratio('UHE-BO', 'MAP')} times in the runs of figure 5, made on other days. "
         "`a-gp-ucb`, as we read it, is nearly `map` in two dimensions: the two end at the same regret in "
         f"{top.same('h1', 'A-GP-UCB', 'MAP')} runs on h1 and {top.same('Branin', 'A-GP-UCB', 'MAP')} on Branin, though "
         f"only {top.same('Hartmann-3', 'A-GP-UCB', 'MAP')} on Hartmann-3. So on h1 the comparison of `uhe` with "
@@ -151,8 +151,8 @@ def unknown_hyperparameters():
     ]
     yield (
         f"Whether `uhe` or `map` models h1 more closely (figure 3, {near.runs} runs) is undecided. In figure 4 "
-        f"({errors.runs} runs) the models of `random` have the lowest error everywhere, as claimed; the claim that "
-        "`uhe` comes next is refuted against `portfolio` on Branin and Hartmann-3, and against `a-gp-ucb` with "
+        f"(up to {errors.runs} runs) the models of `random` have the lowest error everywhere, as claimed; the claim "
+        "that `uhe` comes next is refuted against `portfolio` on Branin and Hartmann-3, and against `a-gp-ucb` with "
         "`norm=growing` on Hartmann-3."
     )
     cost = Results("uhe-fig5-time")
@@ -177,8 +177,8 @@ def unknown_hyperparameters():
         for name in ("shape and rate", "shape and scale", "expectation and variance")
     ]
     yield (
-        "The paper does not say how to read its prior, Gamma(10^-3, 10), and it makes no difference to the outcome: "
-        f"on h1 the mean regrets of `uhe` and `map` are {means[0]} as shape and rate, the default, "
+        "The paper does not say how to read its prior, Gamma(10^-3, 10); the reading does not affect the outcome: on "
+        f"h1 the mean regrets of `uhe` and `map` are {means[0]} as shape and rate, the default, "
         f"{means[1]} as shape and scale, and {means[2]} as expectation and variance ({read.runs} fresh seeds); `uhe` "
         "is lower each time."
     )
@@ -337,8 +337,8 @@ def inexact_maximisation():
     yield (
         f"On the paper's six functions with half its initial design ({figure.runs} runs), the random grid is cheaper "
         f"than each local solver on every function: L-BFGS-B takes {times[0]} times its processor time, Nelder-Mead "
-        f"{times[1]}, CG {times[2]}. The paper says that its regret is as good, without a number; we ask that its "
-        "cumulative regret is at most 1.25 times theirs. That holds in "
+        f"{times[1]}, CG {times[2]}. The paper says that the grid's regret is as good, without a number; we ask "
+        "that it is at most 1.25 times that of the others. That holds in "
         f"{words.count('holds')} of {len(words)} pairs of function and solver, is refuted in none, and is undecided in "
         "the others."
     )

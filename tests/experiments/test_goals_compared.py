@@ -65,7 +65,7 @@ def test_several_metrics_are_compared_by_hypervolume(tmp_path):
     text = Path(tmp_path, "out", "README.md").read_text()
     assert "| problem | method | runs | hypervolume |" in text
     assert table(plan, rows)[0][:4] == ["problem", "method", "runs", "hypervolume"]  # of the plan as it was given
-    assert "above the worst of each metric" in text
+    assert "its reference point is the worst value of each metric" in text
 
 
 def test_with_constraints_what_breaks_one_counts_as_the_worst_value_seen(tmp_path):

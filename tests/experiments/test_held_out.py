@@ -126,7 +126,7 @@ def test_claims_and_pages_are_of_held_out_values(tmp_path, mode):
     assert len(files[1].read_text().splitlines()) == 1 + 3 * 2 * 5
     text = page(plan, rows)
     assert "1000" not in text
-    assert "not charged to its budget" in text
+    assert "do not count against its budget" in text
 
 
 def test_problems_are_held_out_all_or_none():

@@ -1,12 +1,12 @@
 """Kim, Liu, Chen (2025), "Bayesian Optimization with Inexact Acquisition: Is Random Grid Search Sufficient?", UAI.
 
 Regret beside the bounds of Theorems 3 and 7 (inexact-bounds), in a setting where every term can be computed: f is a sum
-of Matern-5/2 bells with known norm B, errors are normal with standard deviation R, and the model is the true one, with
+of Matern-5/2 bells with known norm B, errors are normal with standard deviation R, and the model has their kernel, with
 the regulariser tau = 1 + 2/T for which the confidence bound is proved. With probability 1 - delta, at every t <= T,
 
     R_t <= (B + 2 kappa_t) M_t + 2 kappa_t S_t        Theorem 3, for any solver
     R_t <= L D_t + 2 kappa_t S_t                      Theorem 7, for a random grid
-    S_t <= sqrt(4 t tau gain_t)                       how both are stated with the information gain
+    S_t <= sqrt(4 t tau gain_t)                       turns both into statements in the information gain
 
 R_t is the cumulative regret, M_t = sum (1 - eta) the accumulated inexactness, S_t the sum of the posterior standard
 deviations at the chosen points, D_t the sum of the distances from the maximiser of f to the grids, and

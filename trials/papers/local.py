@@ -2,7 +2,8 @@
 
 Figures 2 (local-fig2) and 3 (local-fig3), and parts of both; figure 1 is in local_fig1.py. Four local methods are
 compared by the noise-free or held-out value of their recommendations; evaluating those does not count against the
-budget. MPD runs both as its paper defines it and as its code was released; the claims are about the latter.
+budget. MPD runs both as its paper defines it and as its code was released; claims about MPD itself are about the
+latter.
 
 Our choices, where the paper is silent: settings follow the code that it builds on (Mueller, von Rohr, Trimpe 2021;
 Nguyen et al. 2022); b1 = 1, and b2 is GIBO's batch for MinUCB and 4 for LA-MinUCB; figure 2 has ten objectives with one

@@ -10,9 +10,9 @@ method under one seed; then 60 evaluations in two dimensions, 100 in more; no no
 "comparable" means at most twice the regret, and "level" is no claim of being better. Trained models are smaller than
 published, see trials/. Figure 3 is judged by the surrogate's error, on h1 within 25 of the origin. Figure 5 names no
 problems; ours are Deceptive and h1. The prior "Gamma(10^-3, 10)" is read as shape and rate, and beta as kappa; uhe-h1
-and uhe-h1-forms vary both, and the form and domain of h1. uhe-smooth separates the effects of the noise fit and of the
-random points. For the second paper: three uniform initial points, the kernel that generates its example, length-scales
-in [0.005, 1], and standardised values with a noise variance of 1e-4.
+and uhe-h1-forms vary both, and the form and domain of h1. uhe-smooth separates the effects of the fit and of the random
+points. For the second paper: three uniform initial points, the kernel that generates its example, length-scales in
+[0.005, 1], and standardised values with a noise variance of 1e-4.
 
 Of neither paper: uhe-variants, by which the form of raybo's own `uhe-checked` was chosen.
 """

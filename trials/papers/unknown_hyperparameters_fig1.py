@@ -5,11 +5,11 @@ drawn from a Gaussian process with length-scale 0.1, and the posterior of that l
 search and after 20 at independent uniform points. The paper shows one function to argue that the results of a search
 mislead; one function cannot show that, so the estimates for 100 functions are added.
 
-Wang, de Freitas (2014), arXiv:1406.7758, figure 1 (wang-defreitas-fig1): the trap, and the posterior of expected
-improvement with sampled length-scales and of Algorithm 1 after 10, 30 and 60 evaluations: mean and two standard
+Wang, de Freitas (2014), arXiv:1406.7758, figure 1 (wang-defreitas-fig1): the trap, and the posteriors of two searches,
+expected improvement with sampled length-scales and Algorithm 1, after 10, 30 and 60 evaluations: mean and two standard
 deviations.
 
-Neither paper states how its function was drawn, or its seeds; seed 0 is used, whatever it shows.
+Neither paper says which draw its function is, or gives its seeds; seed 0 is used, whatever it shows.
 """
 
 from __future__ import annotations
