@@ -225,11 +225,11 @@ def write(directory: Path) -> None:
     rows = [f"| {' | '.join(cells)} |" for cells in (heading, ["---"] * len(heading), *table)]
     (directory / "README.md").write_text(
         "# Cumulative regret beside the bounds of Theorems 3 and 7\n\n"
-        f"`inexact-bounds`: {RUNS} runs of {T} evaluations per solver, each on a function of its own whose norm is "
-        f"{B:g}, with errors of standard deviation {R:g}; delta = {DELTA:g}. What is computed stands in "
-        "`trials/papers/inexact_bounds.py`. Black: regret, the mean and every run; the bounds are means over the "
-        "runs, with the standard deviations that were met or, dashed, with the information gain of the points visited "
-        "in their place.\n\n![regret and bounds](figure.png)\n\nAfter the last evaluation, means over the runs:\n\n"
+        f"`inexact-bounds`: {RUNS} runs of {T} evaluations per solver, each on its own function of norm "
+        f"{B:g}, with noise of standard deviation {R:g}; delta = {DELTA:g}. `trials/papers/inexact_bounds.py` "
+        "describes the computation. Black: regret, the mean and every run. The bounds are means over the runs, with "
+        "the posterior standard deviations along the way or, dashed, with the information gain of the points visited "
+        "instead.\n\n![regret and bounds](figure.png)\n\nAfter the last evaluation, means over the runs:\n\n"
         + "\n".join(rows)
         + "\n",
         encoding="utf-8",

@@ -97,7 +97,7 @@ def write(directory: Path) -> None:
     lines = [
         "# What a gradient step minimises, and what MinUCB minimises (figure 1)",
         "",
-        "`local-fig1`: computed, without runs; what is drawn stands in `trials/papers/local_fig1.py`.",
+        "`local-fig1`: computed, without runs; `trials/papers/local_fig1.py` says what is drawn.",
         "",
         "![bounds](figure.png)",
         "",
