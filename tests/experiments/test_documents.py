@@ -333,14 +333,14 @@ def inexact_maximisation():
     times, cheaper, as_good = _beside_climbers(figure, climbers)
     assert {*cheaper.values()} == {"holds"}
     words = [*as_good.values()]
-    assert {*words} == {"holds", "undecided"}
+    assert [pair for pair, word in as_good.items() if word == "does not hold"] == [("Nelder-Mead", "Hartmann-6")]
     yield (
         f"On the paper's six functions with half its initial design ({figure.runs} runs), the random grid is cheaper "
         f"than each local solver on every function: L-BFGS-B takes {times[0]} times its processor time, Nelder-Mead "
-        f"{times[1]}, CG {times[2]}. The paper says that the grid's regret is as good, without a number; we ask "
-        "that it is at most 1.25 times that of the others. That holds in "
-        f"{words.count('holds')} of {len(words)} pairs of function and solver, is refuted in none, and is undecided in "
-        "the others."
+        f"{times[1]}, CG {times[2]}. The paper says that the grid's regret is as good, without a number; we ask that "
+        "it is at most 1.25 times that of the others. That holds in "
+        f"{words.count('holds')} of {len(words)} pairs of function and solver, is refuted in one, against Nelder-Mead "
+        "on Hartmann-6, and is undecided in the others."
     )
     whole = Results("inexact-fig1")
     times, cheaper, as_good = _beside_climbers(whole, climbers)
