@@ -248,7 +248,8 @@ class Trial:
         config: the configuration.
         state: its state.
         value: the result, in the user's sign; with several metrics, that of the first. None unless finished.
-        values: of the metrics and the constrained numbers, by name, if there are several; empty unless finished.
+        values: the metrics and the constrained numbers, by name, if there are several metrics or constraints; empty
+            unless finished.
         violations: by how much it breaks constraints, by name; empty if it keeps them, or has not finished.
         context: the context that it observed; None if none is declared or known.
         tags: what the method noted about the proposal.
@@ -316,7 +317,9 @@ class Trial:
 
 
 def saved_share(trials: Sequence[Trial], steps: int | None) -> float:
-    """The share of the steps of all finished and pruned trials that pruning has saved; 0 if none was pruned."""
+    """The share of the steps of all finished and pruned trials that pruning has saved; 0 if none was pruned, or the
+    number of steps is not declared.
+    """
     if steps is None:
         return 0.0
     ended = [trial for trial in trials if trial.state in (State.FINISHED, State.PRUNED)]

@@ -96,7 +96,7 @@ def require_step(step: Any) -> int:
 
 
 def checkpoint() -> Path | None:
-    """The directory of this trial's last checkpoint, to continue from; None if it starts from scratch.
+    """The directory of this trial's last checkpoint, to continue from; None if there is none, or outside a trial.
 
     Do not change its contents. Steps reported without a number are counted on from the step of this checkpoint.
 

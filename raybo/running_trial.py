@@ -40,8 +40,9 @@ class CurrentTrial:
         """This trial's own directory, which is kept: `FILE.trials/NUMBER` beside the journal, the same at every
         attempt. Created when first asked for.
 
-        On a cluster it is on the node that runs the trial, unless the nodes share the journal's directory. A study
-        without `storage` removes it when it ends.
+        With `artifacts=DIR`, `FILE.trials` is in DIR instead; with a URI, this is a temporary directory whose files are
+        copied to the URI when the attempt ends. On a cluster it is on the node that runs the trial, unless the nodes
+        share the place. A study without `storage` removes it when it ends.
 
         Raises:
             OSError: it cannot be made.

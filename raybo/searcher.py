@@ -69,9 +69,9 @@ class Searcher:
         options: the method's options.
     Raises:
         SpaceError: the space or the context is not valid.
-        MethodError: the method, the scheduler, an option, the mode, a metric, a constraint, or the number of trials or
-            steps is wrong; the method needs a context, or does not support several metrics or constraints; or the
-            scheduler needs steps.
+        MethodError: the method, the scheduler, an option, the mode, the seed, a metric, a constraint, or the number of
+            trials or steps is wrong; the method needs a context, or does not support several metrics or constraints; or
+            the scheduler needs steps.
     Example:
         >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, mode="min", seed=0)
         >>> for _ in range(12):
@@ -145,7 +145,7 @@ class Searcher:
             self.plan(trials)
 
     def plan(self, trials: int) -> Event:
-        """Say how many trials the study will run in total."""
+        """Say how many trials the study will run in total; MethodError if it is not a whole number from 1."""
         return self.apply(planned(whole_number(trials, "trials")))
 
     @overload
@@ -157,7 +157,7 @@ class Searcher:
     def ask(
         self, n: int | Mapping[str, Any] | None = None, context: Mapping[str, Any] | None = None
     ) -> Trial | list[Trial]:
-        """The next trial to run, or the next n as a list; each is pending until you `tell` or `fail` it.
+        """The next trial to run, or the next n as a list; each is pending until you tell, fail, prune or pause it.
 
         Several are proposed one after the other, each with knowledge of those before it, so they differ as the trials
         of parallel workers do: `trials = searcher.ask(8)`.
@@ -167,7 +167,7 @@ class Searcher:
             context: the context that these trials will have, if it is known in advance: methods for contexts then tune
                 for it.
         Raises:
-            TrialError: the context does not match the declared one, or n is not a whole number from 1.
+            TrialError: n is not a whole number from 1, no context is declared, or the one given does not match it.
         """
         if isinstance(n, Mapping):
             n, context = None, n
@@ -188,8 +188,8 @@ class Searcher:
         contexts; the first such trial raises a warning.
 
         Raises:
-            TrialError: the trial is unknown or has ended, the value is not a finite number (`fail` such a trial), or
-                the context does not match the declared one.
+            TrialError: the trial is unknown or not pending, a number that is needed is missing or not finite (`fail`
+                such a trial), no context is declared, or this one does not match the declared one.
         """
         number = self._pending(trial)
         ended = self._end(number, Kind.TOLD, {**told(value, number, self.goals), **self._read(context, number)})
@@ -199,7 +199,12 @@ class Searcher:
         return ended
 
     def fail(self, trial: Trial | int, reason: str, context: Mapping[str, Any] | None = None) -> Trial:
-        """Say that a trial ended without a value. This is data for the method, not an error; its context counts too."""
+        """Say that a trial ended without a value. This is data for the method, not an error; its context counts too.
+
+        Raises:
+            TrialError: the trial is unknown or not pending, no context is declared, or this one does not match the
+                declared one.
+        """
         number = self._pending(trial)
         return self._end(number, Kind.FAILED, {"reason": str(reason), **self._read(context, number)})
 
@@ -215,8 +220,8 @@ class Searcher:
                 which needs the first metric and the one that the scheduler uses; a plain number is the first metric's.
             step: which step, counted from 1 and increasing; None for the one after the last reported.
         Raises:
-            TrialError: the trial is unknown or has ended, the value is not a finite number, or the step is not above
-                the earlier ones, or is beyond the last of a run.
+            TrialError: the trial is unknown or not pending, a number that is needed is missing or not finite, or the
+                step is not a whole number, not above the earlier ones, or beyond the last of a run.
         """
         number = self._pending(trial)
         step = self._step(number, step)
@@ -232,7 +237,11 @@ class Searcher:
         return verdict
 
     def prune(self, trial: Trial | int, why: str = "") -> Trial:
-        """End a trial, because of the verdict on its last report or for a reason of your own."""
+        """End a trial, because of the verdict on its last report or for a reason of your own.
+
+        Raises:
+            TrialError: the trial is unknown, or neither pending nor paused.
+        """
         number = self.history.require(trial, *states_before(Kind.PRUNED))
         why = "" if why is None else str(why)
         verdict, seen, rule = self._verdicts.pop(number, (GO, self.ledger.last_event, JOB))
@@ -246,7 +255,7 @@ class Searcher:
         """Make a trial wait, as the verdict on its last report says; `promoted` returns it when it should continue.
 
         Raises:
-            TrialError: the verdict on its last report is not to pause.
+            TrialError: the trial is unknown or not pending, or the verdict on its last report is not to pause.
         """
         number = self._pending(trial)
         verdict, seen, rule = self._verdicts.get(number, (GO, 0, JOB))
@@ -272,7 +281,8 @@ class Searcher:
 
         Raises:
             SpaceError: the configuration does not fit the space.
-            TrialError: the value is not a finite number, or the context does not match the declared one.
+            TrialError: a number that is needed is missing or not finite, no context is declared, or this one does not
+                match the declared one.
         """
         number = len(self.trials)
         data: Data = {**told(value, number, self.goals), **self._read(context, number)}
@@ -284,8 +294,9 @@ class Searcher:
         """The best feasible trial; if a context is declared, the one with the best estimated expectation over it.
 
         A lucky context does not make a trial the best. The estimate and its standard deviation, in the user's units,
-        are `best.details["expected"]` and `["expected_sd"]`; `best.value` is what the trial measured. If no trial has
-        finished, it is the best of the pruned trials that got furthest, and its `value` is None.
+        are `best.details["expected"]` and `["expected_sd"]`, once enough trials have finished for a model; `best.value`
+        is what the trial measured. If no trial has finished, it is the best of the pruned trials that got furthest, and
+        its `value` is None.
 
         Raises:
             TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
@@ -297,10 +308,12 @@ class Searcher:
     def best_expected(self) -> Trial:
         """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
 
-        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, as in `best`.
+        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, as in `best`. It
+        is `best` itself if a context is declared, or if too few trials have finished for a model.
 
         Raises:
-            TrialError: no trial has finished, none satisfies all constraints, or there are several metrics.
+            TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
+                metrics.
         """
         return self.ledger.best_expected
 
@@ -324,7 +337,7 @@ class Searcher:
         """The finished trial with the best estimated value in the given context; `details` as in `best`.
 
         Raises:
-            TrialError: no trial has finished, or the context does not match the declared one.
+            TrialError: no trial has finished, no context is declared, or this one does not match the declared one.
         """
         return self.ledger.best_for(context)
 

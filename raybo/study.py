@@ -99,10 +99,12 @@ class Study:
         """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
 
         Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, in the user's
-        units, as in `best`. They are computed on request.
+        units, as in `best`. They are computed on request. It is `best` itself if a context is declared, or if too few
+        trials have finished for a model; without a model, `details` holds neither.
 
         Raises:
-            TrialError: no trial has finished yet.
+            TrialError: no trial has finished or was pruned yet, none satisfies all constraints, or there are several
+                metrics.
         """
         return self._ledger.best_expected
 
@@ -173,7 +175,7 @@ class Study:
         """The finished trial with the best estimated value in the given context; see `Searcher.best`.
 
         Raises:
-            TrialError: no trial has finished yet, or the context does not match the declared one.
+            TrialError: no trial has finished yet, no context is declared, or this one does not match the declared one.
         """
         return self._ledger.best_for(context)
 

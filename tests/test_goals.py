@@ -127,8 +127,14 @@ def test_every_other_method_refuses_them_and_names_those_that_do_not():
 )
 def test_options_that_go_with_one_metric_are_refused(method, options):
     Searcher(SPACE, method, **options)
-    with pytest.raises(MethodError, match="needs a single metric and no constraints"):
+    with pytest.raises(MethodError, match="needs a single metric"):
         Searcher(SPACE, method, metrics=METRICS, **options)
+
+
+def test_beside_constraints_ei_takes_nu_but_no_incumbent():
+    Searcher(SPACE, "ei", constraints=RULES, nu=2.0).ask()
+    with pytest.raises(MethodError, match="incumbent=mean needs a single metric and no constraints; leave it out"):
+        Searcher(SPACE, "ei", constraints=RULES, incumbent="mean")
 
 
 def test_contexts_are_refused_plainly():

@@ -1,6 +1,6 @@
 """Several metrics at once: the hypervolume that a point is expected to add to a front, and bounds of scalarisations.
 
-Each metric has an independent surrogate, and all are maximised. The space that the front leaves is a union of disjoint
+Each metric is maximised, and has an independent surrogate. The space that the front leaves is a union of disjoint
 cells [l, u); a point y adds the volume of each cell that lies below it, so that
 
     EHVI = sum over cells of the product over metrics j of   psi_j(l_j) - psi_j(u_j)

@@ -197,7 +197,7 @@ def attach(name: str, address: str | None) -> None:
     """Follow a detached study, or a job.
 
     NAME is the name of the job, or of the study's journal without `.db`. Ctrl-C leaves it running. To follow a study
-    by its journal, use `raybo show FILE.db --watch`.
+    through its journal, use `raybo show FILE.db --watch`.
 
     \b
         raybo attach job

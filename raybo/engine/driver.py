@@ -121,8 +121,8 @@ def tune(
         keep_going: carry on even if the first trials all fail in the same way; otherwise the study ends after 5 of
             them, or as many as run at a time if that is more.
         target: stop once a trial reaches this value.
-        patience: stop once this many trials in a row have not improved on the best one; with several metrics, have not
-            joined the front.
+        patience: stop once this many trials in a row have finished without improving on the best one or, with several
+            metrics, without joining the front.
         stop_below_gain: stop once three proposals in a row are expected to improve the best value by less than this, in
             the metric's units.
         confirm: how many configurations to run again at the end, and how often each, every time with another seed, as

@@ -1,4 +1,4 @@
-"""Makes the processes that a trial forks behave like any others: they neither stand in for their worker nor outlive it.
+"""Makes the processes that a trial forks behave like any others: none stands in for its worker, and all end when told.
 
 A forked process holds its parent's sockets open, and Ray learns of a worker's death through its sockets. Without this
 module, if a trial's worker were killed, Ray would wait for the trial until the last process that it had forked was
@@ -6,7 +6,8 @@ gone: the processes of a data loader or a pool, say, which wait for ever.
 
 A forked process also inherits the SIGTERM handler of Ray's workers. That handler is written in Python, and Python
 forgets a signal that comes while it prepares a fresh process. A pool that was ended as soon as it was made would wait
-for that process for ever. So in a forked process SIGTERM does what it does elsewhere, and is held back until then.
+for that process for ever. So in a forked process SIGTERM does what it does elsewhere, and is held back until the
+process is prepared.
 """
 
 from __future__ import annotations

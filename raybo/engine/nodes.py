@@ -1,6 +1,6 @@
 """The nodes of a cluster: which were lost, so that their trials can no longer be waited for.
 
-Ray itself waits for ever for what a node does after it was cut off from the network.
+Ray itself waits for ever for the work of a node that was cut off from the network.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Status:
         lines: how many lines the trials have printed in all.
         reporting: the number, last step and value of each trial that is running and reports, furthest first.
         steps: how many steps a whole run has; None if this is not declared.
-        saved: the share of the steps of all ended trials that pruning has saved; 0 if there was none.
+        saved: the share of the steps of all finished and pruned trials that pruning has saved; 0 if none was pruned.
     """
 
     metric: str

@@ -63,8 +63,8 @@ class RayboSearch(Searcher):
         seed: seed of every random stream; None draws one.
         where: rules that every configuration must satisfy, as in `raybo.Space`, for a Ray Tune search space.
         steps: how many iterations a whole run has, if Tune's scheduler ends trials early: raybo then learns from such a
-            trial's curve, as it does from trials that it prunes itself, instead of taking the value at which the trial
-            was stopped for its result. None to take every trial by its last value.
+            trial's curve, as it does from trials that it prunes itself, instead of taking as its result the value at
+            which it was stopped. None to take every trial by its last value.
         metrics: instead of `metric` and `mode`, two to four metrics by name, each "max" or "min"; trials report all of
             them, and the metric and mode of `TuneConfig` must be those of one of these.
         constraints: bounds on reported numbers, by name: `{"memory": "<= 2e9"}`.
@@ -165,7 +165,7 @@ class RayboSearch(Searcher):
 
     @property
     def mode(self) -> Mode | None:  # type: ignore[override]
-        """Whether larger or smaller values of it are better."""
+        """Whether larger or smaller values of the metric are better."""
         return self._state.mode
 
     # ---- what Tune calls
@@ -217,7 +217,7 @@ class RayboSearch(Searcher):
         """Take the limit of `max_concurrent_trials` or a ConcurrencyLimiter.
 
         True: the limit is kept here, where trials under ids that a restart has changed are learned from too. False for
-        a limiter that works in batches: it withholds results until the batch has ended, and does so only if it limits.
+        a limiter that works in batches: it withholds results until the batch has ended, but only if it limits.
         """
         self._limit = int(max_concurrent)
         frame = inspect.currentframe()  # Tune tells the number only, and not who asks
@@ -307,6 +307,7 @@ class RayboSearch(Searcher):
 
         Raises:
             SpaceError: the configuration does not fit the space; raised as soon as there is a space.
+            MethodError: the value is not a number, or `error` or `pruned` is not a truth value.
         """
         error, pruned = truth(error, "error"), truth(pruned, "pruned")
         if self._state.goals.is_plain and not error:
@@ -320,7 +321,12 @@ class RayboSearch(Searcher):
     def add_evaluated_points(
         self, points: Sequence[Mapping[str, Any]], values: Sequence[float | Mapping[str, float] | None]
     ) -> None:  # the plural of Tune's function
-        """Add results known from elsewhere, as many values as points."""
+        """Add results known from elsewhere, as many values as points.
+
+        Raises:
+            SpaceError: as in `add_evaluated_point`.
+            MethodError: there are not as many values as points, or a value is not a number.
+        """
         points = a_list(points, "points", "configurations")
         values = a_list(values, "values", "known values")
         if len(points) != len(values):

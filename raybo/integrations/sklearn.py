@@ -52,8 +52,8 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
     Args:
         estimator: what to tune; a pipeline's parameters are named `step__parameter`.
         param_space: as for RandomizedSearchCV, a dict from the estimator's parameters to lists of choices, ranges or
-            scipy distributions with bounds, or a list of such dicts; the values may also be `raybo.Float`,
-            `raybo.Integer` and `raybo.Categorical`; or a `raybo.Space`.
+            scipy distributions with bounds, or a list of such dicts; or a `raybo.Space`. The values of a dict may also
+            be `raybo.Float`, `raybo.Integer`, `raybo.Categorical` or `raybo.Ordinal`.
         n_iter: how many configurations to try, at most as many as there are; each takes one fit per fold.
         method: how they are chosen, see `raybo methods`.
         options: the method's options.
@@ -146,7 +146,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
 
         Raises:
             ValueError: n_iter, n_points, steps, by or random_state is out of range, the scheduler has no steps to
-                judge, or as in GridSearchCV.
+                judge, or `grows` is searched for too; or as in GridSearchCV.
             RayboError: the space, the method, the scheduler or an option is wrong, or the estimator does not learn in
                 steps.
         """
@@ -157,7 +157,9 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
 
     def _new_searcher(self) -> Searcher:
         if self.steps is None and (self.scheduler is not None or self.grows is not None):
-            raise ValueError("scheduler and grows need an estimator that learns step by step; give the steps as steps=")
+            raise ValueError(
+                "scheduler and grows need an estimator that learns step by step; say how many steps with steps="
+            )
         for name in ("n_iter", "n_points", "by", *(["steps"] if self.steps is not None else [])):
             whole_number(getattr(self, name), name, error=ValueError)
         options = {} if self.options is None else by_name(self.options, "options", "the method's options by name")

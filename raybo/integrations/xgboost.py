@@ -75,6 +75,8 @@ def going_on(rounds: int) -> dict[str, Any]:
 
     Args:
         rounds: how many rounds a complete training has.
+    Raises:
+        ObjectiveError: `rounds` is not a whole number from 0.
     Example:
         >>> from raybo.integrations.xgboost import going_on
         >>> going_on(400)  # where there is no checkpoint

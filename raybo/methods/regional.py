@@ -1,7 +1,7 @@
 """Beyond a few hundred trials: a proposal from the observations that matter to it, in time that hardly grows with n.
 
-An exact Gaussian process of n observations costs n^3, but a single proposal needs few of them: what is known far away
-from a point, near a thousand others, says little about it. So every proposal is made in two looks.
+An exact Gaussian process of n observations costs n^3, but a single proposal needs few of them: an observation far from
+a point, and near a thousand others, says little about that point. So every proposal is made in two looks.
 
     wide    a GP of the best observations, of some spread evenly over all, and of those nearest to the best point. Its
             acquisition is climbed over the whole cube.

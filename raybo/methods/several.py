@@ -13,12 +13,12 @@ constraint that must hold at every step, a trial that was ended early has what i
 nothing from trials that were ended early treats them as pending; otherwise they would be proposed again.
 
 The front is that of the posterior means at the feasible trials, which noise does not flatter; pending trials count at
-their means too, so that no two workers look for the same gain. Volume counts above a reference a tenth of the front's
-extent below its worst values, and where that is lower, in turn above the worst and the lower quartile of what feasible
-trials are expected to have: the first reaches for the ends of the front, the second fills it, and a reference just
-below the front would count only improvements on a front that is still too short. The ends of a front of three metrics
-or more are fronts themselves, and easily missed: every fourth time the reference lies so far below the front that its
-ends are most of the volume.
+their means too, so that no two workers look for the same gain. Volume counts above a reference, for each metric the
+lower of two values: one lies a tenth of the front's extent below the front's worst; the other is, in turn, the worst or
+the lower quartile of what feasible trials are expected to have. The worst reaches for the ends of the front, the
+quartile fills it, and a reference just below the front would count only improvements on a front that is still too
+short. The ends of a front of three metrics or more are fronts themselves, and easily missed: every fourth time the
+reference lies so far below the front that its ends are most of the volume.
 
 Beyond a few hundred trials, every number has GPs of the observations that matter to it, see `regional`: its best, some
 spread evenly, and those near the best known points, which make up the front.

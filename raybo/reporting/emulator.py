@@ -2,7 +2,7 @@
 
 The model is that of `auto` (Matern-5/2, the most likely hyperparameters, values made normal by a power), but no bad
 value is clipped. Failed trials are left out, for here the question is what the objective does, not where to look next.
-Contexts are not in the model: to it their effect on a value is noise, and it predicts for the contexts observed.
+Contexts are not in the model: to it, their effect on a value is noise, and it predicts for the contexts observed.
 """
 
 from __future__ import annotations

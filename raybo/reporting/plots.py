@@ -36,8 +36,8 @@ def plots(study: Study) -> Plots:
 class Plots:
     """The figures of a study, by plotly; the surrogate is fitted once. A notebook shows the object itself as a table.
 
-    Every method returns a `plotly.graph_objects.Figure`, and raises TrialError if the figure does not apply to the
-    study, or MissingExtra if plotly is not installed.
+    Every method returns a `plotly.graph_objects.Figure` (`stories` a dict of them), and raises TrialError if the figure
+    does not apply to the study, or MissingExtra if plotly is not installed.
     """
 
     def __init__(self, study: Study) -> None:

@@ -2,8 +2,9 @@
 
 Ours; the model is that of `raybo/methods/default/curves.py`, which cites its sources. At a thirteenth, a quarter and a
 half of the steps, a trial ends
-- if it is one of the first: a short look at several is worth more than the whole of one, as nothing is known yet;
-- if the probability that it ends above the best one, finished or expected, is below `odds`.
+- the first time, if it is one of the first trials: a short look at several is worth more than the whole of one, as
+  nothing is known yet;
+- if the probability that it ends better than the best one, finished or expected, is below `odds`.
 A configuration that got as far before, and was pruned, may go on: whoever proposed it again knew that.
 `auto` proposes pruned configurations again once they look best, so with `auto` what is ended too early is not lost.
 """
@@ -34,12 +35,14 @@ class Curve(OfMetric):
     """
 
     odds: float = option(
-        0.05, "a trial is ended if its probability of ending above the best is below this", at_least=0, below=1
+        0.05, "a trial is ended if its probability of beating the best is below this", at_least=0, below=1
     )
     grace: int | None = option(
         None, "the first step at which trials are judged; none: a thirteenth of all steps", at_least=1
     )
-    first: int = option(10, "how many of the first trials end at that step; at most a quarter of all", at_least=0)
+    first: int = option(
+        10, "how many of the first trials end at the first judged step; at most a quarter of all", at_least=0
+    )
     is_slow = True  # a verdict takes longer than a study's loop should stand still
 
     def decides(self, history: History, trial: int, step: int) -> bool:

@@ -1,4 +1,4 @@
-"""median: ends trials with a best so far that is worse than what half of the finished trials had come to by that step.
+"""median: ends a trial whose best report so far is worse than the median of the finished trials' running averages.
 
 Golovin, Solnik, Moitra, Kochanski, Karro, Sculley (2017), "Google Vizier: A Service for Black-Box Optimization", KDD,
 section 3.2.1: a trial is stopped at step s "if the trial's best objective value by step s is strictly worse than the

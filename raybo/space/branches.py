@@ -1,8 +1,9 @@
 """The choices that hold parameters of their own: which they are, and what they are called.
 
 A branch is named after what is fixed in it, or as much of that as tells it from the others:
-`{"kind": "svm", "C": Float(0, 1)}` is called svm. If nothing is fixed, it is named after its keys, as in
-`{"svm": {"C": ...}}`, unless another branch has the same keys.
+`{"kind": "svm", "C": Float(0, 1)}` is called svm. If nothing is fixed, its keys say enough, and the paths of its
+parameters leave its name out, as `{"svm": {"C": ...}}` does; but if another branch shares a key, it is named after its
+keys.
 """
 
 from __future__ import annotations

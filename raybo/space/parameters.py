@@ -2,7 +2,7 @@
 
 A float's axis is its range, linear or logarithmic. A value of an integer, a stepped float or a categorical parameter
 owns an interval of its axis and is represented by its own coordinate inside that interval, so uniform coordinates give
-uniform values. The only value of a constant owns the whole axis, and is represented by the middle of it.
+uniform values. The only value of a parameter with one value owns the whole axis, and is represented by the middle.
 """
 
 from __future__ import annotations

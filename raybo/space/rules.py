@@ -6,7 +6,7 @@
     logic          and, or, not
 
 A rule applies only to configurations in which all its parameters are open. If an operation has no finite result (a
-division by zero, the logarithm of a negative number, a choice that is not a number), the comparison is undefined;
+division by zero, the logarithm of a negative number, a choice that is not a number), its comparison is undefined;
 `and`, `or` and `not` follow Kleene's logic, so `b == 0 or a / b < 2` is true where b is 0; and a rule that is undefined
 as a whole is broken.
 """

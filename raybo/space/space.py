@@ -36,15 +36,16 @@ class Space:
     """A search space: named parameters, possibly nested, and the constants among them.
 
     Args:
-        parameters: a mapping (or a sequence of pairs) from names to `Float`, `Integer`, `Categorical` or a further
-            mapping of the same kind. A choice may hold parameters of its own, as in
+        parameters: a mapping (or a sequence of pairs) from names to `Float`, `Integer`, `Categorical`, `Ordinal` or a
+            further mapping of the same kind. A choice of a `Categorical` may hold parameters of its own, as in
             `Categorical(["off", {"kind": "l2", "weight": Float(0, 1)}])`; they are open only if it is chosen.
         where: rules that every configuration must satisfy, as text that uses the parameters' names, nested ones dotted:
             `["depth * width <= 64", "max(a, b) > 2 * c"]`. See `raybo.space.rules` for what they may hold. A rule does
             not apply to configurations in which one of its parameters is not open.
     Raises:
         SpaceError: an empty space, a name that is not a string or that two parameters share, an impossible range,
-            something that is not a parameter, a rule that cannot be read, or rules that hardly any point satisfies.
+            something that is not a parameter, a guess that is not one of its parameter's values, a rule that cannot be
+            read, or rules that hardly any point satisfies or that the guesses break.
     Example:
         >>> rate, depth = raybo.Float(1e-3, 1, log=True), raybo.Integer(1, 9)
         >>> space = raybo.Space({"rate": rate, "model": {"depth": depth}})

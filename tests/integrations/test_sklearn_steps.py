@@ -198,7 +198,7 @@ def test_a_candidate_that_breaks_on_its_way_has_failed(n_points):
         ({}, ObjectiveError, "SVC has no partial_fit"),
         ({"steps": 0}, ValueError, "steps must be a whole number from 1, got 0"),
         ({"by": 0}, ValueError, "by must be a whole number from 1, got 0"),
-        ({"steps": None, **ASHA}, ValueError, "give the steps as steps="),
+        ({"steps": None, **ASHA}, ValueError, "say how many steps with steps="),
         ({"scheduler": "asher"}, raybo.MethodError, "asha"),
     ],
 )

@@ -32,7 +32,7 @@ class DrboMmd(OverContexts):
     screened: ClassVar[int] = 25  # points of the grid
     candidates: ClassVar[int | None] = 128  # fewer than elsewhere: each worst case takes a millisecond
 
-    points: int = option(100, "at least so many contexts in the grid; the same number on every axis", at_least=1)
+    points: int = option(100, "at least this many contexts in the grid, the same number on every axis", at_least=1)
 
     def bound(self, known: Learned, most: int) -> ContextConfidence:
         """The worst mean bound."""

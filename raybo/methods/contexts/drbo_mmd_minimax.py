@@ -28,7 +28,7 @@ class DrboMmdMinimax(OverContexts):
     meaning: ClassVar[str] = "upper confidence bound under a nearly worst distribution near the contexts met"
     screened: ClassVar[int] = 100  # points of the grid
 
-    points: int = option(1024, "at least so many contexts in the grid; the same number on every axis", at_least=1)
+    points: int = option(1024, "at least this many contexts in the grid, the same number on every axis", at_least=1)
     sensitivity: Literal["fast", "exact"] = option(
         "fast", "the worst case's sensitivity at radius 0: exact inverts the kernel"
     )

@@ -86,7 +86,8 @@ class Auto(Options):
 
     initial: int | None = option(
         None,
-        "points before there is a model; none: until three have a value; four with guesses, ten with branches",
+        "points before there is a model; none: until three have a value, four with guesses; ten with branches, several "
+        "metrics or constraints",
         at_least=1,
     )
 

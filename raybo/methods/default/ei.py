@@ -114,12 +114,13 @@ class Ei(Options):
         return Proposal(found.x, {several.name.replace("-", "_"): found.value, **told})
 
     def check_goals(self, goals: Goals) -> None:
-        """MethodError where an option needs a single metric and no constraints."""
+        """MethodError where an option needs a single metric, or one without constraints."""
         require_one_estimate(self.hyperparameters, goals)
         given = {"improvement": self.improvement != "expected", "incumbent": self.incumbent != "value"}
-        given["nu"] = self.nu != 1.0 and goals.k > 1
         if wrong := next((name for name, is_given in given.items() if is_given), None):
             raise MethodError(f"{wrong}={getattr(self, wrong)} needs a single metric and no constraints; leave it out")
+        if self.nu != 1.0 and goals.k > 1:
+            raise MethodError(f"nu={self.nu} needs a single metric; leave it out")
 
     def explain(self, tags: Tags) -> str:
         """The design, or what is expected of the point in standard deviations of the values."""

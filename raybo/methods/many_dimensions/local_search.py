@@ -49,7 +49,7 @@ class LocalOptions(AroundCentre, RunOptions):
         None, "exploration points per iteration; none: one per axis, at most a tenth of the trials", at_least=1
     )
     delta: float = option(
-        0.2, "how far from the centre such points may lie on each axis, in sides of the cube", above=0
+        0.2, "how far from the centre exploration points may lie on each axis, in sides of the cube", above=0
     )
     window: int | None = option(
         None, "how many of the newest results the model sees; none: 5 per axis, at least 20", at_least=1

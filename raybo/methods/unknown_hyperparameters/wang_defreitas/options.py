@@ -23,7 +23,7 @@ from raybo.surrogate import KernelName
 
 @dataclass(frozen=True, kw_only=True)
 class WangDeFreitas(unknown.UnknownOptions):
-    """Expected improvement; length-scales are cut once five steps in a row were all but certain of their values.
+    """Expected improvement; length-scales are cut whenever five steps in a row were all but certain of their values.
 
     Wang, de Freitas (2014), "Theoretical Analysis of Bayesian Optimisation with Unknown Gaussian Process
     Hyper-Parameters", arXiv:1406.7758, Algorithm 1; and two rivals of it.
