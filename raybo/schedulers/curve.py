@@ -83,7 +83,7 @@ class Curve(OfMetric):
         probability = float(ndtr((mean - best) / sd))
         low, expected, high, above = ends.outputs.invert(np.array([mean - sd, mean, mean + sd, best])).tolist()
         why = (
-            f"ends above {in_words(history, above)} with probability {probability:.2g}: expects "
+            f"beats {in_words(history, above)} with probability {probability:.2g}: expects "
             f"{in_words(history, expected)}, from {in_words(history, low)} to {in_words(history, high)}"
         )
         numbers = {

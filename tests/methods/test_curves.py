@@ -33,11 +33,15 @@ def rising(x, steps=STEPS):
 
 @pytest.fixture
 def history():
-    """Nine trials: four finished, four pruned at step 8, one running at step 3."""
+    return nine()
+
+
+def nine(sign=1.0):
+    """Nine trials: four finished, four pruned at step 8, one running at step 3; with sign -1 of what is minimised."""
     rng = np.random.default_rng(1)
-    made = empty(STEPS)
+    made = empty(STEPS, sign)
     for i, x in enumerate(rng.random((9, 2))):
-        trial = curve(made, rising(x)[: (32, 8)[i % 2] if i < 8 else 3], x)
+        trial = curve(made, sign * rising(x)[: (32, 8)[i % 2] if i < 8 else 3], x)
         if i < 8:
             end(made, trial, *([] if i % 2 == 0 else [Kind.PRUNED]))
     return made
@@ -106,6 +110,16 @@ def test_the_verdict_is_the_probability_of_ending_above_the_best(history):
     assert verdict.prune == (expected < 0.05)
     assert make("curve", {"grace": 3, "first": 0, "odds": 0.0}, STEPS).decide(history, trial, 3).action == "go"
     assert make("curve", {"grace": 3, "first": 0, "odds": 0.999999}, STEPS).decide(history, trial, 3).prune
+
+
+def test_what_is_minimised_is_judged_alike_and_said_in_its_own_sign(history):
+    """The verdict's words hold whichever way is better."""
+    rule = make("curve", {"grace": 3, "first": 0}, STEPS)
+    up, down = (rule.decide(each, 8, 3) for each in (history, nine(-1.0)))
+    assert down.numbers["probability"] == pytest.approx(up.numbers["probability"], rel=1e-6)
+    assert down.numbers["best"] == pytest.approx(-up.numbers["best"])
+    assert up.why.startswith(f"beats {up.numbers['best']:.6g} with probability")
+    assert down.why.startswith(f"beats {down.numbers['best']:.6g} with probability")
 
 
 def test_the_first_trials_are_only_looked_at():
