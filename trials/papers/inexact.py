@@ -86,7 +86,7 @@ EXPERIMENTS = [
         repeats=20,
         claims=claims("figures 1, 2"),
         curve="cumulative_regret",
-        hours=0.5,
+        hours=1.3,
     ),
     Experiment(
         name="inexact-fig3",
@@ -99,7 +99,7 @@ EXPERIMENTS = [
         repeats=20,
         claims=claims("figure 3"),
         curve="cumulative_regret",
-        hours=2,
+        hours=0.9,
     ),
     Experiment(
         name="inexact-fig4",
@@ -144,6 +144,6 @@ EXPERIMENTS = [
         repeats=20,
         claims=claims("figures 5, 6"),
         curve="cumulative_regret",
-        hours=0.25,
+        hours=0.35,
     ),
 ]

@@ -208,7 +208,7 @@ EXPERIMENTS = [
         repeats=20,
         claims=FIGURE_2_TOP,
         curve="simple_regret",
-        hours=0.6,
+        hours=1.1,
     ),
     Experiment(
         name="uhe-fig2-tuning",
@@ -237,7 +237,7 @@ EXPERIMENTS = [
         repeats=20,
         claims=FIGURE_4,
         curve="model_error",
-        hours=0.8,
+        hours=1.2,
     ),
     Experiment(
         name="uhe-fig5",
