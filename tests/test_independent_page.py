@@ -114,7 +114,7 @@ def summary():
         if less.high >= 0.0:
             level.setdefault(chosen, []).append(NAMES[rival])
     told = [f"in {chosen[5:-1]} dimensions {', '.join(names)}" for chosen, names in level.items()]
-    yield f"Yet the interval of the final difference contains 0 beside some rivals on BBOB: {'; '.join(told)}."
+    yield f"The interval of the final difference contains 0 only against some rivals on BBOB: {'; '.join(told)}."
     assert set(level) <= set(BBOB)
     for ours in ("gp-ucb", "uhe"):
         for chosen in sets:

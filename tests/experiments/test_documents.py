@@ -425,8 +425,8 @@ def many_dimensions():
         f"On the control tasks of figure 3 ({cartpole.runs} runs each) a method is judged by its last policy, over 100 "
         "fresh episodes: the best of many noisy recommendations would favour a method that makes more of them. Speed "
         "is judged by the best so far, as the paper plots it, which does favour such a method. Of the "
-        f"{len(cartpole.verdicts)} claims per task, three are decided on Hopper, all for LA-MinUCB (it ends above GIBO, "
-        "and is faster than GIBO and MPD), and none on the other two."
+        f"{len(cartpole.verdicts)} claims per task, three are decided on Hopper, all for LA-MinUCB (it ends above "
+        "GIBO, and is faster than GIBO and MPD), and none on the other two."
     )
     ends = last(cartpole)
     full = {name: int((found == 500.0).sum()) for name, found in ends.items()}
