@@ -50,7 +50,8 @@ class Record:
         reports: what it has reported so far of the metric that schedulers look at, as pairs of a step and a value,
             maximised; the steps go up, and one that was repeated after a loss is there once, as it was first reported.
         checkpoint: the step of its last checkpoint; None while there is none.
-        added: variance of what y is uncertain by beside noise, where it was predicted; 0 where it was seen.
+        error: standard deviation of what y may be off by beside noise, where it was predicted; 0 where it was seen.
+        is_open: whether it is pending or paused, although a predicted value makes it look finished.
         seen: number of the last event that its proposal was based on.
         ended: number of the event that ended it; 0 while it is pending.
         Y: (k,), all metrics, maximised, and margins: (c,), of the constraints; None unless finished, and where the
@@ -68,7 +69,8 @@ class Record:
     c: Array | None = None
     reports: Sequence[tuple[int, float]] = ()
     checkpoint: int | None = None
-    added: float = 0.0
+    error: float = 0.0
+    is_open: bool = False
     seen: int = 0
     ended: int = 0
     Y: Array | None = None
@@ -84,7 +86,7 @@ class Record:
     @property
     def has_ended(self) -> bool:
         """Whether nothing more will become of it."""
-        return self.state not in OPEN
+        return self.state not in OPEN and not self.is_open
 
     @property
     def has_failed(self) -> bool:
@@ -106,6 +108,7 @@ class History:
         next_context: (dc,), the context that the next trial will meet, where that is known beforehand; else None.
         reports_in_order: what all trials have reported of the metric that schedulers look at, as trial, step and value,
             maximised, in the journal's order.
+        predicted_open: how many trials are open, although a predicted value makes them look finished.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class History:
         self.next_context: Array | None = None
         self.planned: int | None = None
         self.last_event = 0
+        self.predicted_open = 0
         self.records: Records[Record] = Records(cube.d)
 
     def copy(self) -> History:
@@ -133,7 +137,7 @@ class History:
         other = History(self.cube, self.goals, self.context_cube, self.steps, self.judged)
         other.planned, other.last_event, other.records = self.planned, self.last_event, self.records.copy()
         other.next_context, other.reports_in_order = self.next_context, self.reports_in_order
-        other.generation = self.generation
+        other.generation, other.predicted_open = self.generation, self.predicted_open
         return other
 
     def with_next_context(self, c: Array | None) -> History:
@@ -245,7 +249,7 @@ class History:
     @property
     def ended(self) -> int:
         """How many trials have ended, however."""
-        return len(self.records) - self.count(*OPEN)
+        return len(self.records) - self.count(*OPEN) - self.predicted_open
 
     @property
     def d(self) -> int:
@@ -263,9 +267,9 @@ class History:
         return self.records.values(State.FINISHED)
 
     @property
-    def added(self) -> Array:  # (n,)
-        """Variance of what each of `y` is uncertain by beside noise: 0 unless it was predicted from reports."""
-        return np.array([r.added for r in self.records if r.state is State.FINISHED], dtype=np.float64)
+    def errors(self) -> Array:  # (n,)
+        """Standard deviation of what each of `y` may be off by beside noise: 0 unless it was predicted from reports."""
+        return np.array([r.error for r in self.records if r.state is State.FINISHED], dtype=np.float64)
 
     @property
     def Y(self) -> Array:  # (n, k)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -179,7 +181,7 @@ def test_every_number_that_a_pruned_trial_reported_is_predicted_by_itself(told_e
         assert seen.records[one].state is (State.FINISHED if other is not None else State.PRUNED)
         if value is not None:
             spread = {0: 10.0, 1: 2.0, 2: 10.0}[j]  # each of the three by the other two, of which the middle one hits
-            assert seen.records[both].added == pytest.approx(2.0 * spread**2 / 3.0)
+            assert seen.records[both].error == pytest.approx(spread * math.sqrt(2.0 / 3.0))
     assert told_early.records[both].state is State.PRUNED  # the history itself is as it was
 
 

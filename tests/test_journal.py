@@ -37,6 +37,7 @@ DESCRIPTION = Description(
     settings={"folds": 5},
     options={"kappa": 2.0},
 )
+PAIR = [("f", "<= 1"), ("g", "<= 2")]
 EVENTS = [
     Event(Kind.PLANNED, None, {"trials": 3}, 1),
     Event(
@@ -422,6 +423,22 @@ def test_a_study_that_begins_while_we_wait_for_the_lock_is_found(path, monkeypat
         Journal(path, dataclasses.replace(DESCRIPTION, seed=1))
     assert numbers(path) == [1]
     assert os.listdir(path.parent) == ["study.db"]
+
+
+def test_what_is_kept_by_its_place_must_stay_in_its_place():
+    """Parameters, contexts, metrics and constraints: in another order, every known result would be another's."""
+    one, other = (Space({name: Float(0, 1) for name in names}).to_json() for names in ("ab", "ba"))
+    told = {
+        "space": "the order of the parameters is a, b in the journal and b, a now",
+        "context": "the order of the context's numbers is a, b in the journal and b, a now",
+    }
+    for name, text in told.items():
+        before, now = (dataclasses.replace(DESCRIPTION, **{name: space}) for space in (one, other))
+        assert before.differences(now) == [text]
+        assert before.differences(before) == []
+    for name in ("metrics", "constraints"):
+        before, now = (dataclasses.replace(DESCRIPTION, **{name: dict(both)}) for both in (PAIR, PAIR[::-1]))
+        assert before.differences(now)
 
 
 def test_a_lock_on_a_file_that_its_holder_removes_meanwhile_is_no_lock(path, monkeypatch):

@@ -9,7 +9,7 @@ standard deviations of the values.
 
 A user names a point, not a density, so pi is made from the point: on each axis with a guess, a mixture of a normal
 density about the guess and a uniform one, which limits what a wrong guess can cost; on the others, uniform. The axes
-are independent: a guess may be right for one and wrong for another.
+are independent: a guess may be right for one and wrong for another. Where an axis is not open, its guess says nothing.
 """
 
 from __future__ import annotations
@@ -34,23 +34,24 @@ class Belief:
 
     Attributes:
         guess: (d,). said: (d,), on which axes something is guessed. unordered: per axis, whether it is a choice, and
-            how many values it has; 0 where it is none.
+            how many values it has; 0 where it is none. cube: says which axes are open.
     """
 
     guess: Array
     said: Array
     unordered: Sequence[int]
+    cube: Cube
 
     @classmethod
     def of(cls, cube: Cube) -> Belief | None:
         """The belief of a space; None where it has no guess."""
-        if cube.guess is None:
+        if not any(cube.guessed):
             return None
         sizes = [
             len(levels) if categorical and levels is not None else 0
             for levels, categorical in zip(cube.levels, cube.categorical, strict=True)
         ]
-        return cls(cube.guess, np.array(cube.guessed, dtype=np.float64), sizes)
+        return cls(cube.guesses, np.array(cube.guessed, dtype=np.float64), sizes, cube)
 
     def log_density(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, d)
         """log pi, which is at most 0 and 0 at the guess, and its gradient."""
@@ -60,7 +61,8 @@ class Belief:
         for axis in self._choices:
             is_other = np.abs(X[:, axis] - self.guess[axis]) > 0.5 / self.unordered[axis]
             value[:, axis], slope[:, axis] = np.where(is_other, np.log(DOUBT), 0.0), 0.0
-        return value @ self.said, slope * self.said
+        said = self.said * self.cube.opened(X) if self.cube.is_conditional else self.said
+        return (value * said).sum(axis=1), slope * said
 
     def drawn(self, x: Array) -> Array:  # (d,) -> (d,)
         """A uniform point as one that is distributed by the belief: coordinates that are spread stay spread."""

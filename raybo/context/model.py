@@ -66,9 +66,9 @@ def with_context(history: History) -> tuple[Array, Array]:  # (n, dx + dc), (n,)
     return np.hstack([history.X[known], C[known]]), history.y[known]
 
 
-def added_with_context(history: History) -> Array:  # (n,)
-    """Variance of what each value of `with_context` is uncertain by beside noise."""
-    return history.added[np.isfinite(history.C).all(axis=1)]
+def errors_with_context(history: History) -> Array:  # (n,)
+    """Standard deviation of what each value of `with_context` may be off by beside noise."""
+    return history.errors[np.isfinite(history.C).all(axis=1)]
 
 
 def fit_joint(
@@ -93,7 +93,7 @@ def fit_joint(
     outputs = Standardised.of(y)
     failed = _placed(history.X_failed, history.C_failed, density, rng)
     values = np.concatenate([y, np.full(len(failed), y.min())])
-    added = np.concatenate([outputs.variances(added_with_context(history)), np.zeros(len(failed))])
+    added = np.concatenate([outputs.variances(errors_with_context(history)), np.zeros(len(failed))])
     observations = Observations.of(np.vstack([Z, failed]), outputs.apply(values), joint_categorical(history), added)
     theta = fit_map(observations, model) if fit is None else fit(observations, model)
     pending = _placed(history.X_pending, history.C_pending, density, rng)

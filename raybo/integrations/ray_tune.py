@@ -200,7 +200,10 @@ class RayboSearch(Searcher):
             self._state.samples = samples
         if given is not None:
             if self._state.space is not None and self._state.space != given:
-                raise JournalError("the restored search was over another space than this Tuner's param_space")
+                raise JournalError(
+                    "the restored search was over another space than this Tuner's param_space, or had its parameters "
+                    "in another order"
+                )
             self._state.space, self._space_is_read_back = given, False
             self._begin()
         elif self._asker is None or (self._state.mode and self._asker.mode != self._state.mode):
@@ -348,7 +351,10 @@ class RayboSearch(Searcher):
         """
         given, saved = self._state, SearchState.read(Path(checkpoint_path))
         if given.space is not None and saved.space is not None and given.space != saved.space:
-            raise JournalError(f"{checkpoint_path}: it was saved with another space than the one given")
+            raise JournalError(
+                f"{checkpoint_path}: it was saved with another space than the one given, or with its parameters in "
+                "another order"
+            )
         self._space_is_read_back = given.space is None and saved.space is not None
         # a point given here too is taken from here, with its objects
         run = len(given.points) - len(saved.points)

@@ -74,12 +74,17 @@ class Description:
         told = []
         for name in ("objective", "settings", "metric", "mode", "method", "options", "seed", *SINCE_0_2):
             mine, theirs = getattr(self, name), getattr(other, name)
-            if as_text(mine) != as_text(theirs) or (name == "metrics" and list(mine or ()) != list(theirs or ())):
+            is_ordered = name in ("metrics", "constraints")  # their numbers are kept by their places
+            if as_text(mine) != as_text(theirs) or (is_ordered and list(mine or ()) != list(theirs or ())):
                 told.append(f"{name} is {_shown(mine)} in the journal and {_shown(theirs)} now")
         if as_text(self.space) != as_text(other.space):
             told += _space_differences(self.space, other.space) or ["the constants of the space differ"]
+        elif order := _order_differs(self.space, other.space):
+            told.append(f"the order of the parameters is {order}")
         if as_text(self.context) != as_text(other.context):
             told += [f"context {text}" for text in _space_differences(self.context, other.context)]
+        elif order := _order_differs(self.context, other.context):
+            told.append(f"the order of the context's numbers is {order}")
         return told
 
 
@@ -90,6 +95,15 @@ def _shown(value: Any) -> str:
 def as_text(value: Any) -> str:
     """JSON, in which 1, 1.0 and True differ, and a tuple is the list that it is read back as."""
     return json.dumps(value, sort_keys=True)
+
+
+def _order_differs(mine: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> str:
+    """In words, where two spaces that are alike otherwise have their parameters, which are kept by place, in another.
+
+    Empty where they do not.
+    """
+    before, now = ([] if space is None else Space.from_json(space).names for space in (mine, theirs))
+    return "" if before == now else f"{', '.join(before)} in the journal and {', '.join(now)} now"
 
 
 def _space_differences(mine: Mapping[str, Any] | None, theirs: Mapping[str, Any] | None) -> list[str]:

@@ -110,8 +110,12 @@ def needs_context(name: str) -> bool:
 
 
 def seen(method: Method, history: History) -> History:
-    """The history as a method sees it: with values predicted for unfinished trials, unless it models their reports."""
-    if getattr(method, "models_reports", False) or not (history.reports_in_order and history.goals.is_plain):
+    """The history as a method sees it: with values predicted for unfinished trials, unless it models their reports.
+
+    Such a model needs to know how many steps a whole run has.
+    """
+    models_reports = getattr(method, "models_reports", False) and history.steps is not None
+    if models_reports or not (history.reports_in_order and history.goals.is_plain):
         return history
     from raybo.methods.unfinished import predicted
 

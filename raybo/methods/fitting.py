@@ -30,6 +30,7 @@ from raybo.surrogate import (
     sample_hmc,
     sample_slice,
 )
+from raybo.surrogate.outputs import LARGEST
 
 SAMPLES = 10  # of the hyperparameters, where these are sampled
 SAMPLED_POINTS = 300  # at most so many observations enter the sampling, which takes thousands of likelihoods
@@ -91,11 +92,12 @@ def observed(history: History) -> tuple[Array, Array]:  # (n, d), (n,)
 
 def uncertain(history: History, outputs: Outputs) -> Array:  # (n,)
     """What is added to the noise variance of the rows of `observed`, in the units of `outputs`: 0 unless predicted."""
-    added = history.added
-    if not added.any():
-        return np.zeros(len(added) + len(history.X_failed))
-    y, sd = history.y, np.sqrt(added)
-    sds = 0.5 * (outputs.apply(y + sd) - outputs.apply(y - sd))
+    y, sd = history.y, history.errors
+    if not sd.any():
+        return np.zeros(len(y) + len(history.X_failed))
+    with np.errstate(over="ignore"):
+        above, below = np.clip([y + sd, y - sd], -LARGEST, LARGEST)
+    sds = 0.5 * (outputs.apply(above) - outputs.apply(below))
     return np.concatenate([np.square(sds), np.zeros(len(history.X_failed))])
 
 
@@ -160,7 +162,7 @@ def fitted(
 
 def leader(history: History) -> int:
     """The row of `history.y` with the best value that was seen; of predicted ones where none was."""
-    seen = np.where(history.added > 0.0, -np.inf, history.y)
+    seen = np.where(history.errors > 0.0, -np.inf, history.y)
     return int(np.argmax(seen if np.isfinite(seen).any() else history.y))
 
 

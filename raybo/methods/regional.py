@@ -60,6 +60,7 @@ RANKED = 500  # values at evenly spaced ranks, which stand for all where the tra
 RAW, STARTS, ROUNDS = 250, 4, 15  # of the climb over the whole cube
 CLOSE_RAW, CLOSE_STARTS, CLOSE_ROUNDS = 40, 2, 12  # of the one that goes on
 REACH = 0.3  # length-scales, a root mean square over the axes: an end no farther from the best point is not away
+SAME = 1e-6  # a point so near one that is known is that one
 AVOIDED = 800  # points nearest to the best one that a climb keeps away from; whether it did from all is looked at
 GRID = 2_000  # points of a random grid at most
 
@@ -287,8 +288,8 @@ def at_home(
     settings: dict[str, Any] = {"size": RAW, "starts": STARTS, "rounds": ROUNDS}
     settings |= {"avoid": box.inwards(points[near]), "apart": apart[near] / reach.min()}
     found = solve("lbfgsb", Within(worth(fit), box), box, rng, **settings)
-    found = replace(found, x=box.outwards(found.x[None, :])[0])
-    if (((points - found.x) ** 2).sum(axis=1) < apart**2).any():
+    found = replace(found, x=history.cube.snap(box.outwards(found.x[None, :]))[0])  # the box's edge may be no value
+    if (((points - found.x) ** 2).sum(axis=1) < np.maximum(apart, SAME) ** 2).any():
         return maximise(regional, worth, rng)
     return fit, found
 

@@ -287,7 +287,7 @@ def _of_numbers(
     """What is made of each metric and then of each constraint, each as a history of its own."""
 
     def made(known: History, transform: Transform, tag: str) -> N | OfNumber:
-        if options.of_curves is None:
+        if options.of_curves is None or known.steps is None:
             known = predicted(known)
         elif (curves := options.of_curves(known, transform, tag)) is not None:
             return curves
@@ -312,13 +312,23 @@ def _joined(history: History, fits: Sequence[OfNumber], best: Array, values: Arr
     for fit in [*fits[k:], *metrics]:
         tags |= fit.tags
     feasible = best if is_feasible else best[:0]
-    in_flight = history.points(*OPEN, State.PRUNED)
+    in_flight = still_feasible(history)
     front, reference, order = _front(metrics, feasible, in_flight, values)
     near = best[:1] if k == 1 or not is_feasible else best[order[:NEAR]]
     incumbent = float(metrics[0].gp.posterior(near)[0].max())
     return Several(
         metrics, _limits(fits[k:]), is_feasible, incumbent, front, near, _known(fits, history), reference, tags
     )
+
+
+def still_feasible(history: History) -> Array:  # (m, d)
+    """Points of the open and pruned trials, but for those that broke a constraint on their way."""
+    kept = [
+        record.x
+        for record in history.records
+        if record.state in (*OPEN, State.PRUNED) and (record.early is None or not (record.early < 0.0).any())
+    ]
+    return np.array(kept, dtype=np.float64).reshape(-1, history.d)
 
 
 def _limits(fits: Sequence[OfNumber]) -> tuple[Acquisition, ...]:

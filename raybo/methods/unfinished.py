@@ -11,11 +11,13 @@ error is measured by predicting each of those trials from the others. With fewer
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import linalg
 from scipy.optimize import isotonic_regression
 
 from raybo.events import State
@@ -44,8 +46,9 @@ class Regression:
         """Fitted to points (n,), n >= 2."""
         n = len(x)
         left_out = np.unique(np.linspace(0, n - 1, min(n, MISSES)).astype(int))
-        errors = [y[i] - np.interp(x[i], *_isotonic(np.delete(x, i), np.delete(y, i))) for i in left_out]
-        return cls(*_isotonic(x, y), float(np.sqrt(np.mean(np.square(errors)))))
+        with np.errstate(over="ignore"):
+            errors = [y[i] - np.interp(x[i], *_isotonic(np.delete(x, i), np.delete(y, i))) for i in left_out]
+        return cls(*_isotonic(x, y), float(linalg.norm(errors) / math.sqrt(len(errors))))
 
     def at(self, x: float) -> float:
         """Its value; beyond its points that of the last one."""
@@ -55,7 +58,7 @@ class Regression:
 def predicted(history: History) -> History:
     """The history with a value for every unfinished trial that one can be predicted for; itself where there is none.
 
-    Such a trial is finished in it, with `added` saying how uncertain its value is.
+    Such a trial looks finished in it, with `error` saying how uncertain its value is, and `is_open` whether it goes on.
     """
     open_ends = [
         number for number, record in enumerate(history.records) if record.state in UNFINISHED and record.reports
@@ -70,12 +73,14 @@ def predicted(history: History) -> History:
         by = regressions[record.step]
         if by is not None:
             y = by.at(record.reports[-1][1])
-            seen.records[number] = replace(record, state=State.FINISHED, y=y, added=by.miss**2)
+            is_open = not record.has_ended
+            seen.records[number] = replace(record, state=State.FINISHED, y=y, error=by.miss, is_open=is_open)
+            seen.predicted_open += is_open
     return seen
 
 
 def regression(records: Iterable[Record], step: int) -> Regression | None:
-    """From what the finished trials had come to by a step to their values; None where too few tell."""
+    """From what the finished trials had come to by a step to their values; None where too few tell, or too wildly."""
     pairs = [
         (record.reports[place - 1][1], record.y)
         for record in records
@@ -84,7 +89,8 @@ def regression(records: Iterable[Record], step: int) -> Regression | None:
     if len(pairs) < FEWEST:
         return None
     x, y = np.array(pairs, dtype=np.float64).T
-    return Regression.of(x, y)
+    found = Regression.of(x, y)
+    return found if math.isfinite(found.miss) else None
 
 
 def _step(report: tuple[int, float]) -> int:

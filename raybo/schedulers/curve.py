@@ -11,6 +11,7 @@ A configuration that got as far before, and was pruned, may go on: whoever propo
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from dataclasses import dataclass
 
@@ -78,6 +79,8 @@ class Curve(OfMetric):
         own = ends.trials.index(trial)
         others = np.delete(ends.mean, own)
         best = max(ends.incumbent, float(others.max())) if len(others) else ends.incumbent
+        if best == -math.inf:  # there is no other
+            return GO
         expects = ends.prediction(history.records[trial].x)
         mean, sd = expects["mean"], expects["std"]
         probability = float(ndtr((mean - best) / sd))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,11 @@ class Cube:
         return bool(self.rules)
 
     @cached_property
+    def is_conditional(self) -> bool:
+        """Whether choices open parameters of their own."""
+        return any(condition is not None for condition in self.conditions)
+
+    @cached_property
     def allowed(self) -> Allowed:
         """What the rules allow; SpaceError where that is nothing."""
         return Allowed(self._parameters, self.conditions, self.rules, self.place, self.rest)
@@ -90,29 +96,45 @@ class Cube:
         return x if self.allows(x[None, :])[0] else self.snap(x[None, :])[0]
 
     @cached_property
+    def guesses(self) -> Array:  # (d,)
+        """The coordinates of the guesses, of those too that are not open together; the middle on the other axes."""
+        x = self.rest.copy()
+        for i in np.flatnonzero(self.guessed):
+            x[i] = self._parameters[i].encode([self._parameters[i].guess])[0]
+        return x
+
+    @cached_property
     def guess(self) -> Array | None:  # (d,)
-        """Where the user believes the best lies."""
+        """A point at the guesses, where the user believes the best lies.
+
+        A guess opens its branch, unless the choice has a guess of its own or an earlier guess has opened another.
+        """
         if not any(self.guessed):
             return None
-        x = self.rest.copy()
-        for i, parameter in enumerate(self._parameters):
-            if self.guessed[i]:
-                x[i] = parameter.encode([parameter.guess])[0]
+        x, chosen = self.guesses.copy(), set(np.flatnonzero(self.guessed).tolist())
+        for i in np.flatnonzero(self.guessed):
+            condition = self.conditions[i]
+            while condition is not None and condition[0] not in chosen:
+                axis, position = condition
+                chosen.add(axis)
+                x[axis] = (position + 0.5) / len(cast(Categorical, self._parameters[axis]).choices)
+                condition = self.conditions[axis]
         guess: Array = self.snap(x[None, :])[0]
         return guess
+
+    def opened(self, X: Array) -> NDArray[np.bool_]:  # (m, d) -> (m, d)
+        """Which axes are open at the rows of X."""
+        opened = np.ones(X.shape, dtype=bool)
+        for i, condition in enumerate(self.conditions):  # a choice comes before what it opens
+            if condition is not None:
+                axis, position = condition
+                opened[:, i] = opened[:, axis] & (level_index(self._parameters[axis], X[:, axis]) == position)
+        return opened
 
     def place(self, X: Array) -> Array:  # (m, d) -> (m, d)
         """The points nearest to the rows of X that could be run if there were no rules."""
         snapped = self._snap_each(X)
-        opened: dict[int, NDArray[np.bool_]] = {}
-        for i, condition in enumerate(self.conditions):  # a choice comes before what it opens
-            if condition is None:
-                continue
-            axis, position = condition
-            chosen = level_index(self._parameters[axis], snapped[:, axis]) == position
-            opened[i] = chosen & opened[axis] if axis in opened else chosen
-            snapped[~opened[i], i] = self.rest[i]
-        return snapped
+        return np.where(self.opened(snapped), snapped, self.rest) if self.is_conditional else snapped
 
     def _snap_each(self, X: Array) -> Array:  # (m, d) -> (m, d), axis by axis
         snapped = np.clip(np.asarray(X, dtype=np.float64), 0.0, 1.0)

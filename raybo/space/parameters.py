@@ -26,6 +26,7 @@ Array: TypeAlias = NDArray[np.float64]
 Scale: TypeAlias = Literal["linear", "log", "logit"]
 
 LISTED_LEVELS = 1_000  # an axis with more runnable points than this is searched as if it were continuous, then snapped
+LEAST_WIDTH = 16 * float(np.finfo(np.float64).eps)  # of a value on a logarithmic axis of a narrow range
 MIDDLE = 0.5  # of its axis: where the only value of a parameter lies
 
 
@@ -439,6 +440,12 @@ def _check_edges(parameter: Float | Integer, name: str) -> None:
         raise SpaceError(
             f"{name}: the range is too wide for a 64-bit float, got low={shown(parameter.low)}, "
             f"high={shown(parameter.high)}, step={shown(parameter.step)}"
+        )
+    is_narrow = parameter.log and parameter.low < parameter.high and high < 2.0 * low
+    if is_narrow and math.log(high / low) < LEAST_WIDTH * cast(int, parameter.count):
+        raise SpaceError(
+            f"{name}: a logarithmic scale cannot tell its values apart, got low={shown(parameter.low)}, "
+            f"high={shown(parameter.high)}; use log=False"
         )
 
 

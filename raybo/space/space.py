@@ -214,7 +214,7 @@ class Space:
         ]
 
     def to_json(self, *, exact: bool = False) -> dict[str, Any]:
-        """A plain description; two spaces are equal if their descriptions are.
+        """A plain description; two spaces are equal if their descriptions and the order of their parameters are.
 
         Args:
             exact: also say which ranges are half open, as Ray Tune's are.
@@ -230,7 +230,7 @@ class Space:
         return space
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Space) and self.to_json() == other.to_json()
+        return isinstance(other, Space) and self.names == other.names and self.to_json() == other.to_json()
 
     def __hash__(self) -> int:
         return hash(tuple(self.names))

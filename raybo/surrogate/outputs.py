@@ -58,9 +58,9 @@ class Standardised:
         mean, std = 2.0 * (0.5 * float(y[0]) + unit * float(z.mean())), 2.0 * (unit * float(z.std()))
         return cls(mean, max(std, SMALLEST))
 
-    def variances(self, variances: Array) -> Array:  # (n,) -> (n,)
-        """Variances of values in standardised units."""
-        return np.asarray(np.square(np.sqrt(variances) / self.std))  # the square of std may overflow, or vanish
+    def variances(self, errors: Array) -> Array:  # (n,) -> (n,)
+        """Variances in standardised units, of standard deviations of values."""
+        return np.asarray(np.square(errors / self.std))  # the square of either may overflow, or vanish
 
     def apply(self, y: Array) -> Array:
         """Into standardised units."""

@@ -592,6 +592,20 @@ def test_a_state_read_back_keeps_off_the_same_edges(tmp_path):
         assert config == {"m": {"x": 1 - 2**-53}, "y": 1.0}
 
 
+def test_a_state_of_the_same_parameters_in_another_order_is_refused(tmp_path):
+    """Its points keep values by their places."""
+    one, other = ({name: tune.uniform(0, 1) for name in names} for names in ("ab", "ba"))
+    searcher = RayboSearch(one, "loss", "min", seed=0)
+    searcher.suggest("a")
+    searcher.save(tmp_path / "state")
+    with pytest.raises(JournalError, match="in another order"):
+        RayboSearch(other, "loss", "min").restore(tmp_path / "state")
+    later = RayboSearch()
+    later.restore(tmp_path / "state")
+    with pytest.raises(JournalError, match="in another order"):
+        later.set_search_properties("loss", "min", other)
+
+
 def test_a_file_that_is_no_state_is_refused(tmp_path):
     texts = ["", "{}", "[]", '{"format": 99}']
     searcher = search()

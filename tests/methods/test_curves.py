@@ -255,3 +255,38 @@ def test_a_study_of_many_trials_has_a_model_of_few_points():
         trial = curve(made, [hill(x := rng.random(2))], x)
         end(made, trial, Kind.FAILED, reason="") if i % 3 == 0 else end(made, trial, Kind.PRUNED, step=1)
     assert expected_ends(made).gp.n <= ROWS_OF_MANY * 6 // 5
+
+
+STEPLESS = [
+    {},
+    {"constraints": {"g": "<= 0.6 at every step"}},
+    {"metrics": {"a": "min", "b": "min"}, "constraints": {"g": "<= 0.6 at every step"}},
+]
+
+
+@pytest.mark.parametrize("goals", STEPLESS)
+def test_where_no_last_step_is_declared_trials_cut_short_are_predicted_instead(goals):
+    """What they came to by then says something all the same."""
+    goals = goals if "metrics" in goals else {"mode": "min", **goals}
+    searcher = Searcher(floats(1), "auto", seed=0, **goals)
+    for i in range(14):
+        trial = searcher.ask()
+        x = trial.config["x0"]
+        told = {"a": x**2, "b": (1 - x) ** 2} if "metrics" in goals else {"value": x**2}
+        told |= {"g": x} if "constraints" in goals else {}
+        verdict = searcher.report(trial, told if len(told) > 1 else x**2, 1)
+        if verdict.prune or i % 4 == 3:
+            searcher.prune(trial)
+        else:
+            searcher.report(trial, told if len(told) > 1 else x**2, 2)
+            searcher.tell(trial, told if len(told) > 1 else x**2)
+    assert "fallback" not in searcher.ask().tags
+
+
+def test_with_nobody_to_beat_a_trial_goes_on():
+    searcher = Searcher(floats(1), "auto", mode="min", seed=0, trials=20, steps=27, scheduler="curve",
+                        scheduler_options={"first": 0})  # fmt: skip
+    trial = searcher.ask()
+    verdicts = [searcher.report(trial, 1.0 / step, step) for step in range(1, 27)]
+    assert {verdict.action for verdict in verdicts} == {"go"}
+    assert {verdict.why for verdict in verdicts} == {""}

@@ -193,3 +193,30 @@ def test_a_belief_that_results_contradict_is_given_up():
             searcher.tell(trial, -sum((x - 0.2) ** 2 for x in trial.config.values()))
         assert (held(searcher.history) is not None) == is_held
     assert held(Searcher({"x": Float(0, 1)}, "auto").history) is None
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_guess_inside_a_branch_opens_it_and_says_nothing_of_the_others(is_first):
+    branches = [
+        {"kind": "svm", "C": Float(1e-3, 1e3, log=True, guess=500.0)},
+        {"kind": "forest", "depth": Integer(1, 20)},
+    ]
+    space = Space({"model": Categorical(branches if is_first else branches[::-1])})
+    assert Searcher(space, seed=0).ask().config == {"model": {"kind": "svm", "C": 500.0}}
+    belief = Belief.of(space.cube)
+    models = [{"kind": "svm", "C": 500.0}, {"kind": "svm", "C": 1.0}, {"kind": "forest", "depth": 3}]
+    at, away, elsewhere = belief.log_density(space.encode([{"model": model} for model in models]))[0]
+    assert at == pytest.approx(0.0)
+    assert away < -1.0
+    assert elsewhere == 0.0
+
+
+def test_the_choice_s_own_guess_wins_over_a_guess_inside_another_branch():
+    branches = [{"kind": "a", "x": Float(0, 1, guess=0.9)}, {"kind": "b", "y": Float(0, 1, guess=0.2)}, "off"]
+    first = lambda choice: Searcher(Space({"m": choice}), "random", seed=0).ask().config["m"]  # noqa: E731
+    assert first(Categorical(branches, guess="off")) == "off"
+    assert first(Categorical(branches)) == {"kind": "a", "x": 0.9}
+    assert first(Categorical([{"kind": "c", "inner": Categorical(branches[1:])}, *branches[:1]])) == {
+        "kind": "c",
+        "inner": {"kind": "b", "y": 0.2},
+    }

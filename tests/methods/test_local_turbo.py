@@ -14,6 +14,8 @@ from raybo.methods import make
 from raybo.methods.many_dimensions import turbo
 from raybo.methods.many_dimensions.turbo import LEAST_LENGTH, Region, Turbo, latin_hypercube, perturbed
 from raybo.searcher import Searcher
+from raybo.space import Categorical, Float, Space
+from raybo.surrogate import joint_draws
 from tests.methods.studies import coordinates, floats, hill, run, run_workers
 
 
@@ -162,3 +164,22 @@ def test_results_that_were_added_belong_to_the_first_run():
         searcher.tell(trial, hill(coordinates(trial)))
     assert [len(turbo.run_of(searcher.history, run)) for run in (1, 2)] == [5, 0]
     assert searcher.trials[-1].tags["region"]["best"] == 5.0
+
+
+def test_every_candidate_of_a_space_with_branches_can_be_run(monkeypatch):
+    branches = [{"kind": kind, **{f"{kind}{i}": Float(0, 1) for i in range(12)}} for kind in "ab"]
+    space = Space({"m": Categorical(branches)})
+    seen = []
+
+    def spied(gp, X, rng, draws=1):
+        seen.append(X)
+        return joint_draws(gp, X, rng, draws)
+
+    monkeypatch.setattr(turbo, "joint_draws", spied)
+    searcher = Searcher(space, "turbo", mode="min", seed=0, initial=6)
+    for _ in range(9):
+        trial = searcher.ask()
+        searcher.tell(trial, sum(v for v in trial.config["m"].values() if not isinstance(v, str)))
+    assert seen
+    for X in seen:
+        np.testing.assert_array_equal(space.cube.snap(X), X)

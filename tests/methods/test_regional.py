@@ -248,3 +248,20 @@ def test_where_no_point_is_away_the_last_hilltop_is_the_only_one():
     history = study_around(np.full(4, 0.5), n=0, gathered=450)
     among = Regional.of(history, standard_model(), Tamed.of(history.y))
     assert among.hilltop(regional.HILLS).tolist() == among.best.tolist()
+
+
+def test_an_axis_of_many_values_near_the_best_points_is_never_run_twice_at_one():
+    """Such an axis is searched like a continuum, and its points are rounded at last."""
+
+    def wavy(n):
+        return ((n - 1234.3) / 5000) ** 2 + 0.01 * np.sin(n / 50)
+
+    searcher = Searcher(Space({"n": Integer(1, 5000)}), mode="min", seed=0)
+    known = np.random.default_rng(0).permutation(np.arange(1000, 1450))[:401].tolist()
+    for n in known:
+        searcher.add({"n": n}, wavy(n))
+    for _ in range(25):
+        trial = searcher.ask()
+        assert trial.config["n"] not in known
+        known.append(trial.config["n"])
+        searcher.tell(trial, wavy(known[-1]))

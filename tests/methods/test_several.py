@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import raybo
+from raybo import Float, Searcher, Space
 from raybo.front import hypervolume, non_dominated
 from raybo.methods import regional
-from raybo.methods.several import FAR, MARGIN, FitOptions, Several, SeveralOfMany
+from raybo.methods.several import FAR, MARGIN, FitOptions, Several, SeveralOfMany, still_feasible
 from raybo.surrogate import Standardised, standard_model
 
 SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
@@ -129,3 +130,22 @@ def test_of_many_trials_those_that_were_ended_early_are_learnt_from(monkeypatch)
     asked = searcher.ask()
     assert {"theta_curves", "theta_1_curves"} <= asked.tags.keys()  # a model of each metric's curves
     assert asked.config not in [known.config for known in searcher.trials[:-1]]
+
+
+def test_what_broke_a_constraint_on_its_way_is_no_part_of_the_front_to_beat():
+    searcher = Searcher(
+        Space({"x": Float(0, 1)}),
+        "ei",
+        metrics={"a": "max", "b": "max"},
+        constraints={"g": "<= 0.5 at every step"},
+        seed=0,
+        steps=3,
+    )
+    for g in (0.1, 0.9, 0.2):
+        trial = searcher.ask()
+        searcher.report(trial, {"a": 1.0, "b": 1.0, "g": g}, 1)
+        if g != 0.2:
+            searcher.prune(trial)
+    silent = searcher.ask()
+    kept = [searcher.trials[i].config["x"] for i in (0, 2, silent.number)]
+    np.testing.assert_allclose(still_feasible(searcher.history)[:, 0], kept)

@@ -12,6 +12,7 @@ from raybo.methods.fitting import fitted
 from raybo.methods.regional import Regional
 from raybo.methods.unfinished import Regression, predicted
 from raybo.searcher import Searcher
+from raybo.space import Float, Space
 from raybo.surrogate import Standardised, standard_model
 from tests.methods.studies import coordinates, floats, hill
 from tests.schedulers.studies import curve, empty, end
@@ -45,7 +46,7 @@ def test_a_prediction_by_hand():
     assert [r.state for r in seen.records[:6]] == [State.FINISHED] * 6
     assert [seen.records[t].y for t in (pruned, running, late)] == [25.0, 30.0, 20.0]
     errors = np.array([10 - 20, 20 - 20, 30 - 20])  # each by the other two
-    np.testing.assert_allclose(seen.added, [0, 0, 0, np.mean(errors**2), np.mean(errors**2), seen.records[late].added])
+    np.testing.assert_allclose(seen.errors, [0, 0, 0, *[np.sqrt(np.mean(errors**2))] * 2, seen.records[late].error])
     assert len(seen.X_failed) == 1
     assert history.records[pruned].state is State.PRUNED  # the history itself is as it was
 
@@ -68,7 +69,7 @@ def test_the_surrogate_is_less_sure_of_what_was_predicted():
     end(history, curve(history, [0.0], (0.9, 0.9)), Kind.PRUNED, step=1)
     seen = predicted(history)
     fit = fitted(seen, standard_model(), rng)
-    sd = np.sqrt(seen.added[-1]) / Standardised.of(seen.y).std
+    sd = seen.errors[-1] / Standardised.of(seen.y).std
     np.testing.assert_allclose(fit.gp.observations.added, [0.0] * 12 + [sd**2])
     assert fit.gp.posterior(history.records[12].x[None])[1][0] > 10 * fit.gp.posterior(history.X)[1].max()
     assert not np.array_equal(fit.best, history.records[12].x)  # which is not known to be the best
@@ -98,3 +99,76 @@ def test_every_method_goes_on_with_pruned_trials(method):
     assert State.PRUNED in states
     assert State.PENDING not in states
     assert np.isfinite(searcher.best.value)
+
+
+def test_a_running_trial_has_not_ended_although_its_value_is_predicted():
+    history = empty(3)
+    for first, last in ((1, 10), (2, 20), (3, 30)):
+        end(history, curve(history, [first, 5, last]))
+    pruned, running, paused = curve(history, [2.5]), curve(history, [2.5]), curve(history, [2.5])
+    end(history, pruned, Kind.PRUNED, step=1)
+    end(history, paused, Kind.PAUSED, step=1)
+    seen = predicted(history)
+    assert [seen.records[t].has_ended for t in (pruned, running, paused)] == [True, False, False]
+    assert seen.ended == seen.copy().ended == history.ended == 4
+    assert len(seen.y) == 6
+
+
+def reporting(method, whole, **options):
+    """A study of some whole trials, each of which reported nine steps."""
+    searcher = Searcher(Space({"x": Float(0, 1), "z": Float(0, 1)}), method, mode="max", seed=1, steps=9, **options)
+    for _ in range(whole):
+        finish(searcher, searcher.ask())
+    return searcher
+
+
+def quality(config):
+    return -((config["x"] - 0.3) ** 2) - (config["z"] - 0.6) ** 2
+
+
+def finish(searcher, trial):
+    for step in range(1, 10):
+        searcher.report(trial, quality(trial.config) - 1 / step, step)
+    searcher.tell(trial, quality(trial.config))
+
+
+def test_a_bandit_is_not_rewarded_for_a_trial_that_still_runs():
+    searcher = reporting("portfolio", 16, initial=5, trials=40)
+    running = searcher.ask()
+    while "arm" not in running.tags:
+        running = searcher.ask()
+    searcher.report(running, quality(running.config) - 1.0, 1)
+    assert running.number not in dict(searcher.ask().tags["earned"])
+    searcher.fail(running, "diverged")
+    assert dict(searcher.ask().tags["earned"])[running.number] == 0.0
+
+
+@pytest.mark.parametrize("method", ["gibo", "min-ucb"])
+def test_an_iteration_waits_for_trials_that_have_only_reported(method):
+    searcher = reporting(method, 10, initial=4, restart=False)
+    while (trial := searcher.ask()).tags.get("role") != "centre":
+        finish(searcher, trial)
+    batch = [trial, searcher.ask(), searcher.ask()]
+    for each in batch:
+        searcher.report(each, quality(each.config) - 1.0, 1)
+    following = searcher.ask().tags
+    assert (following["iteration"], following["role"]) == (trial.tags["iteration"], "explore")
+
+
+@pytest.mark.parametrize(("scale", "outlier"), [(1.0, 1e160), (1e200, None), (1e-200, None)])
+@pytest.mark.parametrize("method", ["ei", "turbo"])
+def test_the_error_of_a_prediction_may_be_huge(method, scale, outlier):
+    searcher = Searcher(
+        Space({"x": Float(0, 1), "z": Float(0, 1)}), method, mode="min", seed=0, trials=40, steps=9, scheduler="median"
+    )
+    for i in range(16):
+        trial = searcher.ask()
+        assert "fallback" not in trial.tags
+        value = -scale * quality(trial.config) if i != 4 or outlier is None else outlier
+        for step in range(1, 10):
+            if searcher.report(trial, value + scale * np.sin(7 * trial.config["x"] + i) / step, step).prune:
+                searcher.prune(trial)
+                break
+        else:
+            searcher.tell(trial, value)
+    assert any(trial.state is State.PRUNED for trial in searcher.trials)

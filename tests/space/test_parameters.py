@@ -273,3 +273,10 @@ def test_a_step_in_the_place_of_log_is_refused_and_no_scale(log):
     told = Space({"x": Integer(1, 10, log=True)}).to_json()
     told["items"]["x"]["log"] = 2  # as a journal of 0.1 may have it
     assert Space.from_json(told).parameters[("x",)] == Integer(1, 10, log=True)
+
+
+def test_a_logarithmic_scale_must_tell_its_values_apart():
+    with pytest.raises(SpaceError, match=r"^n: a logarithmic scale cannot tell .*; use log=False$"):
+        Space({"n": Integer(2**60, 2**60 + 10, log=True)})
+    for wide in (Integer(1, 10**18, log=True), Integer(10**9, 10**9 + 9, log=True), Integer(2**60, 2**60 + 10)):
+        assert Space({"n": wide}).decode(np.array([[0.0], [1.0]])) == [{"n": wide.low}, {"n": wide.high}]

@@ -252,3 +252,11 @@ def test_a_configuration_that_does_not_fit_is_refused(bad, words):
             use(bad)
         assert str(caught.value).startswith(words)
         assert "\n" not in str(caught.value)
+
+
+def test_spaces_whose_parameters_are_in_another_order_are_not_equal():
+    """Points and journals keep values by their places."""
+    a, b = ({name: Float(0, 1) for name in names} for names in ("xy", "yx"))
+    assert Space(a) != Space(b)
+    assert Space({"m": a}) != Space({"m": b})
+    assert Space(a) == Space(dict(a))

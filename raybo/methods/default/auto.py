@@ -104,14 +104,14 @@ class Auto(Options):
         if is_large(history):
             return of_many(history, rng)
         if len(history.y) >= MANY:
-            return mixture(history, rng, is_plain=is_conditional(history))
+            return mixture(history, rng, is_plain=history.cube.is_conditional)
         models = committee_of(history, self.members)
 
         def maximise(worth: Acquisition) -> Solution:
             return solve_apart("lbfgsb", worth, history, rng, size=500, starts=4, near=best[None, :])
 
         best = history.X[np.argmax(history.y)]
-        if not is_conditional(history) and rng.random() < 0.5:
+        if not history.cube.is_conditional and rng.random() < 0.5:
             name, found = "ucb", maximise(models.bound(OPTIMISM))
         else:
             name, found = "log-ei", maximise(believing(models.improvement(), history))
@@ -134,7 +134,7 @@ class Auto(Options):
 
 def is_first(history: History, initial: int | None) -> bool:
     """Whether the next point is one of the first, which no model proposes."""
-    if initial is not None or is_conditional(history) or not history.goals.is_plain:
+    if initial is not None or history.cube.is_conditional or not history.goals.is_plain:
         return is_in_design(history, FIRST_POINTS, initial)
     return len(history.y) < (FIRST_VALUES if history.cube.guess is None else FIRST_GUESSED)
 
@@ -156,7 +156,7 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal:
 def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -> Committee:
     """The models of a history with a finished trial, fitted anew if a trial has ended since the last were."""
     X, y = observed(history)
-    outputs = Standardised.of(history.y) if is_conditional(history) else Tamed.of(history.y)
+    outputs = Standardised.of(history.y) if history.cube.is_conditional else Tamed.of(history.y)
     last = next((record.tags for record in reversed(history.records) if "models" in record.tags), {})
     return convene(
         X,
@@ -185,7 +185,7 @@ def several(history: History, rng: np.random.Generator) -> Proposal:
 
 def of_many(history: History, rng: np.random.Generator) -> Proposal:
     """The same of a history too large for one exact Gaussian process; failed trials count as the worst value."""
-    y, conditional = ranked(history.y), is_conditional(history)
+    y, conditional = ranked(history.y), history.cube.is_conditional
     regional = Regional.of(history, standard_model(), Standardised.of(y) if conditional else Tamed.of(y))
     name = "ucb" if not conditional and rng.random() < 0.5 else "log-ei"
 
@@ -206,9 +206,4 @@ def of_many(history: History, rng: np.random.Generator) -> Proposal:
 
 def transform(history: History) -> Transform:
     """What makes values fit for a model; where choices open parameters, they are only standardised."""
-    return Standardised.of if is_conditional(history) else Tamed.of
-
-
-def is_conditional(history: History) -> bool:
-    """Whether choices open parameters of their own."""
-    return any(condition is not None for condition in history.cube.conditions)
+    return Standardised.of if history.cube.is_conditional else Tamed.of

@@ -130,8 +130,12 @@ class FittedCurves:
 
 
 def has_cut_curves(history: History) -> bool:
-    """Whether a trial was ended or halted on its way, so that there are curves to model."""
-    return len(history.reports_in_order) > 0 and any(r.state in CUT and r.reports for r in history.records)
+    """Whether a trial was ended or halted on its way, so that there are curves to model up to a known last step."""
+    return (
+        history.steps is not None
+        and len(history.reports_in_order) > 0
+        and any(r.state in CUT and r.reports for r in history.records)
+    )
 
 
 def propose_for_last_step(

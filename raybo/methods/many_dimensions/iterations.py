@@ -80,7 +80,7 @@ class Iteration:
 
 def is_flat(trials: Sequence[Record]) -> bool:
     """Whether those that have ended, two at least, all failed or all gave one value, but for rounding."""
-    outcomes = [record.y for record in trials if record.state in COUNTED]
+    outcomes = [record.y for record in trials if record.state in COUNTED and record.has_ended]
     values = [y for y in outcomes if y is not None]
     if len(outcomes) < 2 or 0 < len(values) < len(outcomes):
         return False

@@ -135,7 +135,7 @@ def window(history: History, size: int) -> tuple[Array, Array, Array]:  # (n, d)
     newest = [r for r in history.records[finished[0] :] if r.state is State.FINISHED or r.has_failed]
     worst = min(history.records[i].y or 0.0 for i in finished)
     y = np.array([worst if record.y is None else record.y for record in newest])
-    return np.array([record.x for record in newest]), y, np.array([record.added for record in newest])
+    return np.array([record.x for record in newest]), y, np.array([record.error for record in newest])
 
 
 def surrogate(history: History, options: LocalOptions, theta: Array) -> GP:

@@ -104,7 +104,7 @@ class Turbo(Options):
 
     def _counted(self, region: Region, own: list[Record], d: int) -> Region:
         """The region after the results that have come in since, in batches."""
-        finished = [record.y for record in own if record.y is not None]
+        finished = [record.y for record in own if record.y is not None and record.has_ended]
         ended = sum(record.has_ended for record in own if "region" in record.tags)
         batches = (ended - region.design - region.counted) // self.batch
         if not finished or (region.best is not None and batches < 1):
@@ -131,7 +131,7 @@ class Turbo(Options):
         y = np.array([finished.min() if record.y is None else record.y for record in known])
         outputs = dataclasses.replace(Standardised.of(finished), mean=2.0 * float(np.median(0.5 * finished)))
         X = np.array([record.x for record in known])
-        added = outputs.variances(np.array([record.added for record in known]))
+        added = outputs.variances(np.array([record.error for record in known]))
         observations = Observations.of(X, outputs.apply(y), history.cube.categorical, added)
         model = turbo_model()
         last = next((r.tags["fit"] for r in reversed(own) if "fit" in r.tags), None)
@@ -156,7 +156,7 @@ class Turbo(Options):
         low[~numeric], high[~numeric] = 0.0, 1.0
         X = history.cube.snap(low + (high - low) * scrambled_sobol(size, history.d, rng))
         X = np.where(perturbed(size, history.d, rng), X, centre)
-        if history.cube.is_ruled:  # a candidate mixes two points, which both keep the rules
+        if history.cube.is_ruled or history.cube.is_conditional:  # a candidate mixes two points that can be run
             X = history.cube.snap(X)
         proposed = history.points(State.PENDING, State.FINISHED, *FAILURES)
         known = {row.tobytes() for row in proposed + 0.0}  # which makes -0 a 0; all pairs of rows would fill the memory

@@ -80,7 +80,7 @@ def new_rewards(history: History, fit: Fitted, low: float, high: float) -> dict[
     for number, record in enumerate(history.records):
         if "arm" not in record.tags or number in known:
             continue
-        if record.state is State.FINISHED:
+        if record.y is not None and record.has_ended:
             mean = fit.gp.posterior(record.x[None, :])[0]  # pending points are believed: they do not move the mean
             rewards[number] = scaled(float(fit.outputs.invert(mean)[0]), low, high)
         elif record.state is State.FAILED:

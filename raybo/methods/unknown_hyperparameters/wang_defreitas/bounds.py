@@ -19,7 +19,7 @@ from typing import Literal
 
 import numpy as np
 
-from raybo.events import State, Tags
+from raybo.events import Tags
 from raybo.history import History, Proposal
 from raybo.methods.fitting import Fitted
 from raybo.methods.unknown_hyperparameters.shorter_lengthscales import observed_by, with_hyperparameters
@@ -121,7 +121,7 @@ def current_bounds(history: History, lower: Array, upper: Array, p: float) -> Bo
     bounds = Bounds(upper) if last is None else Bounds(np.array(last["upper"]), last["E"], last["epoch"])
     known = {number for record in history.records for number in record.tags.get("counted", [])}
     for number, record in enumerate(history.records):
-        if "E" in record.tags and record.state is State.FINISHED and number not in known:
+        if "E" in record.tags and record.y is not None and record.has_ended and number not in known:
             bounds = bounds.after(number, record.tags["low"], record.tags["epoch"], lower, p)
     return bounds
 
