@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.default.runs import AFTER, Run, Table
 from benchmarks.default.score import RANDOM, Scores, targets_reached
-from benchmarks.default.sets import DEVELOPMENT, SETS
+from benchmarks.default.sets import DEVELOPMENT, SETS, VALIDATION
 from tests.kept_runs import DOCS, ENDS, found, interval, less_of, level, p_of
 
 FOLDER, FILE = "independent", "runs.csv"
@@ -75,6 +75,9 @@ def unseen():
     names = [p.name for chosen in BBOB for p in SETS[chosen] if p.name.split("-")[2] not in seen]
     numbers = ", ".join(sorted({name.split("-")[2].removeprefix("f") for name in names}, key=int))
     yield f"functions {numbers}"
+    known = {name.split("-f")[1].split("-")[0] for name in (p.name for p in VALIDATION) if name.startswith("bbob-")}
+    validated = ", ".join(n for n in numbers.split(", ") if n in known)
+    yield f"Functions {validated} were in the set that it was validated on"
     for rival in RIVALS:
         whole_sets = [p.name for chosen in BBOB for p in SETS[chosen] if whole(scores, rival, chosen)]
         if mine := [name for name in names if name in whole_sets]:

@@ -1,9 +1,9 @@
-"""The development set, on which the default may be tuned, and the validation set, on which it never was.
+"""The development set, on which the default may be tuned, and the validation set, on which no setting was chosen.
 
-They share no function, data set, job or task; `SMALL` is the part of the development set that takes minutes, and `LONG`
-are functions of it, and another, with budgets of 200. `WIDE` is for many workers: every eighth function and every sixth
-job of the validation set, with budgets of 128. For what takes long there are `quarter` and `eighth`, every fourth and
-every eighth problem of the validation set.
+They share no data set, job or task, and no function but two of BBOB, 15 and 21, in other numbers of dimensions. `SMALL`
+is the part of the development set that takes minutes, and `LONG` are functions of it, and another, with budgets of 200.
+`WIDE` is for many workers: every eighth function and every sixth job of the validation set, with budgets of 128. For
+what takes long there are `quarter` and `eighth`, every fourth and every eighth problem of the validation set.
 
 `independent` is what others measure on too: all 24 functions of BBOB in 2, 5 and 10 dimensions (`bbob-2d` and so on)
 with 20 evaluations a dimension, every seed another instance, and the networks of HPOBench on all its eight data sets

@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from raybo.experiments.model_error import grid_of
 from raybo.experiments.page import FEWEST
 from raybo.experiments.papers import find_experiments
 from raybo.experiments.results import of, read_rows
+from raybo.experiments.run import bound_objective
 from raybo.experiments.verdicts import judge
 
 ROOT = Path(__file__).parents[2]
@@ -83,6 +85,17 @@ class Results:
         }
 
 
+def problem_of(name, problem):
+    return next(found for found in FOUND[name].problems if found.name == problem)
+
+
+def variance(problem):
+    """Of an objective without noise, on the grid on which a model's error is taken: the error of its mean."""
+    objective = bound_objective(problem, ROOT)
+    values = [objective.function(config) for config in objective.space.decode(grid_of(objective.space.d))]
+    return np.var(values)
+
+
 def unknown_hyperparameters():
     top, halves, trap = Results("uhe-fig2-synthetic"), Results("uhe-fig5"), Results("wang-defreitas-trap")
     read = Results("uhe-h1")
@@ -103,10 +116,13 @@ def unknown_hyperparameters():
     for rival in ("MAP", "MCMC"):
         assert words[rival]["Branin"] == words[rival]["Hartmann-3"] == "does not hold"
     ends = [f"{top.median('Branin', name)} and {top.median('Hartmann-3', name)}" for name in ("UHE-BO", "MAP", "MCMC")]
+    height = 308.129 - problem_of("uhe-fig2-synthetic", "Branin").optimum
+    assert np.median(top.numbers("Branin", "UHE-BO")) < 0.001 * height
     yield (
-        "Smooth functions are the price: the claim that `uhe` stays within twice the regret of `map` and `mcmc` does "
-        f"not hold. On Branin and Hartmann-3 its median regrets are {ends[0]}, those of `map` {ends[1]}, and those of "
-        f"`mcmc` {ends[2]}."
+        "Smooth functions are the price. The paper calls `uhe` comparable there with `map` and `mcmc`, without a "
+        "number; by our bar, at most twice their regret, it is not. On Branin and Hartmann-3 its median regrets are "
+        f"{ends[0]}, those of `map` {ends[1]}, and those of `mcmc` {ends[2]}. On a linear axis nobody would see that: "
+        "on Branin it is less than 0.1 % of the function's range."
     )
     smooth = Results("uhe-smooth")
     refitted, dosed = "UHE-BO, noise refitted", "Random+EXP3"
@@ -116,8 +132,8 @@ def unknown_hyperparameters():
         f"The cause is the fit to pseudo-data, not the random points ({smooth.runs} fresh seeds): `exp3-random`, with "
         f"random points from the same bandit and the usual fit, ends at {smooth.median('Branin', dosed)} and "
         f"{smooth.median('Hartmann-3', dosed)}. If the noise is refitted to the observations (`refit_noise_on_real`), "
-        f"`uhe` ends at {smooth.median('Hartmann-3', refitted)} on Hartmann-3; on Branin its length-scales remain too "
-        f"short, and it ends at {smooth.median('Branin', refitted)}."
+        f"`uhe` ends at {smooth.median('Hartmann-3', refitted)} on Hartmann-3, and on Branin at "
+        f"{smooth.median('Branin', refitted)}."
     )
     yield (
         f"Over a whole run the suggestions of `uhe` take {top.ratio('UHE-BO', 'MAP')} times the processor time of "
@@ -155,6 +171,18 @@ def unknown_hyperparameters():
         f"({errors.runs} runs) the models of `random` have the lowest error everywhere, as claimed; the claim "
         "that `uhe` comes next is refuted against `portfolio` on Branin and Hartmann-3, and against `a-gp-ucb` with "
         "`norm=growing` on Hartmann-3."
+    )
+    near_25, everywhere = (variance(problem_of(*at)) for at in (("uhe-fig3", "h1 within 25"), ("uhe-fig4", "h1")))
+    models = list(dict.fromkeys(row.method for row in errors.rows))
+    better = {n for n in models if np.median(errors.numbers("h1", n, "final_model_error")) < everywhere}
+    assert better == {"Random"}
+    assert all(
+        np.median(near.numbers("h1 within 25", name, "final_model_error")) > near_25 for name in ("UHE-BO", "MAP")
+    )
+    yield (
+        f"On h1 such errors say little: a constant, the function's mean, has an error of {near_25:.4f} within 25 of "
+        f"the origin, less than the medians of both models in figure 3, and of {everywhere:.4f} on the whole domain, "
+        "less than the medians of all models in figure 4 except `random`'s."
     )
     cost = Results("uhe-fig5-time")
     shares = {rival: cost.words("UHE-BO", rival, "processor_seconds") for rival in ("MAP", "MCMC")}
@@ -235,9 +263,10 @@ def contexts():
     assert {*words} == {"holds", "undecided"}
     everywhere = [p for p in below["SBO-KDE", "GP-UCB"] if all(found.get(p) == "holds" for found in below.values())]
     judged = {row.seed for row in figure.rows if row.method in ours + rivals}
+    (length,) = {problem.trials for problem in FOUND["context-fig1"].problems}
     yield (
-        f"On the seven problems of figure 1 ({len(judged)} runs) `sbo-kde` and `drbo-kde` have lower regret than "
-        "`stableopt`, and than blind `gp-ucb` with the same model, in "
+        f"On the seven problems of figure 1 ({len(judged)} runs of {length} evaluations) `sbo-kde` and `drbo-kde` have "
+        "lower regret than `stableopt`, and than blind `gp-ucb` with the same model, in "
         f"{words.count('holds')} of {len(words)} comparisons, including all on {' and '.join(everywhere)}; the others "
         "are undecided."
     )
@@ -258,8 +287,8 @@ def contexts():
         for place in ("Complicated Hartmann", "Hartmann")
     ]
     yield (
-        f"With the released code's 350 evaluations ({long.runs} runs, too few for a verdict) the median regrets of "
-        "`sbo-kde`, `drbo-kde`, `gp-ucb`, `stableopt` and `drbo-mmd-minimax` are "
+        f"With the 350 evaluations that are the released code's default ({long.runs} runs, too few for a verdict) the "
+        "median regrets of `sbo-kde`, `drbo-kde`, `gp-ucb`, `stableopt` and `drbo-mmd-minimax` are "
         f"{', '.join(ends[0][:4])} and {ends[0][4]} on Complicated Hartmann; on Hartmann, where the context varies "
         f"little, they are {', '.join(ends[1][:4])} and {ends[1][4]}."
     )
@@ -285,15 +314,23 @@ def contexts():
     open_ones = [claim for claim, word in held.items() if word != "holds"]
     assert {held[claim] for claim in open_ones} == {"undecided"}
     assert "MinimaxApprox is cheaper than DRBO-KDE" in open_ones
+    ours = [v.claim.text for v in table.verdicts if v.claim.source == "ours"]
+    assert {held[claim] for claim in ours} == {"holds"}
+    assert ours == [
+        "DRBO-KDE takes at most 3 times as long as SBO-KDE",
+        "DRBO-MMD takes at most 20 times as long as SBO-KDE",
+    ]
+    theirs = len(held) - len(ours)
     seconds = {row.method: table.median("Ackley", row.method, "processor_seconds") for row in table.rows}
     yield (
-        f"Of the claims in table 1 about cost on Ackley ({table.runs} runs of 100 evaluations), "
-        f"{len(held) - len(open_ones)} of {len(held)} hold and {len(open_ones)} are too close to call. In total, "
+        f"Of the {theirs} claims in table 1 about cost on Ackley ({table.runs} runs of 100 evaluations), "
+        f"{theirs - len(open_ones)} hold and {len(open_ones)} are too close to call. In total, "
         f"proposals take `gp-ucb` {seconds['GP-UCB']} processor seconds, `sbo-kde` "
         f"{seconds['SBO-KDE']}, `stableopt` {seconds['StableOpt']}, `drbo-kde` {seconds['DRBO-KDE']}, "
         f"`drbo-mmd-minimax` {seconds['MinimaxApprox']} and `drbo-mmd` {seconds['DRBO-MMD']}. In the paper "
         "`drbo-mmd-minimax` is cheaper than `drbo-kde`, whose worst case the authors find with a convex solver; raybo "
-        "finds it by sorting."
+        "finds it by sorting, so that `drbo-kde` takes at most 3 times as long as `sbo-kde`, and `drbo-mmd` at most "
+        "20 times, instead of 5.9 and 172."
     )
 
 
@@ -375,12 +412,14 @@ def inexact_maximisation():
     )
     four = Results("inexact-fig3")
     assert {verdict.word for verdict in four.verdicts} == {"holds"}
+    optimum = problem_of("inexact-fig3", "AutoML").optimum
     grid_s, *theirs = (four.median("AutoML", name, "cumulative_regret") for name in ("random grid", *climbers))
     times = [four.ratio(name, "random grid").split(" to ")[0] for name in climbers]
     yield (
-        f"On the AutoML task (figure 3, {four.runs} runs) all claims hold: the median cumulative regret of the random "
-        f"grid is {grid_s}, those of L-BFGS-B, Nelder-Mead and CG are {theirs[0]}, {theirs[1]} and {theirs[2]}, and "
-        f"they take {times[0]}, {times[1]} and {times[2]} times its processor time."
+        f"On the AutoML task (figure 3, {four.runs} runs) all claims hold: the median cumulative regret, measured "
+        f"from an accuracy of {optimum:g}, of the random grid is {grid_s}, those of L-BFGS-B, Nelder-Mead and CG are "
+        f"{theirs[0]}, {theirs[1]} and {theirs[2]}, and they take {times[0]}, {times[1]} and {times[2]} times its "
+        "processor time."
     )
     automl = Results("inexact-fig4")
     ends = [automl.median("AutoML", name, "cumulative_regret") for name in ("fixed grid", "growing grid")]
@@ -462,6 +501,8 @@ def many_dimensions():
     )
     best = [max(found[k] for name, found in medians.items() if not name.startswith("LA-MinUCB")) for k in range(3)]
     assert all(medians["LA-MinUCB"][k] > best[k] for k in range(3))
+    gibo, small = medians["GIBO"], medians["MinUCB"]
+    assert all(medians["LA-MinUCB, anywhere"][k] < min(gibo[k], small[k]) for k in range(2))
     assert {v.claim.measure for v in samples.verdicts if "ends" in v.claim.text} == {"best_held_out"}
     held: dict[str, list[tuple[str, str]]] = {}
     for v in samples.verdicts:
@@ -490,7 +531,9 @@ def many_dimensions():
         "all but GIBO in 100; and GIBO ends above MPD as released in 50 and 100. In 25, 50 and 100 dimensions the "
         f"median of LA-MinUCB is the highest, {near}; the next are {best[0]:.1f}, {best[1]:.1f} and {best[2]:.1f}. If "
         "it may explore anywhere, as its algorithm is printed, instead of near its current point, it ends at "
-        f"{anywhere}, in 25 dimensions significantly lower."
+        f"{anywhere}, in 25 dimensions significantly lower. In 25 and 50 dimensions that is below the medians of GIBO, "
+        f"{gibo[0]:.2f} and {gibo[1]:.2f}, and MinUCB, {small[0]:.2f} and {small[1]:.2f}; the claims do not compare "
+        "these."
     )
     plan = FOUND["local-fig2"]
     batches = {
@@ -538,6 +581,9 @@ def default():
     trials = FOUND["auto-default"].problems[0].trials
     words = [verdict.word for verdict in figure.verdicts]
     assert {*words} == {"holds", "undecided"}
+    assert len(dict.fromkeys(verdict.problem for verdict in figure.verdicts)) == 12
+    level = figure.words("auto", "ei, three first points")["Hartmann-6"]
+    assert (level, figure.words("auto", "ei")["Hartmann-6"]) == ("undecided", "holds")
     yield (
         f"on twelve functions with {trials} evaluations and {figure.runs} runs, `auto` ends with less regret in "
         f"{words.count('holds')} of {len(words)} pairs of function and rival, corrected for their number, and the "

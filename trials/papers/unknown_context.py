@@ -6,8 +6,10 @@ of appendix D (context-fig2) and table 1 (context-table1); table 2 is in unknown
 kappa = 1.5, 10 initial points, which count, and the published model: for GP-UCB over x alone, so that the context is
 noise to it, for the others over points and contexts. Regret is that of the expectation over contexts, by quadrature.
 
-Our choices: the paper shows the numbers of evaluations only in its plots; here they are 100. It has five runs; here
-there are more. Where it plots the rewards observed under the complicated law, we report regret.
+Our choices: the paper shows the numbers of evaluations only in its plots, and the released code's default is 350; here
+they are 100 but for context-fig1-350. The paper has five runs; here there are more. Where it plots the rewards observed
+under the complicated law, we report regret. In table 1, DRBO-KDE takes 5.9 times as long as SBO-KDE, and DRBO-MMD 172
+times; that they take less here is our claim.
 """
 
 from __future__ import annotations
@@ -68,12 +70,12 @@ def nearly_equal(source: str, *problems: Problem) -> list[Claim]:
     return [lower(a, b, f"{source}: nearly equal", *problems, factor=1.1) for a, b in ((SBO, DRBO), (DRBO, SBO))]
 
 
-def cheaper(better: Entry, worse: Entry, factor: float = 1.0) -> Claim:
+def cheaper(better: Entry, worse: Entry, factor: float = 1.0, source: str = "table 1") -> Claim:
     """That the one's suggestions take less time, or at most so many times it."""
     words = f"{better.name} is cheaper than {worse.name}"
     if factor != 1.0:
         words = f"{better.name} takes at most {factor:g} times as long as {worse.name}"
-    return Claim(words, "processor_seconds", better.name, worse.name, factor=factor, source="table 1")
+    return Claim(words, "processor_seconds", better.name, worse.name, factor=factor, source=source)
 
 
 FIGURE_1 = [
@@ -140,8 +142,8 @@ EXPERIMENTS = [
             cheaper(SBO, MINIMAX),
             cheaper(MINIMAX, DRBO),
             cheaper(DRBO, MMD),
-            cheaper(DRBO, SBO, factor=3.0),
-            cheaper(MMD, SBO, factor=20.0),
+            cheaper(DRBO, SBO, factor=3.0, source="ours"),
+            cheaper(MMD, SBO, factor=20.0, source="ours"),
         ],
         curve="cumulative_regret",
         first_seed=FIRST_SEED,

@@ -117,7 +117,7 @@ def write_belief(directory: Path) -> None:
         f"`uhe-fig1`: a function drawn from a Gaussian process with length-scale {TRUE_LENGTH:g}, and the posterior of "
         "that length-scale after a search by `map` and after uniform points; everything else is known. The paper uses "
         f"the figure to argue that the results of a search mislead the estimate. The function drawn with seed {SEED} "
-        "shows no such effect, and no single function could."
+        "shows no such effect, and one function could not settle it."
     )
     heading = ["results", "most likely length-scale", "5 % quantile", "95 % quantile"]
     _finish(directory, canvas, text, heading, one)
