@@ -214,6 +214,13 @@ class Event:
             return None
         return self.data["step"], float(self.data["value"])
 
+    def broken(self, goals: Goals) -> str:
+        """In words, at which step a report breaks which constraints that must hold at every step; else empty."""
+        if self.kind is not Kind.REPORTED:
+            return ""
+        broken = goals.broken_by({**self.data.get("metrics", {}), goals.names[0]: self.data["value"]})
+        return f"at step {self.data['step']}, {broken}" if broken else ""
+
     @property
     def x(self) -> Array:  # (d,)
         """The point that was proposed; of `asked` only."""
@@ -250,7 +257,8 @@ class Trial:
         value: the result, in the user's sign; with several metrics, that of the first. None unless finished.
         values: the metrics and the constrained numbers, by name, if there are several metrics or constraints; empty
             unless finished.
-        violations: by how much it breaks constraints, by name; empty if it keeps them, or has not finished.
+        violations: by how much it breaks constraints, by name, those that must hold at every step in its worst report;
+            empty if it keeps them, or has not finished.
         context: the context that it observed; None if none is declared or known.
         tags: what the method noted about the proposal.
         attempt: from 1; grows when it starts again, because its worker was lost or the user asked for it.

@@ -275,10 +275,10 @@ class Goals:
             and (words := constraint.broken_by(float(value)))
         )
 
-    def violations(self, values: Mapping[str, float]) -> dict[str, float]:
-        """By how much constraints are broken, by name; only those that are."""
-        margins = {constraint.name: constraint.margin(values[constraint.name]) for constraint in self.constraints}
-        return {name: -margin for name, margin in margins.items() if margin < 0.0}
+    def violations(self, margins: Array) -> dict[str, float]:  # (c,)
+        """By how much constraints with these margins are broken, by name; only those that are."""
+        names = (constraint.name for constraint in self.constraints)
+        return {name: -margin for name, margin in zip(names, margins.tolist(), strict=True) if margin < 0.0}
 
     def __str__(self) -> str:
         wanted = ", ".join(f"{mode} {name}" for name, mode in zip(self.names, self.modes, strict=True))

@@ -6,7 +6,7 @@ are maximised and points lie in the unit cube, whatever the user's objective is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -55,7 +55,8 @@ class Record:
         seen: number of the last event that its proposal was based on.
         ended: number of the event that ended it; 0 while it is pending.
         Y: (k,), all metrics, maximised, and margins: (c,), of the constraints; None unless finished, and where the
-            study has one metric without constraints.
+            study has one metric without constraints. The margin of a constraint that must hold at every step is that
+            of the worst report, where a report broke it.
         curves: (k + c), what it has reported so far of each metric, maximised, and then of each constraint's margin, as
             `reports`; empty where the study has one metric without constraints, and before the first report.
         early: (c,), margins as it reported them last, of the constraints that must hold at every step; NaN where it
@@ -174,9 +175,19 @@ class History:
                 c=record.c if event.c is None else event.c,
                 ended=(event.number or self.last_event + 1) if event.is_end else 0,
                 Y=None if several is None else self.goals.maximised(several),
-                margins=None if several is None else self.goals.margins(several),
+                margins=None if several is None else self._margins(several, record),
             )
         self.last_event = event.number or self.last_event + 1
+
+    def _margins(self, values: Mapping[str, float], record: Record) -> Array:  # (c,)
+        """The margins of a trial that finished with these values."""
+        margins = self.goals.margins(values)
+        for j, constraint in enumerate(self.goals.constraints):
+            curve = record.curves[self.goals.k + j] if constraint.at_every_step and record.curves else ()
+            worst = min((margin for _, margin in curve), default=0.0)
+            if worst < 0.0:
+                margins[j] = min(margins[j], worst)
+        return margins
 
     def _report(self, number: int, event: Event) -> None:
         """Take in a step of a trial, unless it is known from an earlier attempt."""

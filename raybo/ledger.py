@@ -97,7 +97,8 @@ class Ledger:
             self._counts[State.PENDING] += 1
         elif event.trial is not None:
             before = self.trials[event.trial]
-            self.trials[event.trial] = after = _followed(before, event, self.context, self.goals)
+            margins = self.history.records[event.trial].margins
+            self.trials[event.trial] = after = _followed(before, event, self.context, self.goals, margins)
             self._counts[before.state] -= 1
             self._counts[after.state] += 1
             if after.feasible:
@@ -303,7 +304,7 @@ class Ledger:
     def broken(self, trial: Trial) -> str:
         """The constraints that a trial breaks, and by how much, in words; empty where it keeps them."""
         return ", ".join(
-            constraint.broken_by(trial.values[constraint.name])
+            constraint.broken_by(constraint.value_of(-trial.violations[constraint.name]))
             for constraint in self.goals.constraints
             if constraint.name in trial.violations
         )
@@ -321,8 +322,8 @@ def _asked(event: Event, space: Space, context: Space | None) -> Trial:
     )
 
 
-def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals) -> Trial:
-    """The trial after another event about it."""
+def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals, margins: Array | None) -> Trial:
+    """The trial after another event about it, of the constraints by these margins."""
     data = event.data
     if event.kind is Kind.REPORTED:
         return _reporting(trial, event)
@@ -343,9 +344,8 @@ def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals) -
     if trial.seconds is not None:  # it ran before it had to wait
         seconds = round(trial.seconds + (seconds or 0.0), 6)
     changes |= {"value": event.value, "seconds": seconds, "details": event.details}
-    if not goals.is_plain and event.value is not None:
-        values = event.values(goals)
-        changes |= {"values": values, "violations": goals.violations(values)}
+    if margins is not None:
+        changes |= {"values": event.values(goals), "violations": goals.violations(margins)}
     return replace(trial, **changes)
 
 

@@ -85,8 +85,9 @@ class Judged:
 def replay_verdicts(study: Study) -> Iterator[Judged]:
     """Judge each report again on which a verdict could be given, after the events that there were, in order.
 
-    That a paused trial goes on is checked likewise. What users ended themselves is left out, and so is the last report
-    of a trial that was stopped or lost before it was told a verdict.
+    That a paused trial goes on is checked likewise. What users ended themselves is left out, and so are reports that a
+    constraint judged in the scheduler's place, and the last report of a trial that was stopped or lost before it was
+    told a verdict.
     """
     rule = searcher_of(study.description, study.space, study.context).rule
     if rule is None:
@@ -108,7 +109,8 @@ def replay_verdicts(study: Study) -> Iterator[Judged]:
         ledger.apply(event)
         if event.report is not None and rule.can_judge(ledger.history, cast(int, event.trial)):
             trial = cast(int, event.trial)
-            recorded = given.get((trial, event.number), "go" if answered[trial] > event.number else None)
+            is_answered = answered[trial] > event.number and not event.broken(study.goals)
+            recorded = given.get((trial, event.number), "go" if is_answered else None)
             if recorded is not None:
                 verdict = rule.judge(ledger.history, trial)
                 yield Judged(trial, event.data["step"], verdict.action, recorded)

@@ -22,7 +22,7 @@ from raybo.goal import Goals, Mode
 from raybo.history import GENERATION, History, Proposal
 from raybo.ledger import Ledger
 from raybo.schedulers import GO, Verdict
-from raybo.schedulers.rule import JOB, Rule, event_of
+from raybo.schedulers.rule import JOB, Rule, broken_by, event_of
 from raybo.space import Array, Row, Space, context_space
 from raybo.threads import limit_threads
 from raybo.told import reported, told
@@ -211,8 +211,9 @@ class Searcher:
     def report(self, trial: Trial | int, value: float | Mapping[str, Any], step: int | None = None) -> Verdict:
         """Report the result of one step of a trial; returns the verdict on whether the trial should continue.
 
-        It should continue unless the verdict says `prune` or `pause`; the methods of these names carry them out. The
-        first report that breaks a constraint that must hold at every step also gets the verdict `prune`.
+        It should continue unless the verdict says `prune` or `pause`; the methods of these names carry them out. A
+        report that breaks a constraint that must hold at every step gets the verdict `prune`, whatever the scheduler
+        says; a trial that is told a result all the same is not feasible.
 
         Args:
             trial: which one.
@@ -226,13 +227,10 @@ class Searcher:
         number = self._pending(trial)
         step = self._step(number, step)
         data = reported(value, number, self.goals, self.history.judged_metric)
-        self.apply(Event(Kind.REPORTED, number, {"step": step, **data}))
-        verdict, rule = GO, JOB
-        if self.rule is not None:
+        event = self.apply(Event(Kind.REPORTED, number, {"step": step, **data}))
+        verdict, rule = broken_by(event, self.goals), JOB
+        if self.rule is not None and not verdict.prune:
             verdict, rule = self.rule.judge(self.history, number), self.rule.name
-        broken = self.goals.broken_by({**data.get("metrics", {}), self.goals.names[0]: data["value"]})
-        if verdict.action == "go" and broken:
-            verdict, rule = Verdict("prune", f"at step {step}, {broken}"), JOB
         self._verdicts[number] = verdict, self.ledger.last_event, rule
         return verdict
 

@@ -62,6 +62,7 @@ class Stopping:
         self.goal = goals.first
         self.metric = goals.names[0]
         self._origins: dict[int, Origin | None] = {}
+        self._broke: set[int] = set()  # trials with a report that breaks what must hold at every step
         self._reached = ""  # the target, and by which trial
         self._front = np.empty((0, goals.k))  # with one metric the best value
         self._since = 0
@@ -90,7 +91,10 @@ class Stopping:
             self._hear_gain(event)
         elif event.kind is Kind.TOLD and event.trial is not None and event.value is not None:
             values = {self.metric: event.value} if self.goals.is_plain else event.values(self.goals)
-            self._hear_values(event.trial, values, not self.goals.violations(values))
+            is_feasible = event.trial not in self._broke and not self.goals.violations(self.goals.margins(values))
+            self._hear_values(event.trial, values, is_feasible)
+        elif event.trial is not None and event.report is not None and event.broken(self.goals):
+            self._broke.add(event.trial)
 
     def _hear_values(self, trial: int, values: Mapping[str, float], is_feasible: bool) -> None:
         origin = self._origins.get(trial)

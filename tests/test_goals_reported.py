@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import math
+import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import raybo
 from raybo import schedulers
+from raybo.engine.event_log import EventLog
+from raybo.engine.flight import Flight
+from raybo.engine.judging import Judging
+from raybo.engine.lifecycle import Life, Occurrence, Phase
+from raybo.engine.pace import Pace
+from raybo.engine.plan import Plan
+from raybo.engine.trial_reports import Answer
 from raybo.errors import JournalError, MethodError, ObjectiveError, TrialError
 from raybo.events import Event, Kind, State
 from raybo.experiments.here import tune_here
 from raybo.goal import Constraint, Goals
 from raybo.history import History
+from raybo.journal import Journal
 from raybo.methods.default.curves import fitted_curves
 from raybo.methods.several import FitOptions, Several
 from raybo.methods.unfinished import predicted
@@ -23,6 +35,7 @@ from raybo.reporting.front_view import constraints_line
 from raybo.reporting.studies import studies_in
 from raybo.reporting.tables import best_view
 from raybo.space import Space
+from raybo.stopping import Limits, Stopping
 from raybo.surrogate import standard_model
 
 SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
@@ -105,6 +118,190 @@ def test_a_constraint_at_every_step_ends_a_trial_with_the_first_report_that_brea
     (line,) = constraints_line(study)
     assert str(line) == f"constraints: megabytes <= 80 at every step: broken by {len(large)} of 12"
     assert not [again for again in replay(study) if again.differs]
+
+
+def saved_steps(config):
+    """Breaks SMALL at its first step alone where x is large, and is the better for it."""
+    kept = raybo.checkpoint()
+    for step in range(1 if kept is None else int((kept / "step").read_text()) + 1, STEPS + 1):
+        with raybo.saving() as directory:
+            (directory / "step").write_text(str(step))
+        yield {"accuracy": config["x"] * step, "megabytes": 120.0 * config["x"] if step == 1 else 1.0}
+
+
+def promoting(path, **more):
+    job = raybo.objective(space=SPACE, steps=STEPS, metric="accuracy", constraints=SMALL)(saved_steps)
+    return job, tune_here(
+        job,
+        trials=8,
+        method="random",
+        seed=1,
+        storage=path,
+        options={},
+        between=lambda: None,
+        scheduler="asha",
+        scheduler_options={"variant": "promote", "eta": 2},
+        **more,
+    )
+
+
+def is_large(trial):
+    return trial.config["x"] > 80 / 120
+
+
+@pytest.fixture(scope="module")
+def promoted(tmp_path_factory):
+    return promoting(tmp_path_factory.mktemp("promoted") / "a.db")
+
+
+def test_what_breaks_a_constraint_is_not_paused(promoted):
+    _, study = promoted
+    for trial in filter(is_large, study.trials):
+        kinds = [event.kind for event in study.events if event.trial == trial.number]
+        assert kinds == [Kind.ASKED, Kind.REPORTED, Kind.PRUNED]
+        assert trial.details["rule"] == "job"
+        assert trial.reason.startswith("at step 1, megabytes ")
+    assert any(map(is_large, study.trials))
+    assert any(event.kind is Kind.PAUSED for event in study.events)
+    assert study.count(State.FINISHED)
+    assert study.best.feasible
+    assert not [again for again in replay(study) if again.differs]
+    judged = list(replay_verdicts(study))
+    assert {"pause", "go"} <= {one.recorded for one in judged}
+    assert not [one for one in judged if one.verdict != one.recorded]
+
+
+def journal_of(path, study, events):
+    with contextlib.closing(Journal(path)) as opened:
+        opened.begin(study.description)
+        opened.append([replace(event, number=number) for number, event in enumerate(events, start=1)])
+    return path
+
+
+def opened(study, job, path):
+    plan = Plan(
+        description=study.description, path=path, trials=8, workers=1, elastic=False, grows=False, takes_all_room=False,
+        retries=2, trial_seconds=None, max_seconds=None, driver=os.getpid(), detached=False, begun=0.0, after=0,
+    )  # fmt: skip
+    return contextlib.closing(EventLog(plan, job, Pace(1, False)))
+
+
+@pytest.fixture
+def interrupted(promoted):
+    """By what had become of it: the journal's events up to there of a trial that breaks a constraint."""
+    _, study = promoted
+    verdict = next(event for event in study.events if event.kind is Kind.PRUNED and event.data["rule"] == "job")
+    until = [event for event in study.events if event.number < verdict.number]
+    told = {"step": 1, "seen": len(until), "attempt": 1, "seconds": 1.0}
+    paused = Event(Kind.PAUSED, verdict.trial, {**told, "rule": "asha", "reason": "1st of 1", "numbers": {}})
+    resumed = Event(Kind.RESUMED, verdict.trial, {"step": 1, "seen": len(until) + 1, "attempt": 2})
+    on = replace(until[-1], data={"step": 2, "value": 1.0, "seconds": 1.0, "attempt": 2, "metrics": {"megabytes": 1.0}})
+    again = Event(Kind.RETRIED, verdict.trial, {"reason": "its worker died", "attempt": 2, "losses": 1})
+    repeated = replace(on, data={**on.data, "step": 1, "repeated": True, "metrics": {"megabytes": 100.0}})
+    kept = replace(until[-1], data={**until[-1].data, "metrics": {"megabytes": 1.0}})
+    return (
+        verdict,
+        {
+            "reported": until,
+            "paused": [*until, paused],  # by raybo up to now
+            "resumed": [*until, paused, resumed, on],
+            "repeated": [*until[:-1], kept, again, repeated],
+        },
+    )
+
+
+@pytest.mark.parametrize("was", ["reported", "paused", "resumed", "repeated"])
+def test_it_is_ended_when_the_study_goes_on_where_it_was_killed_before_the_verdict(
+    promoted, interrupted, tmp_path, was
+):
+    job, study = promoted
+    verdict, events = interrupted[0], interrupted[1][was]
+    with opened(study, job, journal_of(tmp_path / "a.db", study, events)) as log:
+        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
+        judging.take_up()
+        judging.close()
+        trial = log.searcher.trials[verdict.trial]
+    went_on = raybo.load(tmp_path / "a.db")
+    assert trial == went_on.trials[verdict.trial]
+    assert (trial.state, trial.details["rule"], trial.details["step"]) == (State.PRUNED, "job", 1)
+    assert trial.reason.startswith("at step 1, megabytes 1")
+    assert trial.seconds <= 1.0
+    assert len(went_on.events) == len(events) + 1
+    if was in ("reported", "paused"):  # what went before is as a scheduler would have it
+        assert not [one for one in replay_verdicts(went_on) if one.verdict != one.recorded]
+    with opened(study, job, tmp_path / "a.db") as log:
+        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
+        judging.take_up()  # again, and nothing is left to be said
+        judging.close()
+    assert len(raybo.load(tmp_path / "a.db").events) == len(went_on.events)
+    _, here = promoting(journal_of(tmp_path / "here.db", study, events))
+    assert (here.trials[verdict.trial].state, here.trials[verdict.trial].reason) == (State.PRUNED, trial.reason)
+
+
+def test_a_study_ends_it_with_its_report_committed(promoted, interrupted, tmp_path):
+    """In one transaction with the report, and whether or not the step is known from an earlier attempt."""
+    job, study = promoted
+    number = interrupted[0].trial
+    for was, more in (("reported", {}), ("repeated", {"repeated": True})):
+        events = interrupted[1][was]
+        met = []
+        with opened(study, job, journal_of(tmp_path / f"{was}.db", study, events[:-1])) as log:
+            flight = Flight(Life(number, Phase.RUNNING, attempt=2))
+
+            def meet(flight, occurrence, data, log=log, met=met):
+                met.append(occurrence)
+                flight.life, _ = flight.life.meet(occurrence)
+                log.add(Event(Kind.PRUNED, flight.life.trial, data))
+
+            judging = Judging(log, meet)
+            report = {"step": 1, "value": 1.0, "seconds": 1.0, "metrics": {"megabytes": 100.0}}
+            answer = asyncio.run(judging.hear(flight, [report, {**report, "step": 2}]))
+            judging.close()
+        why = "at step 1, megabytes 100 breaks megabytes <= 80 at every step by 20"
+        assert (met, answer) == ([Occurrence.PRUNED], Answer("prune", why))
+        reported, pruned = raybo.load(tmp_path / f"{was}.db").events[-2:]
+        assert reported.data == {**report, "attempt": 2, **more}
+        assert pruned.data == {
+            "reason": why, "rule": "job", "numbers": {}, "seen": reported.number, "step": 1, "seconds": 1.0
+        }  # fmt: skip
+
+
+def test_a_trial_that_finishes_although_a_report_broke_a_constraint_is_not_feasible():
+    searcher = raybo.Searcher(
+        SPACE,
+        "random",
+        seed=1,
+        steps=STEPS,
+        constraints={**SMALL, "disk": "<= 3"},
+        scheduler="asha",
+        scheduler_options={"variant": "promote"},
+    )
+    broke, kept = searcher.ask(2)
+    verdict = searcher.report(broke, {"value": 5.0, "megabytes": 95.0, "disk": 1.0})
+    assert (verdict.action, verdict.why) == (
+        "prune",
+        "at step 1, megabytes 95 breaks megabytes <= 80 at every step by 15",
+    )
+    with pytest.raises(TrialError, match="no scheduler has paused it"):
+        searcher.pause(broke)
+    searcher.report(broke, {"value": 5.0, "megabytes": 90.0})
+    searcher.report(kept, {"value": 1.0, "megabytes": 70.0, "disk": 9.0})
+    stopping = Stopping(Limits(target=1.0), searcher.goals)
+    told = {"value": 5.0, "megabytes": 60.0, "disk": 1.0}
+    reports = [Event(Kind.REPORTED, 0, {"step": 1, "value": 5.0, "metrics": {"megabytes": 95.0}})]
+    for event in (*reports, Event(Kind.TOLD, 0, {"value": 5.0, "metrics": told})):
+        stopping.hear(event)
+    assert stopping.reason == ""
+    ended = searcher.tell(broke, told)
+    assert (ended.feasible, ended.values, ended.violations) == (False, told, {"megabytes": 15.0})
+    with pytest.raises(
+        TrialError, match="trial 0 comes closest: megabytes 95 breaks megabytes <= 80 at every step by 15"
+    ):
+        _ = searcher.best
+    assert searcher.tell(kept, {"value": 1.0, "megabytes": 60.0, "disk": 2.0}).feasible
+    assert searcher.best.number == kept.number
+    np.testing.assert_array_equal(searcher.history.margins, [[-15.0, 2.0], [20.0, 1.0]])
+    np.testing.assert_array_equal(searcher.history.feasible, [False, True])
 
 
 def test_the_best_for_a_context_is_refused_where_there_is_none(tmp_path):

@@ -19,12 +19,13 @@ from raybo.engine.flight import Flight
 from raybo.engine.lifecycle import Occurrence, Phase, Step
 from raybo.engine.trial_reports import BATCH_SECONDS, Answer, Course
 from raybo.errors import RayError
-from raybo.events import Data, Event, Kind, State, Trial
+from raybo.events import OPEN, Data, Event, Kind, State, Trial
 from raybo.goal import Goal
 from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory
 from raybo.ledger import Ledger
 from raybo.schedulers import GO, Verdict
-from raybo.schedulers.rule import event_of
+from raybo.schedulers.rule import JOB, broken_by, event_of
+from raybo.searcher import Searcher
 
 SHARE_SECONDS = 0.002  # what is to be committed at once waits this long for others
 
@@ -55,41 +56,12 @@ class Judging:
         return Course(searcher.steps, has_rule, waits_at, trial.checkpoint, step, said, judged)
 
     def take_up(self) -> None:
-        """As the study begins again: end or halt trials whose last report was committed without its verdict.
-
-        The study's process died between the two. The verdict is the one that was due: made of what there was up to the
-        report.
-        """
-        rule, searcher = self.rule, self.log.searcher
-        last: dict[int, Event] = {}
-        for event in self.log.journal.events if rule is not None else ():
-            if event.report is not None:
-                last[cast(int, event.trial)] = event
-            elif event.kind is Kind.PAUSED:  # its verdict has been given
-                last.pop(cast(int, event.trial), None)
-        due = {
-            event.number
-            for number, event in last.items()
-            if rule is not None
-            and searcher.trials[number].state is State.PENDING
-            and rule.can_judge(searcher.history, number)
-        }
-        if rule is None or not due:
-            return
-        ledger = Ledger(searcher.space, searcher.goals, searcher.context, searcher.steps, rule.metric)
-        ended: list[Trial] = []
-        for event in self.log.journal.events[: max(due)]:
-            ledger.apply(event)
-            number = event.trial
-            if number is None or event.number not in due:
-                continue
-            if (verdict := rule.judge(ledger.history, number)).action != "go":
-                made = event_of(verdict, rule.name, number, event.data["step"], event.number)
-                told: Data = {"seconds": event.data["seconds"], "attempt": searcher.trials[number].attempt}
-                self.log.add(replace(made, data={**made.data, **told}))
-                ended += [searcher.trials[number]] if verdict.prune else []
-        self.log.commit()
-        self._tidy(ended)
+        """As the study begins again: end or halt trials with a report that was committed without its verdict."""
+        trials = self.log.searcher.trials
+        owed = [self.log.add(event) for event in verdicts_owed(self.log.searcher, self.log.journal.events)]
+        if owed:
+            self.log.commit()
+            self._tidy([trials[cast(int, event.trial)] for event in owed if event.kind is Kind.PRUNED])
 
     async def hear(self, flight: Flight, batch: list[Data]) -> Answer:
         """Take in what an attempt that runs has reported; what is answered is committed."""
@@ -104,10 +76,12 @@ class Judging:
             is_known = data["step"] <= record.step
             told: Data = {**data, "attempt": flight.life.attempt, **({"repeated": True} if is_known else {})}
             added = self.log.add(Event(Kind.REPORTED, number, told))
-            if self.rule is None or is_known or not self.rule.can_judge(self.log.searcher.history, number):
-                continue
+            verdict, rule = broken_by(added, self.log.searcher.goals), JOB
+            if not verdict.prune:
+                if self.rule is None or is_known or not self.rule.can_judge(self.log.searcher.history, number):
+                    continue
+                verdict, rule = await self._judge(number), self.rule.name
             waits = True
-            verdict = await self._judge(number)
             if verdict.action != "go" and flight.life.phase is Phase.RUNNING:
                 occurrence = Occurrence.PRUNED if verdict.prune else Occurrence.PAUSED
                 flight.answer = Answer(verdict.action, verdict.why)
@@ -117,7 +91,7 @@ class Judging:
                         f"trial {number} should pause but has saved no checkpoint, so it would start again; save some "
                         "with raybo.saving(), or choose a scheduler that ends trials",
                     )
-                event = event_of(verdict, self.rule.name, number, data["step"], added.number)
+                event = event_of(verdict, rule, number, data["step"], added.number)
                 self._meet(flight, occurrence, {**event.data, "seconds": data["seconds"]})
         newest = self.log.newest
         if waits:
@@ -187,6 +161,57 @@ class Judging:
         if not rule.is_slow:
             return rule.judge(history, number)
         return await asyncio.get_running_loop().run_in_executor(self._thread, rule.judge, history.copy(), number)
+
+
+def verdicts_owed(searcher: Searcher, events: Sequence[Event]) -> list[Event]:
+    """The verdicts, to be added, on reports that were committed without them.
+
+    The study's process died between the two. A verdict is the one that was due: made of what there was up to the
+    report. A report that breaks a constraint that must hold at every step ends its trial however old it is, as raybo
+    used to let some of these trials go on.
+
+    Args:
+        searcher: as it is after all events.
+        events: of the journal.
+    """
+    rule, trials = searcher.rule, searcher.trials
+    broke: dict[int, Event] = {}
+    last: dict[int, Event] = {}
+    for event in events:
+        number = event.trial
+        if number is None or trials[number].state not in OPEN:
+            continue
+        if event.report is not None:
+            last[number] = event
+        elif event.kind is Kind.PAUSED:  # its verdict has been given
+            last.pop(number, None)
+        if number not in broke and event.broken(searcher.goals):
+            broke[number] = event
+    owed = [(broken_by(event, searcher.goals), JOB, event) for event in broke.values()]
+    due = {
+        event.number
+        for number, event in last.items()
+        if rule is not None
+        and number not in broke
+        and trials[number].state is State.PENDING
+        and rule.can_judge(searcher.history, number)
+    }
+    if rule is not None and due:
+        ledger = Ledger(searcher.space, searcher.goals, searcher.context, searcher.steps, rule.metric)
+        for event in events[: max(due)]:
+            ledger.apply(event)
+            if event.number in due:
+                owed.append((rule.judge(ledger.history, cast(int, event.trial)), rule.name, event))
+    made = []
+    for verdict, name, event in owed:
+        if verdict.action != "go":
+            trial, data = trials[cast(int, event.trial)], event.data
+            told: Data = {"attempt": trial.attempt}
+            if trial.state is State.PENDING and data.get("attempt") == trial.attempt:  # else they are counted already
+                told["seconds"] = data["seconds"]
+            given = event_of(verdict, name, trial.number, data["step"], event.number)
+            made.append(replace(given, data={**given.data, **told}))
+    return made
 
 
 def finished(trial: Trial, data: Data, goal: Goal, which: str) -> Data:

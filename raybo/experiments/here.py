@@ -15,7 +15,7 @@ from typing import Any
 import raybo
 from raybo.engine.checkpoints import Checkpoints
 from raybo.engine.driver import describe
-from raybo.engine.judging import finished
+from raybo.engine.judging import finished, verdicts_owed
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.task import run_trial
 from raybo.engine.trial_reports import Answer, Course, TrialReports
@@ -24,7 +24,7 @@ from raybo.journal import Journal
 from raybo.journal.beside import CHECKPOINTS, trial_directory
 from raybo.objectives import Objective
 from raybo.schedulers import Verdict
-from raybo.schedulers.rule import JOB, event_of
+from raybo.schedulers.rule import JOB, broken_by, event_of
 from raybo.searcher import Searcher
 from raybo.study import Study
 
@@ -57,6 +57,7 @@ def tune_here(
         new: list[Event] = []  # a result is committed with the proposal that follows it
         if searcher.history.planned != trials:
             new.append(searcher.plan(trials))
+        new += map(searcher.apply, verdicts_owed(searcher, journal.events))
         for trial in searcher.trials:
             if trial.state is State.PENDING:
                 reason: Data = {"reason": "the study was interrupted", "losses": 0, "attempt": trial.attempt + 1}
@@ -106,11 +107,11 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
             is_known = data["step"] <= record.step
             reported: Data = {**data, "attempt": trial.attempt, **({"repeated": True} if is_known else {})}
             told.append(searcher.apply(Event(Kind.REPORTED, number, reported)))
-            if searcher.rule is None or is_known:
-                continue
-            verdict = searcher.rule.judge(searcher.history, number)
+            verdict, rule = broken_by(told[-1], searcher.goals), JOB
+            if searcher.rule is not None and not is_known and not verdict.prune:
+                verdict, rule = searcher.rule.judge(searcher.history, number), searcher.rule.name
             if verdict.action != "go":
-                event = event_of(verdict, searcher.rule.name, number, data["step"], told[-1].number)
+                event = event_of(verdict, rule, number, data["step"], told[-1].number)
                 more: Data = {**event.data, "seconds": data["seconds"], "attempt": trial.attempt}
                 ending.append(searcher.apply(Event(event.kind, number, more)))
                 journal.append(told + ending)

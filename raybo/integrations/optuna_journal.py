@@ -245,7 +245,7 @@ def _operations(study: Study, event: Event, trial: Trial) -> list[dict[str, Any]
         "datetime_complete": at,
     }
     attributes = [_attribute(trial, key, value) for key, value in known.items() if value is not None]
-    return [*attributes, *(_constraints(study, event) if event.kind is Kind.TOLD else []), ended]
+    return [*attributes, *(_constraints(study, trial, event) if event.kind is Kind.TOLD else []), ended]
 
 
 def _values(study: Study, event: Event) -> list[float]:
@@ -253,11 +253,11 @@ def _values(study: Study, event: Event) -> list[float]:
     return [values[name] for name in study.goals.names]
 
 
-def _constraints(study: Study, event: Event) -> list[dict[str, Any]]:
+def _constraints(study: Study, trial: Trial, event: Event) -> list[dict[str, Any]]:
     """The constraints as Optuna 5 keeps them, by name: none is above 0 where all are kept."""
-    goals = study.goals
+    goals, broken = study.goals, trial.violations  # perhaps by an earlier report
     margins = zip(goals.constraints, goals.margins(event.values(goals)).tolist(), strict=True)
-    told = [{f"constraints:{constraint.name}": -margin} for constraint, margin in margins]
+    told = [{f"constraints:{each.name}": broken.get(each.name, -margin)} for each, margin in margins]
     return [{"op_code": TRIAL_SYSTEM, "trial_id": event.trial, "system_attr": each} for each in told]
 
 

@@ -67,7 +67,9 @@ class RayboSearch(Searcher):
             which it was stopped. None to take every trial by its last value.
         metrics: instead of `metric` and `mode`, two to four metrics by name, each "max" or "min"; trials report all of
             them, and the metric and mode of `TuneConfig` must be those of one of these.
-        constraints: bounds on reported numbers, by name: `{"memory": "<= 2e9"}`.
+        constraints: bounds on reported numbers, by name: `{"memory": "<= 2e9"}`. As Tune's schedulers stay in charge,
+            a bound that must hold at every step ends no trial, but a trial with a report that breaks it is not
+            feasible.
         options: the method's options.
     Raises:
         SpaceError: the space or a point cannot be expressed; names the path.
@@ -467,9 +469,10 @@ class RayboSearch(Searcher):
         return end
 
     def _report(self, number: int, result: Mapping[str, Any], told: Event) -> None:
-        """Record what an iteration came to, where steps are declared and it is a new one."""
-        step, goals = result.get(TRAINING_ITERATION), self._ready().goals
-        if self._state.steps is None or not isinstance(step, int) or not 1 <= step <= self._state.steps:
+        """Record what an iteration came to, where steps are declared, or constraints at every step, and it is new."""
+        step, goals, steps = result.get(TRAINING_ITERATION), self._ready().goals, self._state.steps
+        is_wanted = steps is not None or any(constraint.at_every_step for constraint in goals.constraints)
+        if not is_wanted or not isinstance(step, int) or step < 1 or (steps is not None and step > steps):
             return
         first, *others = goals.needed
         value = told.data["value"] if told.kind is Kind.TOLD else result.get(first)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from raybo.events import Data, Event, Kind
+from raybo.goal import Goals
 from raybo.history import History
 from raybo.schedulers import GO, Scheduler, Verdict
 
-JOB = "job"  # the rule of what a trial was ended by itself, or by a constraint
+JOB = "job"  # the rule by which a trial was ended by itself, or by a constraint
 FORESEEN = 64  # steps that a trial is told of at a time
 
 
@@ -62,6 +63,12 @@ class Rule:
     def promoted(self, history: History) -> int | None:
         """The paused trial that a free worker goes on with; None where there is none."""
         return self.scheduler.next_promoted(history)
+
+
+def broken_by(event: Event, goals: Goals) -> Verdict:
+    """To end a trial whose report breaks a constraint that must hold at every step, whatever a scheduler says of it."""
+    broken = event.broken(goals)
+    return Verdict("prune", broken) if broken else GO
 
 
 def event_of(verdict: Verdict, rule: str, trial: int, step: int, seen: int) -> Event:

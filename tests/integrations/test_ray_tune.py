@@ -731,6 +731,27 @@ def test_of_a_trial_that_tune_ends_early_each_number_counts_that_it_reported(tmp
     assert again.suggest("next") == searcher.suggest("next")
 
 
+@pytest.mark.parametrize("steps", [None, 3])
+def test_a_trial_with_a_report_that_breaks_a_constraint_at_every_step_is_not_feasible(tmp_path, steps):
+    def searching():
+        return several(steps=steps, constraints={"size": "<= 1 at every step"})
+
+    searcher = searching()
+    for trial_id, sizes in (("kept", (0.5, 0.9, 0.5)), ("broke", (0.5, 3.0, 0.5))):
+        searcher.suggest(trial_id)
+        for step, size in enumerate(sizes, start=1):
+            result = {"loss": 1.0, "seconds": 1.0, "size": size, "training_iteration": step}
+            searcher.on_trial_result(trial_id, result)
+        searcher.on_trial_complete(trial_id, result)
+    searcher.save(str(tmp_path / "state.json"))
+    again = searching()
+    again.restore(str(tmp_path / "state.json"))
+    for each in (searcher, again):
+        kept, broke = each._asker.trials
+        assert (kept.feasible, broke.feasible, broke.violations) == (True, False, {"size": 2.0})
+        assert [trial.number for trial in each._asker.front] == [0]
+
+
 def test_a_number_that_is_none_is_a_failure_however_early():
     searcher = several(steps=4)
     searcher.suggest("t")
