@@ -292,10 +292,16 @@ class Trial:
     values: Mapping[str, float] = field(default_factory=dict)
     violations: Mapping[str, float] = field(default_factory=dict)
     _reports: Sequence[tuple[int, float]] = ()
+    # the same, but steps that another attempt has repeated as it reported them: what the trial's value is made of
+    _run: Sequence[tuple[int, float]] = ()
+    _said: Mapping[str, Any] = field(default_factory=dict)  # the other metrics of the last of those
 
     @property
     def reports(self) -> list[tuple[int, float]]:
-        """What it has reported, as pairs of a step and a value in the user's sign; the steps go up."""
+        """What it has reported, as pairs of a step and a value in the user's sign; the steps go up.
+
+        Steps that were repeated by another attempt are as they were first reported.
+        """
         return list(self._reports)
 
     @property

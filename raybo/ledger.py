@@ -334,9 +334,7 @@ def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals, m
         return replace(trial, **changes)
     changes["reason"] = str(data.get("reason", ""))  # that it was retried is no fault of its end
     if not event.is_end and event.kind is not Kind.PAUSED:  # a failed one that runs again has no end any more
-        is_lost = event.kind is Kind.RETRIED and trial.state is State.PENDING and trial.step > 0
-        said = {"metrics": trial.details["metrics"]} if is_lost and "metrics" in trial.details else {}
-        changes["details"] = said  # of one that was lost, what it said with its last report
+        changes["details"] = {"metrics": trial._said} if trial._said else {}
         if event.kind is not Kind.RESUMED:
             changes["seconds"] = None
         return replace(trial, **changes)
@@ -351,10 +349,23 @@ def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals, m
 
 def _reporting(trial: Trial, event: Event) -> Trial:
     """The trial after another step."""
-    data = event.data
-    checkpoint = data.get("checkpoint", trial.checkpoint)
-    if event.report is None:
-        return replace(trial, checkpoint=checkpoint)
-    known = trial._reports if isinstance(trial._reports, Grown) else Grown(trial._reports)
-    details = {"metrics": data["metrics"]} if "metrics" in data else {}
-    return replace(trial, checkpoint=checkpoint, details=details, _reports=known.adding(event.report))
+    data, run = event.data, trial._run
+    said = data.get("metrics", {})
+    details = {"metrics": said} if "metrics" in data else {}
+    changes: dict[str, Any] = {
+        "details": details,
+        "checkpoint": data.get("checkpoint", trial.checkpoint),
+        "_said": said,
+    }
+    if event.report is not None:
+        changes["_reports"] = _adding(trial._reports, event.report)
+    if event.report is not None and run is trial._reports:  # one list, as long as nothing was repeated
+        return replace(trial, _run=changes["_reports"], **changes)
+    step = data["step"]
+    if run and run[-1][0] >= step:  # another attempt began before that
+        run = tuple(report for report in run if report[0] < step)
+    return replace(trial, _run=_adding(run, (step, float(data["value"]))), **changes)
+
+
+def _adding(reports: Sequence[tuple[int, float]], report: tuple[int, float]) -> Grown[tuple[int, float]]:
+    return (reports if isinstance(reports, Grown) else Grown(reports)).adding(report)

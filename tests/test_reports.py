@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import threading
@@ -14,8 +15,10 @@ from hypothesis import strategies as st
 
 import raybo
 from raybo import reports
+from raybo.engine.judging import finished
 from raybo.errors import MethodError, ObjectiveError, TrialError
 from raybo.events import COUNTED, Event, Kind, State
+from raybo.experiments.here import tune_here
 from raybo.grown import Grown
 from raybo.journal import Description, Journal, read
 from raybo.replay import replay, replay_verdicts
@@ -103,6 +106,72 @@ def test_a_step_that_is_repeated_after_a_loss_counts_once_as_it_was_first():
     assert searcher.trials[0].reports == [(1, 0.5), (2, 0.6), (3, 0.8)]
     assert (searcher.trials[0].checkpoint, searcher.history.records[0].checkpoint) == ("2-1", 2)
     assert len(searcher.history.reports_in_order) == 3
+
+
+RETRIED = (Kind.RETRIED, 0, {"reason": "its worker died", "attempt": 2})
+
+
+def told_of(*events, which="last", **returned):
+    searcher = study_of(ASKED, *events)
+    return finished(searcher.trials[0], {"seconds": 1.0, **returned}, searcher.ledger.goal, which)
+
+
+def said(step, value, loss, **more):
+    return reported(0, step, value, metrics={"loss": loss}, **more)
+
+
+def test_the_value_of_a_repeated_run_is_its_own_with_what_else_it_said():
+    first = said(1, 0.9, 3600.0), said(2, 0.99, 3601.0)
+    fails = Kind.FAILED, 0, {"reason": "it raised"}
+    for between in ((RETRIED,), (fails, RETRIED)):
+        again = [*first, *between, said(1, 0.6, 100.0, repeated=True)]
+        for events, value, loss in (
+            (first, 0.99, 3601.0),
+            ([*first, *between], 0.99, 3601.0),  # it goes on from its last checkpoint, and has nothing left to do
+            (again, 0.6, 100.0),  # it ended earlier
+            ([*again, said(2, 0.5, 101.0, repeated=True)], 0.5, 101.0),
+            ([*again, said(2, 0.5, 101.0, repeated=True), said(3, 0.4, 102.0)], 0.4, 102.0),
+            ([*first, *between, said(2, 0.5, 101.0, repeated=True)], 0.5, 101.0),  # from the checkpoint of step 1
+        ):
+            told = told_of(*events)
+            assert (told["value"], told["metrics"]) == (value, {"loss": loss})
+    assert told_of(*again, which="best")["value"] == 0.6
+    assert told_of(*again, said(3, 0.4, 102.0), which="best")["value"] == 0.6
+    assert told_of(*first, RETRIED, said(2, 0.5, 101.0, repeated=True), which="best")["value"] == 0.9
+    assert told_of(*again, value=7.0)["value"] == 7.0
+    searcher = study_of(ASKED, *again)
+    assert searcher.trials[0].reports == [(1, 0.9), (2, 0.99)]  # the curve is one curve
+
+
+@pytest.mark.parametrize("which", ["last", "best"])
+def test_a_run_that_nobody_repeats_is_kept_once(which):
+    searcher = study_of(ASKED, *(reported(0, step, -float(step)) for step in range(1, 6)))
+    trial = searcher.trials[0]
+    assert trial._run is trial._reports
+    assert told_of(*(reported(0, step, -float(step)) for step in range(1, 6)), which=which) == {
+        "seconds": 1.0,
+        "value": -5.0 if which == "last" else -1.0,
+    }
+
+
+def test_a_study_that_is_killed_before_a_trial_ends_has_what_the_next_attempt_makes_of_it(tmp_path):
+    def job_of(accuracy, seconds):
+        def job(config):
+            for _ in range(2):
+                yield {"accuracy": accuracy, "seconds": seconds}
+
+        return raybo.objective(space=SPACE, steps=2, metrics={"accuracy": "max", "seconds": "min"})(job)
+
+    def run(job, path):
+        return tune_here(job, trials=1, method="random", seed=0, storage=path, options={}, between=lambda: None)
+
+    whole = run(job_of(0.99, 3600.0), tmp_path / "a.db")
+    with contextlib.closing(Journal(tmp_path / "b.db")) as journal:
+        journal.begin(whole.description)
+        journal.append(whole.events[:-1])
+    (trial,) = run(job_of(0.5, 100.0), tmp_path / "b.db").trials
+    assert (trial.attempt, trial.values) == (2, {"accuracy": 0.5, "seconds": 100.0})
+    assert trial.reports == [(1, 0.99), (2, 0.99)]
 
 
 def test_steps_that_do_not_go_up_are_refused():

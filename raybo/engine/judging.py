@@ -217,6 +217,8 @@ def verdicts_owed(searcher: Searcher, events: Sequence[Event]) -> list[Event]:
 def finished(trial: Trial, data: Data, goal: Goal, which: str) -> Data:
     """What the event of a finished run holds: where it said all in its reports, with the value among these.
 
+    Of steps that it repeated its own reports count, so that value, metrics and context are of one run.
+
     Args:
         trial: as it has reported.
         data: what came of the run.
@@ -225,7 +227,7 @@ def finished(trial: Trial, data: Data, goal: Goal, which: str) -> Data:
     """
     if "value" in data or not trial.step:
         return data
-    values = [value for _, value in trial.reports]
+    values = [value for _, value in trial._run]
     metrics = {**trial.details.get("metrics", {}), **data.get("metrics", {})}
     data = {**data, "value": goal.best_of(values) if which == "best" else values[-1]}
     return {**data, "metrics": metrics} if metrics else data
