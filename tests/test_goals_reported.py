@@ -304,6 +304,52 @@ def test_a_trial_that_finishes_although_a_report_broke_a_constraint_is_not_feasi
     np.testing.assert_array_equal(searcher.history.feasible, [False, True])
 
 
+def test_a_promoted_trial_that_has_nothing_left_to_do_has_the_numbers_that_it_reported(tmp_path):
+    def job(config):
+        if raybo.checkpoint() is not None:
+            return
+        with raybo.saving():
+            pass
+        yield at_step(config, 1)
+
+    made = raybo.objective(space=SPACE, steps=STEPS, metrics=METRICS, constraints={"megabytes": "<= 80"})(job)
+    rule = {"scheduler": "asha", "scheduler_options": {"variant": "promote", "eta": 2}}
+    more = {"method": "random", "seed": 1, "options": {}, "between": lambda: None}
+    study = tune_here(made, trials=6, storage=tmp_path / "a.db", **more, **rule)
+    finished = [trial for trial in study.trials if trial.state is State.FINISHED]
+    assert {trial.attempt for trial in finished} == {1, 2}  # some are not paused
+    assert study.count(State.PRUNED) + len(finished) == 6
+    for trial in finished:
+        assert trial.values == at_step(trial.config, 1)
+        assert trial.feasible is (trial.config["x"] <= 80 / 120)
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        [(Kind.PAUSED, {"reason": "", "rule": "asha", "step": 1}), (Kind.RESUMED, {"attempt": 2})],
+        [(Kind.FAILED, {"reason": "it raised", "metrics": {"other": 1.0}}), (Kind.RETRIED, {"attempt": 2})],
+        [(Kind.RETRIED, {"attempt": 2})],
+    ],
+    ids=lambda between: between[-1][0].value,
+)
+def test_another_attempt_is_told_what_was_said_with_the_last_report(promoted, tmp_path, between):
+    job, study = promoted
+    (asked,) = (event for event in study.events if event.kind is Kind.ASKED and event.trial == 0)
+    metrics = {"megabytes": 60.0}
+    events = [
+        study.events[0],
+        asked,
+        Event(Kind.REPORTED, 0, {"step": 1, "value": 1.0, "seconds": 1.0, "attempt": 1, "metrics": metrics}),
+        *(Event(kind, 0, {"reason": "", **data}) for kind, data in between),
+    ]
+    with opened(study, job, journal_of(tmp_path / "a.db", study, events)) as log:
+        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
+        assert judging.course(0).metrics == metrics
+        assert log.searcher.trials[0].details == {"metrics": metrics}
+        judging.close()
+
+
 def test_the_best_for_a_context_is_refused_where_there_is_none(tmp_path):
     study = run(steps, tmp_path / "a.db", metrics=METRICS, constraints=SMALL)
     assert study.front
