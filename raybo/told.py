@@ -48,7 +48,7 @@ def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = N
         if lacking := [name for name in needed if name not in value]:
             why = ", which the scheduler looks at" if lacking[0] == judged else ""
             raise TrialError(f"trial {number}: the report has no {lacking[0]}{why}")
-        told = [name for name in goals.needed if name in needed or is_number(value.get(name))]
+        told = [name for name in goals.needed if name in needed or is_number(number_in(value.get(name)))]
         return _numbers(value, number, goals, told)
     if judged is not None:
         raise TrialError(
@@ -61,11 +61,20 @@ def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = N
 def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequence[str], whose: str = "") -> Data:
     """What an event holds of a dict that has what is needed."""
     numbers = {name: finite(value[name], number, name, whose) for name in needed}
-    others = {str(n): v for n, v in value.items() if n not in numbers and isinstance(v, (bool, int, float, str))}
     first = goals.names[0]
     rest = {name: v for name, v in numbers.items() if name != first}
-    others = {name: v for name, v in others.items() if isinstance(v, (bool, str)) or is_number(v)}
-    return {"value": numbers[first], "metrics": {**rest, **others}}
+    kept = {str(name): _kept(v) for name, v in value.items() if name not in numbers}
+    return {"value": numbers[first], "metrics": {**rest, **{name: v for name, v in kept.items() if v is not None}}}
+
+
+def _kept(value: Any) -> Any:
+    """What is kept of a number or a text that is not needed; None of anything else."""
+    if isinstance(value, (bool, str)):
+        return value
+    number = number_in(value)
+    if number is None or not math.isfinite(number):
+        return None
+    return value if isinstance(value, int) else number
 
 
 def finite(value: Any, number: int, name: str = "", whose: str = "") -> float:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import math
 import os
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import raybo
 from raybo import schedulers
+from raybo.engine.checkpoints import Checkpoints
 from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
 from raybo.engine.judging import Judging
 from raybo.engine.lifecycle import Life, Occurrence, Phase
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan
-from raybo.engine.trial_reports import Answer
+from raybo.engine.task import run_trial
+from raybo.engine.trial_reports import Answer, Course, TrialReports
 from raybo.errors import JournalError, MethodError, ObjectiveError, TrialError
 from raybo.events import Event, Kind, State
 from raybo.experiments.here import tune_here
@@ -348,6 +353,49 @@ def test_another_attempt_is_told_what_was_said_with_the_last_report(promoted, tm
         assert judging.course(0).metrics == metrics
         assert log.searcher.trials[0].details == {"metrics": metrics}
         judging.close()
+
+
+NUMBERS = [
+    *(10**20, -(2**70), 2**63, True, np.True_, 3, 0.5, 10**400, "5", None, np.timedelta64(5, "s")),
+    *(np.float32(0.5), np.int8(-3), np.uint64(2**64 - 1), np.longdouble(2), np.array(3.0)),
+    *(np.array(10**20, dtype=object), Fraction(1, 3), Decimal("0.1"), Decimal(10**20), float("nan"), np.array([1.0])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", NUMBERS, ids=range(len(NUMBERS)))
+def test_a_number_in_a_report_is_what_it_is_in_a_result(number):
+    """Of a constraint, of a metric that is judged, and for who asks and tells."""
+    goals = Goals.of(None, {"flops": "<= 1e30"})
+
+    def ended(job, judged=None):
+        def listen(read, meet, broken):
+            checkpoints, course = Checkpoints(None, 1, None), Course(judged=judged)
+            return TrialReports(course, lambda batch: sent.extend(batch) or Answer(), checkpoints, read, meet, broken)
+
+        sent = []
+        occurrence, data = run_trial(job, {}, {}, goals, 1, listen=listen)
+        flops = data.get("metrics", {}).get("flops")
+        return (occurrence, flops if occurrence is Occurrence.RETURNED else None), sent
+
+    def reporting(config):
+        yield {"value": 1.0, "flops": number}
+
+    returned, _ = ended(lambda config: {"value": 1.0, "flops": number})
+    reported, sent = ended(reporting)
+    assert reported == returned
+    assert ended(reporting, "flops")[0] == returned
+    is_one = returned[0] is Occurrence.RETURNED
+    if is_one:
+        assert sent[0]["metrics"]["flops"] == returned[1]
+    json.dumps(sent)
+
+    searcher = raybo.Searcher(SPACE, "random", seed=0, constraints={"flops": "<= -1e30 at every step"})
+    verdict = searcher.report(searcher.ask(), {"value": 1.0, "flops": number, "other": number})
+    assert verdict.prune is is_one
+    told = searcher.trials[0].details.get("metrics", {})
+    if is_one:
+        assert told["flops"] == returned[1]
+    assert ("other" in told) is (is_one or isinstance(number, (bool, str)))
 
 
 def test_the_best_for_a_context_is_refused_where_there_is_none(tmp_path):

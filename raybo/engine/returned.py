@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -87,7 +87,11 @@ def _as_json(value: Any, depth: int = 0) -> Any:
     if depth == NESTED or len(value) > JSON_CHARACTERS:
         raise ValueError("too much")
     if isinstance(value, Mapping):
-        return {str(_plain(key)): _as_json(item, depth + 1) for key, item in value.items() if _is_plain(key)}
+        return {
+            str(key if type(key) is int else _plain(key)): _as_json(item, depth + 1)
+            for key, item in value.items()
+            if _is_plain(key)
+        }
     if isinstance(value, (list, tuple)):
         return [_as_json(item, depth + 1) for item in value]
     raise TypeError("no JSON")
@@ -105,7 +109,10 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, np.bool_)):
         return None if value is None else bool(value)
     if isinstance(value, (int, np.integer)):
-        return int(value) if abs(int(value)) < 2**63 else _short(value)
+        if abs(int(value)) < 2**63:
+            return int(value)
+        number = cast(float, number_in(value))  # as those that are asked for, which may be among a report's metrics
+        return number if math.isfinite(number) else _short(value)
     return float(value) if math.isfinite(value) else repr(float(value))
 
 
