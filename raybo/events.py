@@ -70,6 +70,7 @@ class Kind(str, Enum):
 
     PLANNED = "planned"
     ASKED = "asked"
+    BEGUN = "begun"
     CONTEXT_OBSERVED = "met"
     RETRIED = "retried"
     TOLD = "told"

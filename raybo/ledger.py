@@ -330,7 +330,7 @@ def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals, m
     changes: dict[str, Any] = {"state": event.state, "attempt": int(data.get("attempt", trial.attempt))}
     if met := event.context_in(context):
         changes["context"] = met
-    if event.kind is Kind.CONTEXT_OBSERVED:
+    if event.kind in (Kind.BEGUN, Kind.CONTEXT_OBSERVED):
         return replace(trial, **changes)
     changes["reason"] = str(data.get("reason", ""))  # that it was retried is no fault of its end
     if not event.is_end and event.kind is not Kind.PAUSED:  # a failed one that runs again has no end any more

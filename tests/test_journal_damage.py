@@ -41,6 +41,8 @@ def history(trials):
     ]
     for n in range(trials):
         events.append(searcher.apply(searcher.propose(searcher.history)))
+        if n % 5 == 4:
+            events.append(searcher.apply(Event(Kind.BEGUN, n, {"attempt": 1})))
         if n % 4 == 3:
             again = {"reason": "its worker died", "attempt": 2, "losses": 1}
             events.append(searcher.apply(Event(Kind.RETRIED, n, again)))

@@ -201,6 +201,41 @@ def test_a_study_runs_what_is_enqueued_first_and_knows_what_is_known(ray_session
     assert raybo.tune(job, **again).trials == second.trials  # the same command has nothing left to do
 
 
+@raybo.objective(space={"x": raybo.Float(0, 1)}, metric="score", steps=3)
+def stepping(config):
+    kept = raybo.checkpoint()
+    first = 1 if kept is None else int((kept / "step").read_text()) + 1
+    print(f"attempt {raybo.current_trial().attempt} from step {first}")  # noqa: T201  # which is kept
+    for step in range(first, 4):
+        with raybo.saving() as directory:
+            (directory / "step").write_text(str(step))
+        yield config["x"] * step
+
+
+@pytest.mark.ray
+def test_an_enqueued_trial_is_run_again_only_where_it_had_begun(ray_session, tmp_path):
+    path, again = tmp_path / "killed.db", {"trials": 3, "method": "random", "seed": 1, "workers": 1}
+    raybo.tune(stepping, **again, storage=tmp_path / "whole.db", enqueue=[{"x": 0.25}, {"x": 0.5}, {"x": 0.75}])
+    whole = load(tmp_path / "whole.db")
+    assert [(e.trial, e.data["attempt"]) for e in whole.events if e.kind is Kind.BEGUN] == [(0, 1), (1, 1), (2, 1)]
+    asked = [event for event in whole.events if event.kind is Kind.ASKED]
+    reported = next(event for event in whole.events if event.report is not None)
+    events = [*asked, Event(Kind.BEGUN, 0, {"attempt": 1}), reported, Event(Kind.BEGUN, 1, {"attempt": 1})]
+    with contextlib.closing(Journal(path, whole.description)) as journal:  # as a command that was killed leaves it
+        journal.append([replace(event, number=n) for n, event in enumerate(events, 1)])
+    saved = tmp_path / "killed.trials" / "0" / "checkpoints" / "1-1"
+    saved.mkdir(parents=True)
+    (saved / "step").write_text("1")
+    (tmp_path / "killed.trials" / "0" / "output.txt").write_text("what it had printed\n")
+
+    study = raybo.tune(stepping, **again, storage=path)
+    assert [(trial.value, trial.attempt) for trial in study.trials] == [(0.75, 2), (1.5, 2), (2.25, 1)]
+    assert [event.trial for event in study.events if event.kind is Kind.RETRIED] == [0, 1]
+    printed = (tmp_path / "killed.trials" / "0" / "output.txt").read_text()
+    assert printed.startswith("what it had printed\n")
+    assert "attempt 2 from step 2" in printed
+
+
 def test_a_list_in_a_file_is_what_the_command_line_takes(tmp_path):
     from raybo.cli.arguments import read_list
 

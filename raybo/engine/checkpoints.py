@@ -115,14 +115,24 @@ class Checkpoints:
             self._remove_all_but({name, before})
 
     def begin(self) -> None:
-        """Remove what attempts before this have left that no report names."""
-        if self.place is not None:
-            self._remove_all_but(None if self.keep == "all" else {self._last})
+        """Remove what attempts before this have left that no report names; what stays keeps its name to itself."""
+        if self.place is None:
+            return
+        self._remove_all_but(None if self.keep == "all" else {self._last})
+        left = (name.split("-") for name in self._names())
+        self._count = max((int(count) for attempt, count in left if int(attempt) == self._attempt), default=0)
 
     def end(self) -> None:
         """Remove what is not to be kept of a trial that has ended."""
         if self.place is not None and self.keep != "all":
             self._remove_all_but({self._last} if self.keep == "last" else set())
+
+    def _names(self) -> list[str]:
+        """Those of all checkpoints that there are."""
+        assert self.place is not None
+        names = [each.name for each in self.place.iterdir()] if self.place.is_dir() else []
+        names += [] if self._elsewhere is None else self._elsewhere.names(CHECKPOINTS)
+        return [name for name in names if NAME.fullmatch(name)]
 
     def _remove_all_but(self, kept: set[str | None] | None) -> None:
         """Remove what was not saved whole, and the checkpoints that are not to be kept; None for all of them."""

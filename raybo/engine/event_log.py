@@ -46,6 +46,7 @@ class EventLog:
         improved: number of the last event that brought a better best, committed or not.
         losses: how often each trial had lost its worker when the journal was opened.
         failures: the trials that had failed when the journal was opened, and the numbers of those events.
+        touched: the trials of which the journal held more than that they were asked for when it was opened.
         stopping: whether the study has found enough; knows what is not committed too.
         alike: how the first trials of this command have failed, all of them; committed or not.
     Raises:
@@ -61,6 +62,7 @@ class EventLog:
         self.improved = 0
         self.losses: dict[int, int] = {}
         self.failures: dict[int, int] = {}
+        self.touched: set[int] = set()
         self.alike = Alike()
         self.stopping = Stopping(plan.limits, self.committed.goals)
         self._last: Event | None = None
@@ -81,6 +83,8 @@ class EventLog:
             self.searcher.apply(event)
             self._announce(event)
             self._hear(event)
+            if event.trial is not None and event.kind is not Kind.ASKED:
+                self.touched.add(event.trial)
             if event.kind is Kind.RETRIED:
                 self.losses[cast(int, event.trial)] = int(event.data.get("losses", 0))
                 self.failures.pop(cast(int, event.trial), None)

@@ -187,7 +187,7 @@ class StudyLoop:
                 flight = Flight(Life(trial.number, attempt=trial.attempt, losses=losses))
                 self.flights[trial.number] = flight
                 self.interrupted.append(trial.number)
-                if trial.origin is not Origin.ENQUEUED or trial.attempt > 1:  # else it has yet to begin
+                if trial.origin is not Origin.ENQUEUED or trial.number in self.log.touched:  # else it has yet to begin
                     self._meet(flight, Occurrence.STUDY_LOST, {"reason": "the study was interrupted"})
         self.log.commit()
         if self.plan.retry_failed:
@@ -306,7 +306,7 @@ class StudyLoop:
         async with self.asking:
             what = turn(index, self._situation(), self.pace)
             if what is Turn.RESUME:
-                return self.flights[self.interrupted.popleft()] if self.interrupted else self._again()
+                return self._resumed() if self.interrupted else self._again()
             if what is Turn.PROMOTE:
                 return self._promoted()
             if what is Turn.LEAVE:
@@ -336,6 +336,14 @@ class StudyLoop:
         number = self.confirming.popleft()
         searcher = self.log.searcher
         return searcher.known(searcher.trials[number].config, Origin.CONFIRMED, {"confirms": number})
+
+    def _resumed(self) -> Flight:
+        """A trial that was in flight when the last loop was lost, or one that the user has named."""
+        flight = self.flights[self.interrupted.popleft()]
+        trial = self.log.searcher.trials[flight.life.trial]
+        if trial.origin is Origin.ENQUEUED and trial.attempt == 1:  # who finds no more than that it was asked for
+            self.log.add(Event(Kind.BEGUN, trial.number, {"attempt": 1}))  # may rely on it that it has not begun
+        return flight
 
     def _again(self) -> Flight:
         """A failed trial that is wanted again, committed; until its turn comes it stays failed."""

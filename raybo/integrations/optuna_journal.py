@@ -220,7 +220,7 @@ def _operations(study: Study, event: Event, trial: Trial) -> list[dict[str, Any]
         return [_attribute(trial, "attempt", event.data["attempt"])]
     if event.kind is Kind.PAUSED:
         return [_attribute(trial, "paused_after", event.data.get("step", 0))]
-    if event.kind is Kind.CONTEXT_OBSERVED:
+    if event.kind in (Kind.BEGUN, Kind.CONTEXT_OBSERVED):
         return []
     if event.kind is Kind.REPORTED:
         if event.report is None:

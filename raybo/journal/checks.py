@@ -281,6 +281,7 @@ ANY: Mapping[str, Callable[[Any], bool]] = {  # what each key holds, in whatever
 NEEDED: Mapping[Kind, Sequence[str]] = {
     Kind.PLANNED: ("trials",),
     Kind.ASKED: ("x", "values", "tags", "seen"),
+    Kind.BEGUN: (),
     Kind.TOLD: ("value",),
     Kind.FAILED: (),
     Kind.RETRIED: ("reason", "attempt"),

@@ -44,7 +44,7 @@ def facts(study: Study) -> str:
             ("", f"mean of trial {found[0].trial.number}, recommended after further runs", shown(found[0].mean))
         )
     if running := study.count(State.PENDING):
-        told.append(("", "running when this was made", str(running)))
+        told.append(("", "running or enqueued when this was made", str(running)))
     if pruned := study.count(State.PRUNED):
         told.append(("", "pruned", str(pruned)))
         if saved := saved_share(study.trials, study.steps):

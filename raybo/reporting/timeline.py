@@ -39,28 +39,33 @@ class Span:
 def spans(study: Study) -> list[Span]:
     """Every attempt of which times are known, by its beginning.
 
-    A trial says itself when it began and how long it took. Of one that was lost only the journal's times are known.
+    A trial says itself when it began and how long it took. Of one that was lost only the journal's times are known. One
+    that the user has enqueued, and that has yet to begin, has none.
     """
     timed = [event for event in study.events if event.at]
     if not timed:
         return []
     start, last = _seconds(timed[0].at), _seconds(timed[-1].at)
     asked: dict[int, float] = {}
+    waiting: set[int] = set()  # enqueued, and no more than that
     found: list[tuple[float, float, int, str, State]] = []
     for event in timed:
         number, at = event.trial, _seconds(event.at)
         if number is None:
             continue
+        waiting.discard(number)
         if event.kind is Kind.ASKED:
+            if study.trials[number].origin is Origin.ENQUEUED:
+                waiting.add(number)
             if study.trials[number].origin is not Origin.ADDED:
                 asked[number] = at
-        elif number in asked and event.kind not in (Kind.CONTEXT_OBSERVED, Kind.REPORTED):
+        elif number in asked and event.kind not in (Kind.BEGUN, Kind.CONTEXT_OBSERVED, Kind.REPORTED):
             begin, end = _ran(event, asked.pop(number), at)
             state = State.LOST if event.kind is Kind.RETRIED else event.state
             found.append((begin, end, number, str(event.data.get("host", "")), state))
-        if event.kind in (Kind.RETRIED, Kind.RESUMED):  # also of a trial that had failed
+        if event.kind in (Kind.BEGUN, Kind.RETRIED, Kind.RESUMED):  # also of a trial that had failed
             asked[number] = at
-    found += [(at, max(at, last), number, "", State.PENDING) for number, at in asked.items()]
+    found += [(at, max(at, last), number, "", State.PENDING) for number, at in asked.items() if number not in waiting]
     return _in_lanes((begin - start, end - start, number, host, state) for begin, end, number, host, state in found)
 
 

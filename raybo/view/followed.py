@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from raybo import journal
-from raybo.events import Event, Kind, State
+from raybo.events import Event, Kind, Origin, State
 from raybo.study import Study
 
-STARTS = (Kind.ASKED, Kind.RETRIED, Kind.RESUMED)  # after which an attempt at a trial begins
+STARTS = (Kind.ASKED, Kind.BEGUN, Kind.RETRIED, Kind.RESUMED)  # after which an attempt at a trial begins
 
 
 class Followed:
@@ -66,7 +66,7 @@ class Followed:
         if event.kind is Kind.ASKED:
             self.touched.append(0)
         self.touched[event.trial] = event.number
-        if event.kind in STARTS:
+        if event.kind in STARTS and event.origin is not Origin.ENQUEUED:  # which waits until it is said to have begun
             self.since[event.trial] = event.at
         elif event.state is not State.PENDING:
             self.since.pop(event.trial, None)

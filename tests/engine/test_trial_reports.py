@@ -374,6 +374,21 @@ def test_what_a_killed_attempt_has_left_is_removed_by_the_next(tmp_path):
     assert names(tmp_path) == ["1-3", "notes"]
 
 
+@pytest.mark.parametrize("keep", ["all", "last"])
+def test_a_name_that_is_taken_is_given_to_no_other_checkpoint(tmp_path, keep):
+    run(saving(2), StudySide(), tmp_path / "here", keep="all")
+    again = StudySide()
+    run(saving(3), again, tmp_path / "here", Course(checkpoint="1-2", step=2), keep=keep)
+    assert [data["checkpoint"] for batch in again.batches for data in batch] == ["1-3"]
+    mirror = Mirror(f"file://{tmp_path}/there")
+    for own in ("a", "b"):  # each from a directory of its own, as on another worker
+        checkpoints = Checkpoints(tmp_path / own, 1, None, "all", mirror)
+        checkpoints.begin()
+        with checkpoints.saving() as directory:
+            (directory / "of").write_text(own)
+    assert sorted(mirror.names("checkpoints")) == ["1-1", "1-2"]
+
+
 def test_a_paused_trial_keeps_its_checkpoint_whatever_is_kept_of_others(tmp_path):
     study = StudySide(Answer("pause", "3rd of 3"))
     run(saving(3), study, tmp_path, Course(has_rule=True, waits_at=1), keep="none")

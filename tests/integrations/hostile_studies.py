@@ -109,6 +109,7 @@ def outcomes(path: Path) -> Study:
         config = {**row, "model": model, "odd": SPACE["odd"].choices[number], "whole": 2**60 + number % 8}
         written.ask(config)
     told = {"seconds": 0.0, "attempt": 1, "host": "node-a", "started": "2026-01-01T00:00:00+00:00"}
+    written.say(Kind.BEGUN, 0, attempt=1)
     written.report(0, {1: 3.0, 2: 2.5, 5: 2.0}, metrics={"acc@5": 0.5, "acc#5": 0.5})
     written.say(Kind.TOLD, 0, value=2.0, metrics=METRICS, **told)
     written.say(Kind.FAILED, 1, reason=REASON, traceback=f"Traceback\n{REASON}", **told)

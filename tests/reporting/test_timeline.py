@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import raybo
-from raybo.events import Event, Kind, State
+from raybo.events import Event, Kind, Origin, State
 from raybo.integrations.optuna_journal import END_TRIAL, optuna_exporter
 from raybo.journal import Description
 from raybo.reporting.run_figures import timeline
@@ -38,6 +38,19 @@ def test_a_failed_trial_that_ran_again_has_both_its_spans():
         (0.0, 1.0, State.FAILED),
         (60.0, 62.0, State.FINISHED),
     ]
+
+
+def test_a_trial_that_is_enqueued_has_its_span_from_when_it_begins():
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
+    kinds = [(0, 0), (1, 0), (0, 50), (0, 55)]
+    events = []
+    for (number, second), kind in zip(kinds, (None, None, Kind.BEGUN, Kind.TOLD), strict=True):
+        made = searcher.known({"x": 0.5}, Origin.ENQUEUED) if kind is None else Event(kind, number, {"value": 0.5})
+        events.append(replace(searcher.apply(made), at=f"2026-01-01T00:00:{second:02d}+00:00"))
+    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    assert [(span.trial, span.begin, span.end) for span in spans(study)] == [(0, 50.0, 55.0)]
+    running = Study(study.description, events[:3])
+    assert [(span.trial, span.begin, span.state) for span in spans(running)] == [(0, 50.0, State.PENDING)]
 
 
 def test_in_optuna_a_failed_trial_that_ran_again_ends_once(tmp_path):

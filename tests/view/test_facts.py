@@ -10,7 +10,7 @@ import time
 import pytest
 
 import raybo
-from raybo.events import Event, Kind
+from raybo.events import Event, Kind, Origin
 from raybo.journal import Description, Journal, Tail
 from raybo.reporting.figures import panels
 from raybo.study import Study, load
@@ -124,6 +124,15 @@ def test_what_workers_do_is_what_is_pending_and_since_when(tmp_path):
     assert told["workers"][0]["since"] == asked
     assert told["running"] is False
     assert told["counts"]["finished"] + told["failed"] + 1 == 20
+
+
+def test_what_is_enqueued_is_no_workers_before_it_has_begun(tmp_path):
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
+    events = [searcher.apply(searcher.known({"x": x}, Origin.ENQUEUED)) for x in (0.25, 0.5)]
+    events.append(searcher.apply(Event(Kind.BEGUN, 0, {"attempt": 1})))
+    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    told = facts.details("x", Followed(keep(study, tmp_path / "s.db")))
+    assert [worker["trial"] for worker in told["workers"]] == [0]
 
 
 def hostile_study():

@@ -95,7 +95,9 @@ function cards(study, best, { front, best: modelled }) {
   const beside = study.best && modelled && modelled.number === study.best.number ? modelled.expected : null;
   if (beside !== null && beside !== undefined) made.push(card(`${shown(beside)} ± ${modelled.expected_sd.toPrecision(2)}`, "what a model expects there"));
   made.push(card(String(counts.finished || 0), study.planned ? `finished of ${study.planned} planned` : "finished"));
-  if (counts.pending) made.push(card(String(counts.pending), study.running ? "running" : "were running at its end"));
+  const [begun, waiting] = [study.workers.length, (counts.pending || 0) - study.workers.length];
+  if (begun) made.push(card(String(begun), study.running ? "running" : "were running at its end"));
+  if (waiting) made.push(card(String(waiting), "enqueued"));
   if (counts.paused) made.push(card(String(counts.paused), "paused"));
   if (counts.pruned) made.push(card(String(counts.pruned), "pruned"));
   if (study.failed) made.push(card(String(study.failed), "failed", "bad"));
