@@ -16,7 +16,7 @@ from typing import Any, cast
 from raybo.arguments import a_list
 from raybo.error_text import nearest, shown
 from raybo.errors import JournalError, SpaceError, TrialError
-from raybo.events import Event, Kind, Origin, State, told_context
+from raybo.events import Event, Kind, Origin, State, Trial, told_context
 from raybo.goal import Goals
 from raybo.history import ONE
 from raybo.journal import Journal, fits, in_use, requests, require_exists
@@ -178,7 +178,7 @@ def enter(journal: Journal, searcher: Searcher, known: Sequence[Known]) -> list[
     for event in journal.events:
         searcher.apply(event)
     space, context = searcher.space, searcher.context
-    there = {_identity(space, t.config, t.tags) for t in searcher.trials if t.origin}
+    there = {_identity(space, t.config, t.tags) for t in _held(searcher.trials)}
     events: list[Event] = []
     for entry in known:
         origin = Origin.ENQUEUED if entry.value is None else Origin.ADDED
@@ -214,7 +214,7 @@ def wanted(searcher: Searcher, row: Any) -> Event | None:
             f"enqueue: {shown(row)} is not a configuration of the space; give every parameter that is open"
         )
     asked = searcher.known(space.accept(space.unpack(row)), Origin.ENQUEUED)
-    there = (_identity(space, t.config, t.tags) for t in searcher.trials if t.origin is Origin.ENQUEUED)
+    there = (_identity(space, t.config, t.tags) for t in _held(searcher.trials))
     return None if _identity(space, space.unpack(row), asked.data["tags"]) in there else asked
 
 
@@ -279,7 +279,7 @@ def _ask_for(
 
 def _refuse_repeated(study: Study, config: Config, origin: Origin) -> None:
     row = study.space.pack(config)
-    for trial in study.trials:
+    for trial in _held(study.trials):
         if trial.origin is origin and study.space.pack(trial.config) == row:
             verb = "enqueued" if origin is Origin.ENQUEUED else "added"
             raise TrialError(f"this configuration was {verb} before, as trial {trial.number}; change a value")
@@ -330,6 +330,11 @@ def _number(text: str) -> float:
 def count_added(events: Sequence[Event]) -> int:
     """How many trials of a journal are results from elsewhere, which no study has run."""
     return sum(event.kind is Kind.ASKED and event.origin is Origin.ADDED for event in events)
+
+
+def _held(trials: Sequence[Trial]) -> list[Trial]:
+    """Those that the user has named, but for what was stopped: that may be asked for again."""
+    return [trial for trial in trials if trial.origin is not None and trial.state is not State.STOPPED]
 
 
 def _identity(space: Space, config: Config, tags: Mapping[str, Any]) -> tuple[Any, ...]:

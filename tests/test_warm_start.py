@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -234,6 +235,66 @@ def test_an_enqueued_trial_is_run_again_only_where_it_had_begun(ray_session, tmp
     printed = (tmp_path / "killed.trials" / "0" / "output.txt").read_text()
     assert printed.startswith("what it had printed\n")
     assert "attempt 2 from step 2" in printed
+
+
+@pytest.mark.ray
+def test_a_study_that_is_stopped_keeps_the_enqueued_trials_that_have_not_begun(ray_session, tmp_path):
+    hang, begun = tmp_path / "hang", tmp_path / "begun"
+    hang.touch()
+
+    @raybo.objective(space={"x": raybo.Float(0, 1)}, metric="score")
+    def job(config):
+        begun.touch()
+        while hang.exists():
+            time.sleep(0.05)
+        return config["x"]
+
+    def interrupt(status):
+        if begun.exists():
+            raise KeyboardInterrupt
+
+    wished = [{"x": 0.125}, {"x": 0.25}, {"x": 0.5}]
+    command = {"trials": 4, "method": "random", "seed": 1, "workers": 1, "storage": tmp_path / "s.db"}
+    with pytest.raises(KeyboardInterrupt):
+        raybo.tune(job, **command, enqueue=wished, watch=interrupt)
+    assert [str(trial.state) for trial in load(tmp_path / "s.db").trials] == ["stopped", "pending", "pending"]
+    assert load(tmp_path / "s.db").ended == "stopped by the user"
+    with pytest.raises(TrialError, match="enqueued before, as trial 2"):
+        warm_start.enqueue(tmp_path / "s.db", wished[2])
+    begun.unlink()
+    with pytest.raises(KeyboardInterrupt):  # and once more, without the list: the next is stopped, the other stays
+        raybo.tune(job, **command, watch=interrupt)
+    assert [str(trial.state) for trial in load(tmp_path / "s.db").trials] == ["stopped", "stopped", "pending"]
+    hang.unlink()
+    study = raybo.tune(job, **command, enqueue=wished)
+    assert [trial.config["x"] for trial in study.trials[:5]] == [0.125, 0.25, 0.5, 0.125, 0.25]
+    assert [str(trial.state) for trial in study.trials] == ["stopped", "stopped", *["finished"] * 4]
+    assert [trial.attempt for trial in study.trials] == [1] * 6
+    assert [event for event in study.events if event.kind is Kind.RETRIED] == []
+    assert raybo.tune(job, **command, enqueue=wished).trials == study.trials
+
+
+@pytest.mark.ray
+def test_all_that_is_enqueued_is_run_whatever_else_would_end_the_study(ray_session, tmp_path):
+    command = {"trials": 2, "method": "random", "seed": 1, "workers": 1, "storage": tmp_path / "s.db", "target": 0.1}
+    study = raybo.tune(job, **command, enqueue=[{"x": 0.25}, {"x": 0.5}, {"x": 0.75}])
+    assert [trial.value for trial in study.trials] == [0.25, 0.5, 0.75]
+
+
+def test_what_was_stopped_may_be_enqueued_again(path):
+    assert enter(path, describe(), warm_start.known_of([config(0.1)], SPACE)) == 1
+    with contextlib.closing(Journal(path)) as journal:
+        journal.begin(journal.description)
+        journal.append([Event(Kind.STOPPED, 0, {"reason": "stopped by the user", "attempt": 1}, 2)])
+    study = load(path)
+    searcher = searcher_of(study.description, study.space, study.context)
+    for event in study.events:
+        searcher.apply(event)
+    assert warm_start.wanted(searcher, SPACE.pack(config(0.1))) is not None  # of a study that runs
+    assert "starts with it" in warm_start.enqueue(path, config(0.1))
+    with pytest.raises(TrialError, match="enqueued before, as trial 1"):
+        warm_start.enqueue(path, config(0.1))
+    assert enter(path, describe(), warm_start.known_of([config(0.1)], SPACE)) == 0
 
 
 def test_a_list_in_a_file_is_what_the_command_line_takes(tmp_path):

@@ -111,7 +111,8 @@ def tune(
         known_from: another study, or its journal; its finished trials that fit the space are added as known results.
         defaults: for parameters that only this space has, the values that they had in the other study, by name (dotted
             if nested): `{"drop": 0.0}`.
-        enqueue: configurations to run first; a pair of a configuration and a value is added as a known result.
+        enqueue: configurations to run first, all of them, even if there are more than `trials`; a pair of a
+            configuration and a value is added as a known result.
         detach: leave the study running on its cluster, under the name of its journal without `.db`, and return at once
             with what there is so far; `raybo attach NAME` follows it, `raybo stop NAME` ends it.
         fresh_workers: run every trial in a new process, for jobs that leave something behind in their process (a

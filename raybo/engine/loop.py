@@ -85,7 +85,7 @@ class StudyLoop:
         self.confirming: deque[int] | None = None  # trials whose configurations are to be run again, once that is known
         self.is_hopeless = False  # whether that is because every trial fails
         self.flights: dict[int, Flight] = {}
-        self.interrupted: deque[int] = deque()  # trials in flight when the last loop was lost, to be run first
+        self.interrupted: deque[int] = deque()  # trials to be run first: enqueued, or lost with the last loop
         self.wanted: deque[int] = deque()  # trials that had failed, to be run next
         self.asking = asyncio.Lock()
         self.slots: dict[int, asyncio.Task[None]] = {}
@@ -285,7 +285,7 @@ class StudyLoop:
     def _situation(self) -> Situation:
         return Situation(
             room=self._submitted(),
-            interrupted=len(self.interrupted) + (0 if self.reason else len(self.wanted)),
+            interrupted=len(self.interrupted) + len(self.wanted),
             is_stopping=bool(self.reason),
             has_asked_enough=not self.confirming and (bool(self.enough) or self.log.has_asked_enough()),
             is_proposing=self.asking.locked(),
@@ -368,6 +368,8 @@ class StudyLoop:
             occurrence: Occurrence
             data: Data
             if self.reason:
+                if flight.task is None and self._waits_for_the_next_loop(flight):
+                    return
                 occurrence, data = Occurrence.STOPPED, {"reason": self.reason}
             else:
                 self.printed.begin(flight.life.trial, flight.life.attempt)
@@ -383,6 +385,10 @@ class StudyLoop:
                     data = {"rule": JOB, **data}
             if self._meet(flight, occurrence, data).free:
                 return
+
+    def _waits_for_the_next_loop(self, flight: Flight) -> bool:
+        """Whether a trial that this loop has not submitted stays pending: no other takes its place."""
+        return flight.life.attempt > 1 or self.log.searcher.trials[flight.life.trial].origin is Origin.ENQUEUED
 
     def _hear_out(self, flight: Flight) -> None:
         """Take in the rest of what an attempt has printed, from its worker's file where the worker died."""

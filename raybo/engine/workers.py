@@ -2,8 +2,9 @@
 
     what        when, the first that holds
     leave       more workers are open than trials are to be in flight
-    resume      a trial was in flight when the last loop of this study was lost, or had failed and is wanted again
-    leave       the study is being stopped
+    leave       the study is being stopped: what has not been submitted stays as it is, for the next loop
+    resume      a trial was in flight when the last loop of this study was lost, the user has named it, or it had failed
+                and is wanted again
     promote     a paused trial is to go on
     leave       enough trials have been asked for
     propose     otherwise
@@ -43,7 +44,8 @@ class Situation:
 
     Attributes:
         room: how many trials run at a time.
-        interrupted: how many trials of the last loop, and of those that had failed, are still to be run again.
+        interrupted: how many trials of the last loop, of those that the user has named, and of those that had failed,
+            are still to be run.
         is_stopping: whether the study ends before its end.
         has_asked_enough: whether no trial more is wanted.
         is_proposing: whether a worker is waiting for a proposal now.
@@ -65,13 +67,13 @@ def in_flight(room: int, pace: Pace) -> int:
 
 def turn(worker: int, now: Situation, pace: Pace) -> Turn:
     """What this worker, numbered from 0, does next."""
-    if worker >= in_flight(now.room, pace):
+    if worker >= in_flight(now.room, pace) or now.is_stopping:
         return Turn.LEAVE
     if now.interrupted:
         return Turn.RESUME
-    if now.promotes and not now.is_stopping:
+    if now.promotes:
         return Turn.PROMOTE
-    return Turn.LEAVE if now.is_stopping or now.has_asked_enough else Turn.PROPOSE
+    return Turn.LEAVE if now.has_asked_enough else Turn.PROPOSE
 
 
 def ahead(now: Situation, pace: Pace) -> Ahead:

@@ -23,14 +23,14 @@ def pace(*, workers=2, suggestion=0.01, trial=10.0):
 )
 def test_a_worker_leaves_resumes_promotes_or_proposes(worker, interrupted, stopping, enough, promotes):
     now = Situation(2, interrupted, stopping, enough, promotes=promotes)
-    if worker == 2:
+    if worker == 2 or stopping:  # what is still to be run then stays as it is
         expected = Turn.LEAVE
     elif interrupted:
-        expected = Turn.RESUME  # of a study that stops too, as its end has to be recorded
-    elif promotes and not stopping:
+        expected = Turn.RESUME
+    elif promotes:
         expected = Turn.PROMOTE
     else:
-        expected = Turn.LEAVE if stopping or enough else Turn.PROPOSE
+        expected = Turn.LEAVE if enough else Turn.PROPOSE
     assert turn(worker, now, pace()) is expected
 
 
