@@ -1,13 +1,15 @@
 """What a study knows before it proposes anything: results of other studies, and configurations to be run first.
 
 Both enter the journal as trials. A result is a finished trial with the tag `origin: added`; a configuration without a
-value is a pending one with `origin: enqueued`, which the engine runs before it asks the method for more. Entering the
-same things again adds nothing, so a command that enters them can be repeated to continue its study.
+value is a pending one with `origin: enqueued`, which the engine runs before it asks the method for more. What is named
+twice enters twice, as values may be noisy. Entering the same things again adds nothing, so a command that enters them
+can be repeated to continue its study.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Any, cast
 from raybo.arguments import a_list
 from raybo.error_text import nearest, shown
 from raybo.errors import JournalError, SpaceError, TrialError
-from raybo.events import Event, Kind, Origin, State, Trial, told_context
+from raybo.events import Data, Event, Kind, Origin, State, Trial, told_context
 from raybo.goal import Goals
 from raybo.history import ONE
 from raybo.journal import Journal, fits, in_use, requests, require_exists
@@ -178,18 +180,19 @@ def enter(journal: Journal, searcher: Searcher, known: Sequence[Known]) -> list[
     for event in journal.events:
         searcher.apply(event)
     space, context = searcher.space, searcher.context
-    there = {_identity(space, t.config, t.tags) for t in _held(searcher.trials)}
+    there = Counter(_identity_of(space, trial) for trial in _held(searcher.trials))
     events: list[Event] = []
     for entry in known:
         origin = Origin.ENQUEUED if entry.value is None else Origin.ADDED
         asked = searcher.known(entry.config, origin, entry.source)
-        if (identity := _identity(space, entry.config, asked.data["tags"])) in there:
+        data = None if entry.value is None else told(entry.value, len(searcher.trials), searcher.goals)
+        identity = _identity(space, entry.config, asked.data["tags"], _numbers(data, searcher.goals))
+        if there[identity]:
+            there[identity] -= 1
             continue
-        there.add(identity)
         asked = searcher.apply(asked)
         events.append(asked)
-        if entry.value is not None:
-            data = told(entry.value, len(searcher.trials) - 1, searcher.goals)
+        if data is not None:
             if entry.context is not None and context is not None:
                 source = entry.source
                 whose = f"{source['from']}, trial {source['trial']}" if source else f"trial {asked.trial}"
@@ -214,7 +217,7 @@ def wanted(searcher: Searcher, row: Any) -> Event | None:
             f"enqueue: {shown(row)} is not a configuration of the space; give every parameter that is open"
         )
     asked = searcher.known(space.accept(space.unpack(row)), Origin.ENQUEUED)
-    there = (_identity(space, t.config, t.tags) for t in _held(searcher.trials))
+    there = (_identity_of(space, trial) for trial in _held(searcher.trials))
     return None if _identity(space, space.unpack(row), asked.data["tags"]) in there else asked
 
 
@@ -230,7 +233,8 @@ def enqueue(path: Path | str, config: Mapping[str, Any], value: float | Mapping[
         JournalError: there is no such journal, it cannot be written, or the study is running and takes no requests, or
             a result was given.
         SpaceError: the configuration does not fit the space.
-        TrialError: the value is not a finite number, or the configuration was added before.
+        TrialError: the value is not a finite number, or the configuration was enqueued, or added with this result,
+            before.
     """
     return _enqueue(path, lambda space: config, value)
 
@@ -251,11 +255,10 @@ def _enqueue(
             raise JournalError(f"{path}: there is no study in it yet; `raybo tune ... --storage {path}` starts one")
         study = Study(description, opened.events)
         known = Known(study.space.accept(config_in(study.space)), value)
-        if value is not None:
-            told(value, 0, study.goals, "enqueue: the value")
+        data = None if value is None else told(value, 0, study.goals, "enqueue: the value")
         opened.begin(description)
         if not enter(opened, searcher_of(description, study.space, study.context), [known]):
-            _refuse_repeated(study, known.config, Origin.ENQUEUED if value is None else Origin.ADDED)
+            _refuse_repeated(study, known.config, _numbers(data, study.goals))
     return "Added; the study's next run " + ("starts with it" if value is None else "knows its result")
 
 
@@ -269,7 +272,7 @@ def _ask_for(
     requests.require_heard(path, "enqueue the configuration once the study has ended")
     study = load(path)
     config = study.space.accept(config_in(study.space))
-    _refuse_repeated(study, config, Origin.ENQUEUED)
+    _refuse_repeated(study, config)
     row = study.space.pack(config)
     if any(request.values == row for request in requests.waiting(path)):
         raise TrialError("this configuration was enqueued before, and waits to be taken up; change a value")
@@ -277,12 +280,17 @@ def _ask_for(
     return "Enqueued; the study runs it as soon as a worker is free"
 
 
-def _refuse_repeated(study: Study, config: Config, origin: Origin) -> None:
-    row = study.space.pack(config)
+def _refuse_repeated(study: Study, config: Config, numbers: tuple[float, ...] = ()) -> None:
+    """TrialError where the same is there: a command that is given twice is more likely than a wish for two runs."""
+    tags = {"origin": Origin.ADDED if numbers else Origin.ENQUEUED}
+    identity = _identity(study.space, config, tags, numbers)
     for trial in _held(study.trials):
-        if trial.origin is origin and study.space.pack(trial.config) == row:
-            verb = "enqueued" if origin is Origin.ENQUEUED else "added"
-            raise TrialError(f"this configuration was {verb} before, as trial {trial.number}; change a value")
+        if _identity_of(study.space, trial) == identity:
+            verb = "added with this result" if numbers else "enqueued"
+            raise TrialError(
+                f"this configuration was {verb} before, as trial {trial.number}; change a value, or give it twice in "
+                "one --enqueue list"
+            )
 
 
 def read_config(space: Space, texts: Mapping[str, str]) -> Config:
@@ -337,8 +345,22 @@ def _held(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial in trials if trial.origin is not None and trial.state is not State.STOPPED]
 
 
-def _identity(space: Space, config: Config, tags: Mapping[str, Any]) -> tuple[Any, ...]:
-    return (tags.get("origin"), tags.get("from"), tags.get("trial"), *space.pack(config))
+def _identity(
+    space: Space, config: Config, tags: Mapping[str, Any], numbers: tuple[float, ...] = ()
+) -> tuple[Any, ...]:
+    """By which two things that a user names are the same; `numbers` are the result where that is known."""
+    return (tags.get("origin"), tags.get("from"), tags.get("trial"), numbers, *space.pack(config))
+
+
+def _identity_of(space: Space, trial: Trial) -> tuple[Any, ...]:
+    is_result = trial.origin is Origin.ADDED and trial.value is not None
+    numbers = tuple(trial.values.values()) or (trial.value,) if is_result else ()
+    return _identity(space, trial.config, trial.tags, cast("tuple[float, ...]", numbers))
+
+
+def _numbers(data: Data | None, goals: Goals) -> tuple[float, ...]:
+    """What counts of a result."""
+    return () if data is None else tuple(Event(Kind.TOLD, 0, data).values(goals).values())
 
 
 def _shared(template: Any, config: Any) -> Any:

@@ -281,8 +281,10 @@ def test_enqueuing_twice_is_told(run):
     code, _, err = run("enqueue", "job.db", *VALUES)
     assert (code, "this configuration was enqueued before, as trial 12" in err) == (1, True)
     assert run("enqueue", "job.db", *VALUES, "--value", "0.5")[0] == 0
-    code, _, err = run("enqueue", "job.db", *VALUES, "--value", "0.7")
-    assert (code, "this configuration was added before, as trial 13" in err) == (1, True)
+    code, _, err = run("enqueue", "job.db", *VALUES, "--value", "0.5")
+    assert (code, "this configuration was added with this result before, as trial 13" in err) == (1, True)
+    assert run("enqueue", "job.db", *VALUES, "--value", "0.7")[0] == 0  # noise: another result of it
+    assert [trial.value for trial in load("job.db").trials[13:]] == [0.5, 0.7]
 
 
 def test_a_result_of_several_metrics_is_an_object(run, tmp_path):

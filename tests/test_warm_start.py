@@ -80,6 +80,27 @@ def test_results_and_configurations_enter_once(path):
     assert study.explain(study.trials[1]) == "added by the user"
 
 
+def test_what_is_named_twice_enters_twice_and_once_more_never(path):
+    known = warm_start.known_of([(config(0.5), v) for v in (1.0, 3, 3.0)] + [config(0.5), config(0.5)], SPACE)
+    assert enter(path, describe(), known[:2] + known[3:4]) == 3
+    assert enter(path, describe(), known) == 2
+    assert enter(path, describe(), known) == 0
+    assert sorted(trial.value for trial in load(path).trials if trial.value is not None) == [1.0, 3.0, 3.0]
+    assert load(path).count(State.PENDING) == 2
+    assert "knows its result" in warm_start.enqueue(path, config(0.5), 2.0)
+    with pytest.raises(TrialError, match="added with this result before, as trial 5; change"):
+        warm_start.enqueue(path, config(0.5), 2)
+
+
+def test_so_do_results_of_several_numbers(tmp_path):
+    described = describe(metrics={"score": "max", "cost": "min"}, constraints={"memory": "<= 3"})
+    path, numbers = tmp_path / "two.db", {"score": 1.0, "cost": 2.0, "memory": 1}
+    results = [numbers, {**numbers, "cost": 2.5}, {**numbers, "memory": 4}, {**numbers, "more": 1.0}, numbers]
+    known = warm_start.known_of([(config(0.5), result) for result in results], SPACE, described.goals)
+    assert enter(path, described, known) == 5
+    assert enter(path, described, known) == 0
+
+
 def test_the_finished_trials_of_another_study_enter_with_their_origin(path):
     other = other_study(configs=[config(0.1), config(0.2)])
     known = warm_start.known_from(other, GOALS, SPACE)
