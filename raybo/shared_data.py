@@ -117,7 +117,7 @@ def is_data(value: Any) -> bool:
     """Whether a setting is data rather than a word or a number: an array, a table, or something that holds one."""
     if isinstance(value, (list, tuple)):
         return any(map(is_data, value))
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and not _is_sparse(value):
         return any(map(is_data, value.values()))
     if isinstance(value, np.generic):
         return False
@@ -142,37 +142,76 @@ def size_of(value: Any) -> int:
 def fingerprint(value: Any) -> str:
     """Kind, shape and a hash of data, by which a continued study tells whether they have changed.
 
+    Of sparse matrices the hash covers where the values are; of tables the names and types of columns, and the index.
     What cannot be hashed at little cost (objects in arrays, whatever is neither array nor table) is known by its shape.
     """
     if isinstance(value, Shared):
         return value.summary
     if isinstance(value, (list, tuple)):
         return f"{type(value).__name__} of " + ", ".join(fingerprint(item) for item in value)
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and not _is_sparse(value):
         return "dict of " + ", ".join(f"{key}: {fingerprint(item)}" for key, item in value.items())
     words = [type(value).__name__]
     if (shape := getattr(value, "shape", None)) is not None:
         words.append(" x ".join(map(str, shape)) if isinstance(shape, tuple) else str(shape))
-    content: Any = None
+    parts: list[Any] = []
     with suppress(Exception):  # another library's object
-        content = _content(value)
-    if content is not None and content.dtype != object:
-        words.append(f"of {content.dtype}")
-        data = np.ascontiguousarray(content).view(np.uint8).reshape(-1)
-        words.append(hashlib.blake2b(cast(Any, data), digest_size=8).hexdigest())
+        parts = _parts(value)
+    if parts and not any(part.dtype.hasobject for part in parts):
+        words += [f"of {parts[0].dtype}", _hash(parts)]
     elif not is_data(value):
         return repr(value)[:100]
     return " ".join(words)
 
 
-def _content(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value
-    if type(value).__module__.partition(".")[0] == "pandas":
-        import pandas as pd
+def _hash(parts: Sequence[Any]) -> str:
+    """Of arrays; that of a single one is that of its bytes."""
+    made = hashlib.blake2b(digest_size=8)
+    for place, part in enumerate(parts):
+        if place:
+            made.update(f"{part.dtype} {part.shape}".encode())
+        made.update(cast(Any, np.ascontiguousarray(part).view(np.uint8).reshape(-1)))
+    return made.hexdigest()
 
-        return np.asarray(pd.util.hash_pandas_object(value))
-    return value.data if isinstance(getattr(value, "data", None), np.ndarray) else np.asarray(value)
+
+def _parts(value: Any) -> list[Any]:
+    """The arrays that data consist of."""
+    if isinstance(value, np.ma.MaskedArray):
+        return [value.filled(), np.ma.getmaskarray(value)]
+    if isinstance(value, np.ndarray):
+        return [value]
+    if _is_sparse(value):
+        return _parts_of_sparse(value)
+    pd = sys.modules.get("pandas")
+    if pd is not None and isinstance(value, pd.api.extensions.ExtensionArray):
+        value = pd.Series(value)
+    if pd is not None and isinstance(value, (pd.DataFrame, pd.Series, pd.Index)):
+        columns = value.dtypes.items() if isinstance(value, pd.DataFrame) else [(value.name, value.dtype)]
+        names = repr([(name, repr(dtype)) for name, dtype in columns])
+        return [np.asarray(pd.util.hash_pandas_object(value)), np.frombuffer(names.encode(), dtype=np.uint8)]
+    if isinstance(getattr(value, "data", None), np.ndarray):
+        return [value.data]
+    if hasattr(value, "to_pandas") and is_data(value):  # another library's table: as an array it has lost its names
+        with suppress(Exception):  # without pandas
+            return _parts(value.to_pandas())
+    return [np.asarray(value)]
+
+
+def _is_sparse(value: Any) -> bool:
+    return hasattr(value, "toarray")
+
+
+def _parts_of_sparse(value: Any) -> list[Any]:
+    """The values, and where they are, as the matrix holds them: sorted where it does not say that they are."""
+    if not isinstance(getattr(value, "data", None), np.ndarray) or value.data.dtype.hasobject:  # dok, lil
+        value = value.tocsr()
+    if not getattr(value, "has_sorted_indices", True):  # libraries sort them in place
+        value = value.sorted_indices()
+    places = getattr(value, "coords", None)
+    if not isinstance(places, tuple):
+        found = (getattr(value, name, None) for name in ("indices", "indptr", "offsets", "row", "col"))
+        places = tuple(part for part in found if isinstance(part, np.ndarray))
+    return [value.data, *places]
 
 
 def _name(function: Any) -> str:

@@ -98,6 +98,65 @@ def test_fingerprints_tell_other_data_apart():
     assert fingerprint(np.array([object()])) == "ndarray 1"
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"])
+@pytest.mark.parametrize("make", [scipy.sparse.csr_array, scipy.sparse.csr_matrix])
+def test_fingerprints_tell_sparse_matrices_apart_by_where_their_values_are(kind, make):
+    dense = np.diag([1.0, 2.0, 3.0, 4.0])
+    values = [dense, np.roll(dense, 1, axis=1), np.roll(dense, 1, axis=0), 2 * dense, dense[:, :3]]
+    made = [make(value).asformat(kind) for value in values]
+    assert all(map(is_data, made))
+    assert len({fingerprint(value) for value in made}) == len(values)
+    assert [fingerprint(value.copy()) for value in made] == [fingerprint(value) for value in made]
+
+
+def test_the_order_in_which_a_sparse_matrix_holds_its_values_does_not_matter():
+    unsorted = scipy.sparse.csr_array((np.array([1.0, 2.0]), np.array([3, 1]), np.array([0, 2])), shape=(1, 4))
+    before = fingerprint(unsorted)
+    unsorted.sort_indices()
+    assert fingerprint(unsorted) == before
+    assert fingerprint(scipy.sparse.coo_array((np.ones(2), ([0, 1], [0, 1])))) != fingerprint(
+        scipy.sparse.coo_array((np.ones(2), ([0, 1], [1, 0])))
+    )
+    solid = [scipy.sparse.coo_array((np.ones(2), ([0, 1], [0, 1], [0, k]))) for k in (0, 1)]
+    assert fingerprint(solid[0]) != fingerprint(solid[1])
+
+
+def test_fingerprints_tell_tables_apart_by_names_types_and_index():
+    tables = [
+        FRAME,
+        FRAME.rename(columns={"a": "c"}),
+        FRAME[list(FRAME.columns[::-1])],
+        FRAME.astype({"a": "float64"}),
+        FRAME.set_axis([5, 6], axis=0),
+        FRAME["a"],
+        FRAME["a"].rename("b"),
+        FRAME["a"].astype("float64"),
+        FRAME["a"].array,
+        FRAME["a"].astype("category").array,
+        FRAME["a"].astype("category").cat.rename_categories([7, 8]).array,
+        pd.Index([1, 2]),
+        pd.Index([1, 3]),
+    ]
+    assert len({fingerprint(table) for table in tables}) == len(tables)
+    assert [fingerprint(table.copy()) for table in tables] == [fingerprint(table) for table in tables]
+
+
+def test_fingerprints_tell_the_tables_of_other_libraries_apart():
+    arrow = pytest.importorskip("pyarrow")
+    tables = [arrow.table({name: [1, 2], "text": [text, "b"]}) for name, text in (("x", "a"), ("y", "a"), ("x", "c"))]
+    tables += [arrow.array(["a", "b"]), arrow.array(["a", "c"])]
+    assert all(map(is_data, tables))
+    assert len({fingerprint(table) for table in tables}) == len(tables)
+
+
+def test_what_a_mask_hides_and_what_cannot_be_hashed():
+    shown, hidden = (np.ma.masked_array([1.0, 2.0], mask) for mask in ([False, False], [False, True]))
+    assert fingerprint(shown) != fingerprint(hidden)
+    assert fingerprint(np.zeros(2, dtype=[("a", "f8"), ("b", object)])).startswith("ndarray 2")
+    texts = np.array(["a"], dtype=np.dtypes.StringDType()) if hasattr(np.dtypes, "StringDType") else np.array(["a"])
+    assert fingerprint(texts).startswith("ndarray 1")
+
+
 def test_data_that_cannot_be_made_are_told_in_a_line():
     @raybo.objective(space={"x": raybo.Float(0, 1)})
     def job(config, *, data=None):
