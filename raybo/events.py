@@ -354,6 +354,11 @@ def artifacts_of(events: Sequence[Event]) -> list[str]:
     return list(dict.fromkeys(reversed(told)))
 
 
+def confirms(tags: Tags) -> bool:
+    """Whether a trial with these tags runs a configuration of the search once more."""
+    return origin_of(tags) is Origin.CONFIRMED
+
+
 def origin_of(tags: Tags) -> Origin | None:
     """Who named a trial with these tags, if not the method."""
     return Origin(tags["origin"]) if "origin" in tags else None

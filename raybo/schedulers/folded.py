@@ -1,6 +1,7 @@
 """What follows from all reports so far, updated with each report instead of recomputed for every verdict.
 
-Only a cache: whether it is warm changes nothing but the time.
+Only a cache: whether it is warm changes nothing but the time. Reports of trials that confirm a configuration are left
+out: they are no rivals, as the best ones would be there several times.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Hashable
 from typing import Any, Protocol, TypeVar
 
+from raybo.events import confirms
 from raybo.history import History
 
 KEPT = 8  # folds per thread, of which one is in use per study and rule
@@ -27,7 +29,7 @@ _of_thread = threading.local()
 
 
 def folded(history: History, rule: Hashable, empty: type[F], *args: Any) -> F:
-    """The fold of all reports of a history.
+    """The fold of all reports of a history's search.
 
     Args:
         history: whose reports.
@@ -41,7 +43,8 @@ def folded(history: History, rule: Hashable, empty: type[F], *args: Any) -> F:
     if fold is None or len(reports) < seen or (seen > 0 and reports[seen - 1] is not last):
         fold, seen = empty(*args), 0
     for i in range(seen, len(reports)):
-        fold.take(*reports[i])
+        if not confirms(history.records[reports[i][0]].tags):
+            fold.take(*reports[i])
     kept[empty, rule] = fold, len(reports), reports[-1] if len(reports) > 0 else None
     while len(kept) > KEPT:
         del kept[next(iter(kept))]

@@ -1,4 +1,8 @@
-"""A scheduler at work in a study: which verdicts it is asked for, and how a journal records them."""
+"""A scheduler at work in a study: which verdicts it is asked for, and how a journal records them.
+
+Trials that run a configuration once more, to confirm it, are never judged: a mean over those that were lucky enough to
+go on would confirm nothing. Nor are others judged by them (`folded`).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from raybo.events import Data, Event, Kind
+from raybo.events import Data, Event, Kind, confirms
 from raybo.goal import Goals
 from raybo.history import History
 from raybo.schedulers import GO, Scheduler, Verdict
@@ -43,7 +47,8 @@ class Rule:
 
     def can_judge(self, history: History, trial: int) -> bool:
         """Whether a verdict can be given on what the trial has reported last."""
-        return self.scheduler.decides(history, trial, history.records[trial].step)
+        record = history.records[trial]
+        return not confirms(record.tags) and self.scheduler.decides(history, trial, record.step)
 
     def judge(self, history: History, trial: int) -> Verdict:
         """The verdict on what the trial has reported last; to go on, where none can be given."""
@@ -56,6 +61,8 @@ class Rule:
 
     def waits_at(self, history: History, trial: int) -> int | None:
         """The next step at which the trial is to wait for its verdict, as things stand; None where none is near."""
+        if confirms(history.records[trial].tags):
+            return None
         step = history.records[trial].step
         last = step + FORESEEN if history.steps is None else min(step + FORESEEN, history.steps)
         return next((at for at in range(step + 1, last + 1) if self.scheduler.decides(history, trial, at)), None)

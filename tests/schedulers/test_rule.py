@@ -1,0 +1,86 @@
+"""Which trials a scheduler judges, and by which."""
+
+from __future__ import annotations
+
+import pytest
+
+import raybo
+from raybo.events import Event, Kind, Origin
+from raybo.journal import Description
+from raybo.replay import replay_verdicts
+from raybo.study import Study
+
+RULES = {
+    "asha": {"eta": 2},
+    "promoting": {"eta": 2, "variant": "promote"},
+    "hyperband": {"eta": 2, "grace": 4},  # trials with even numbers are judged
+    "median": {"startup": 2},
+    "curve": {"first": 9, "odds": 0.9},
+}
+
+
+def searched(rule, values, steps=8):
+    """A searcher of which trials with these values at each step have run to their end, whatever was said of them."""
+    name = "asha" if rule == "promoting" else rule
+    space = {"x": raybo.Float(0, 1)}
+    searcher = raybo.Searcher(
+        space, "random", seed=0, steps=steps, scheduler=name, scheduler_options=RULES[rule], trials=2 * len(values)
+    )
+    for value in values:
+        run(searcher, searcher.ask(), value, steps)
+    return searcher
+
+
+def run(searcher, trial, value, steps):
+    for step in range(1, steps + 1):
+        searcher.report(trial, value, step)
+    searcher.tell(trial, value)
+
+
+def confirm(searcher, number):
+    asked = searcher.known(searcher.trials[number].config, Origin.CONFIRMED, {"confirms": number})
+    return searcher.trials[searcher.apply(asked).trial]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_trial_that_confirms_is_not_judged(rule):
+    searcher = searched(rule, [0.1 * n for n in range(8)])
+    twin = searcher.ask()  # the same reports, of the search
+    said = [searcher.report(twin, -9.0, step).action for step in range(1, 8)]
+    assert said != ["go"] * 7
+    searcher.fail(searcher.ask(), "no")
+    again = confirm(searcher, 7)
+    assert searcher.rule.waits_at(searcher.history, again.number) is None
+    verdicts = [searcher.report(again, -9.0, step) for step in range(1, 8)]
+    assert [(verdict.action, verdict.why) for verdict in verdicts] == [("go", "")] * 7
+
+
+@pytest.mark.parametrize("rule", ["asha", "hyperband", "median"])
+def test_nor_are_others_judged_by_it(rule):
+    said = []
+    for times in (0, 3):
+        searcher = searched(rule, [0.1 * n for n in range(8)])
+        for _ in range(times):
+            run(searcher, confirm(searcher, 7), 5.0, 8)
+        while (trial := searcher.ask()).number % 2:
+            searcher.fail(trial, "no")
+        said.append([searcher.report(trial, 0.65, step).numbers for step in range(1, 8)])
+    assert any(said[0])
+    assert said[0] == said[1]
+
+
+def test_a_replay_judges_none_either():
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=2, scheduler="asha")
+    events, numbers = [], {"rule": "asha", "reason": "2nd of 2", "step": 1}
+    add = lambda event: events.append(searcher.apply(event))  # noqa: E731
+    for number, origin in enumerate((None, Origin.CONFIRMED)):
+        config = {"x": 0.5}
+        asked = searcher.known(config, origin, {"confirms": 0}) if origin else searcher.propose(searcher.history)
+        add(asked)
+        add(Event(Kind.REPORTED, number, {"step": 1, "value": 0.5 - number, "attempt": 1}))
+        end = {"value": 0.5} if number == 0 else {**numbers, "seen": len(events)}  # as releases before this did
+        add(Event(Kind.PRUNED if number else Kind.TOLD, number, end))
+    description = Description(
+        "job", "value", "max", searcher.space.to_json(), "random", 0, steps=2, scheduler="asha", generation=2
+    )
+    assert [again.trial for again in replay_verdicts(Study(description, events))] == [0]
