@@ -387,6 +387,10 @@ def test_a_rule_says_where_a_trial_is_to_wait():
     searcher.ask()
     assert rule.waits_at(searcher.history, 0) is None
     searcher.tell(searcher.ask(), 0.5)
+    assert rule.waits_at(searcher.history, 0) is None  # that one has told nothing of its way
+    other = searcher.ask()
+    searcher.report(other, 0.5, 1)
+    searcher.tell(other, 0.5)
     assert rule.waits_at(searcher.history, 0) == 2  # after the grace
     searcher.report(0, 0.5, 9)
     assert rule.waits_at(searcher.history, 0) is None  # the last step ends it anyway

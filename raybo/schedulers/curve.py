@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
+from raybo.events import Origin, origin_of
 from raybo.history import History
 from raybo.methods.default.curves import expected_ends
 from raybo.methods.options import option
@@ -63,7 +64,7 @@ class Curve(OfMetric):
             return GO
         if look == self._looks(history)[0]:
             here = sum(other.step >= look for other in history.records)
-            first = self.first if history.planned is None else min(self.first, history.planned // 4)
+            first = self.first if history.planned is None else min(self.first, (history.planned - _added(history)) // 4)
             if here <= first:
                 why = f"one of the first {first}, which end at step {look}: a look at others is worth more"
                 return Verdict("prune", why, {"step": look, "place": here, "first": first})
@@ -114,3 +115,10 @@ class Curve(OfMetric):
         place = bisect_left(reports, (step,))
         before = reports[place - 1][0] if place else 0
         return next((look for look in reversed(self._looks(history)) if before < look <= step), None)
+
+
+def _added(history: History) -> int:
+    """How many of the planned trials are results from elsewhere."""
+    if not history.count_tag("origin"):
+        return 0
+    return sum(origin_of(record.tags) is Origin.ADDED for record in history.records)

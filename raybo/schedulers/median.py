@@ -3,14 +3,16 @@
 Golovin, Solnik, Moitra, Kochanski, Karro, Sculley (2017), "Google Vizier: A Service for Black-Box Optimization", KDD,
 section 3.2.1: a trial is stopped at step s "if the trial's best objective value by step s is strictly worse than the
 median value of the running averages of all completed trials' objectives reported up to step s".
-Ours: no trial is pruned within its grace period, or before enough trials have finished.
+Ours: no trial is pruned within its grace period, or before enough trials have finished that have reported: results that
+are known from elsewhere are no curves.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
@@ -30,7 +32,7 @@ class Median(OfMetric):
     """
 
     grace: int = option(1, "steps that every trial is given", at_least=1)
-    startup: int = option(5, "trials that must have finished before any is pruned", at_least=1)
+    startup: int = option(5, "trials that must have reported and finished before any is pruned", at_least=1)
 
     def decides(self, history: History, trial: int, step: int) -> bool:
         """Beyond the grace, once enough trials have finished; not at the last step."""
@@ -38,14 +40,14 @@ class Median(OfMetric):
             step > self.grace
             and (history.steps is None or step < history.steps)
             and history.count(State.FINISHED) >= self.startup
+            and sum(1 for _ in islice(_finished(history), self.startup)) == self.startup
         )
 
     def decide(self, history: History, trial: int, step: int) -> Verdict:
         """To go on, or to prune it."""
-        finished = [number for number, record in enumerate(history.records) if record.state is State.FINISHED]
-        if step <= self.grace or step == history.steps or len(finished) < self.startup:
+        if not self.decides(history, trial, step):
             return GO
-        averages = folded(history, "averages", Averages)
+        finished, averages = list(_finished(history)), _averages(history)
         others = averages.until(finished, step)
         if not others:
             return GO
@@ -58,6 +60,16 @@ class Median(OfMetric):
     def next_promoted(self, history: History) -> int | None:
         """None: it pauses nothing."""
         return None
+
+
+def _averages(history: History) -> Averages:
+    return folded(history, "averages", Averages)
+
+
+def _finished(history: History) -> Iterator[int]:
+    """The trials that have reported and finished."""
+    records = history.records
+    return (number for number in _averages(history).averages if records[number].state is State.FINISHED)
 
 
 @dataclass

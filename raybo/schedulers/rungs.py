@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from raybo.events import OPEN, State
+from raybo.events import OPEN, Origin, State, origin_of
 from raybo.history import History
 from raybo.schedulers.folded import folded
 from raybo.schedulers.verdict import Verdict, in_words, ordinal
@@ -139,16 +139,23 @@ def last_resort(history: History, waiting: Callable[[int], bool]) -> int | None:
     """The trial that goes on where the study would else end without a result; None where it would not.
 
     Ours: once all planned trials have been asked for, and none has finished and no other runs, the best of those that
-    came furthest goes on to its end. Of trials that pause, else only one in eta^k would ever get there.
+    came furthest goes on to its end. Of trials that pause, else only one in eta^k would ever get there. What is known
+    from elsewhere is no result of the study's own.
     """
     asked = len(history) - history.count(State.STOPPED)
-    if history.planned is None or asked < history.planned or history.count(State.FINISHED):
+    if history.planned is None or asked < history.planned or _has_result(history):
         return None
     candidates = [trial for trial in history.records.numbers(*OPEN).tolist() if waiting(trial)]
     if len(candidates) < history.count(*OPEN):
         return None
     came_to = {trial: history.records[trial].reports[-1] for trial in candidates}
     return max(candidates, key=came_to.__getitem__, default=None)
+
+
+def _has_result(history: History) -> bool:
+    """Whether a trial of the study's own has finished."""
+    numbers = history.records.numbers(State.FINISHED).tolist()
+    return any(origin_of(history.records[number].tags) is not Origin.ADDED for number in numbers)
 
 
 def is_paused(history: History, trial: int) -> bool:

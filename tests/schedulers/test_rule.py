@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import raybo
-from raybo.events import Event, Kind, Origin
+from raybo.events import Event, Kind, Origin, State
 from raybo.journal import Description
 from raybo.replay import replay_verdicts
 from raybo.study import Study
@@ -67,6 +67,53 @@ def test_nor_are_others_judged_by_it(rule):
         said.append([searcher.report(trial, 0.65, step).numbers for step in range(1, 8)])
     assert any(said[0])
     assert said[0] == said[1]
+
+
+def test_known_results_are_no_finished_trials_to_the_median():
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=4, scheduler="median")
+    for n in range(5):
+        searcher.add({"x": n / 10}, float(n))
+    for finished in range(6):
+        bad = searcher.ask()
+        verdicts = [searcher.report(bad, 0.5, step) for step in (1, 2)]
+        assert verdicts[1].prune is (finished == 5)
+        assert (searcher.rule.waits_at(searcher.history, bad.number) is not None) is (finished == 5)
+        searcher.prune(bad)
+        run(searcher, searcher.ask(), 1.0, 4)
+
+
+@pytest.mark.parametrize("name", ["asha", "hyperband"])
+def test_a_known_result_does_not_keep_a_study_from_one_of_its_own(name):
+    options = {"variant": "promote", "grace": 4 if name == "hyperband" else 1, "eta": 4}
+    searcher = raybo.Searcher(
+        {"x": raybo.Float(0, 1)}, "random", seed=0, steps=9, trials=4, scheduler=name, scheduler_options=options
+    )
+    searcher.add({"x": 0.1}, -5.0)
+    for value in (0.1, 0.3, 0.2):
+        trial = searcher.ask()
+        assert searcher.promoted() is None
+        if searcher.report(trial, value, options["grace"]).pause:
+            searcher.pause(trial)
+        else:
+            searcher.fail(trial, "no")  # of a bracket that pauses none
+    paused = [trial for trial in searcher.trials if trial.state is State.PAUSED]
+    best = max(paused, key=lambda trial: trial.reports[-1][1])
+    assert searcher.promoted().number == best.number
+    searcher.report(best, 0.5, 9)
+    searcher.tell(best, 0.5)
+    assert searcher.promoted() is None
+
+
+def test_known_results_are_no_part_of_the_plan_by_which_curve_ends_its_first_trials():
+    said = []
+    for known in (0, 40):
+        searcher = raybo.Searcher(
+            {"x": raybo.Float(0, 1)}, "random", seed=0, steps=13, trials=8 + known, scheduler="curve"
+        )
+        for n in range(known):
+            searcher.add({"x": n / known}, 0.5)
+        said.append([searcher.report(searcher.ask(), 0.4 + n, 1).numbers.get("first") for n in range(3)])
+    assert said == [[2, 2, None]] * 2
 
 
 def test_a_replay_judges_none_either():
