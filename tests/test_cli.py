@@ -662,7 +662,7 @@ def test_what_is_reproduced_is_the_experiment_with_the_repeats_asked_for(run, mo
     assert told == [
         ("inexact-fig3", 2, Path("there/inexact-fig3"), {**here, "workers": 1}),
         ("inexact-fig4", 2, Path("there/inexact-fig4"), {**here, "workers": 1}),
-        ("auto-default", 8, Path("reproduction/auto-default"), {**here, "workers": None}),
+        ("auto-default", 12, Path("reproduction/auto-default"), {**here, "workers": None}),
     ]
 
 
