@@ -293,9 +293,10 @@ class Trial:
     values: Mapping[str, float] = field(default_factory=dict)
     violations: Mapping[str, float] = field(default_factory=dict)
     _reports: Sequence[tuple[int, float]] = ()
-    # the same, but steps that another attempt has repeated as it reported them: what the trial's value is made of
+    # the same, but of the last attempt from where it began: what the trial's value is made of
     _run: Sequence[tuple[int, float]] = ()
     _said: Mapping[str, Any] = field(default_factory=dict)  # the other metrics of the last of those
+    _resumes: int | None = None  # the step after which its newest attempt begins, until that has reported
 
     @property
     def reports(self) -> list[tuple[int, float]]:

@@ -181,13 +181,16 @@ class History:
 
     def _margins(self, values: Mapping[str, float], record: Record) -> Array:  # (c,)
         """The margins of a trial that finished with these values."""
-        margins = self.goals.margins(values)
+        return np.minimum(self.goals.margins(values), self.worst_margins(record))
+
+    def worst_margins(self, record: Record) -> Array:  # (c,)
+        """By how much a trial's reports break constraints that must hold at every step, as margins; else infinite."""
+        worst = np.full(len(self.goals.constraints), np.inf)
         for j, constraint in enumerate(self.goals.constraints):
-            curve = record.curves[self.goals.k + j] if constraint.at_every_step and record.curves else ()
-            worst = min((margin for _, margin in curve), default=0.0)
-            if worst < 0.0:
-                margins[j] = min(margins[j], worst)
-        return margins
+            if constraint.at_every_step and record.curves:
+                margin = min((margin for _, margin in record.curves[self.goals.k + j]), default=0.0)
+                worst[j] = margin if margin < 0.0 else np.inf
+        return worst
 
     def _report(self, number: int, event: Event) -> None:
         """Take in a step of a trial, unless it is known from an earlier attempt."""

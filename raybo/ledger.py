@@ -23,7 +23,7 @@ from raybo.events import Event, Kind, State, Trial, told_context
 from raybo.front import hypervolume
 from raybo.goal import Goals, Mode
 from raybo.grown import Grown
-from raybo.history import History
+from raybo.history import History, Record
 from raybo.space import Array, Space
 from raybo.threads import limit_threads
 
@@ -97,8 +97,8 @@ class Ledger:
             self._counts[State.PENDING] += 1
         elif event.trial is not None:
             before = self.trials[event.trial]
-            margins = self.history.records[event.trial].margins
-            self.trials[event.trial] = after = _followed(before, event, self.context, self.goals, margins)
+            record = self.history.records[event.trial]
+            self.trials[event.trial] = after = _followed(before, event, self.context, self.goals, record)
             self._counts[before.state] -= 1
             self._counts[after.state] += 1
             if after.feasible:
@@ -322,8 +322,8 @@ def _asked(event: Event, space: Space, context: Space | None) -> Trial:
     )
 
 
-def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals, margins: Array | None) -> Trial:
-    """The trial after another event about it, of the constraints by these margins."""
+def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals, record: Record) -> Trial:
+    """The trial after another event about it, which its record in the history knows already."""
     data = event.data
     if event.kind is Kind.REPORTED:
         return _reporting(trial, event)
@@ -335,6 +335,7 @@ def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals, m
     changes["reason"] = str(data.get("reason", ""))  # that it was retried is no fault of its end
     if not event.is_end and event.kind is not Kind.PAUSED:  # a failed one that runs again has no end any more
         changes["details"] = {"metrics": trial._said} if trial._said else {}
+        changes["_resumes"] = record.checkpoint or 0
         if event.kind is not Kind.RESUMED:
             changes["seconds"] = None
         return replace(trial, **changes)
@@ -342,28 +343,29 @@ def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals, m
     if trial.seconds is not None:  # it ran before it had to wait
         seconds = round(trial.seconds + (seconds or 0.0), 6)
     changes |= {"value": event.value, "seconds": seconds, "details": event.details}
-    if margins is not None:
-        changes |= {"values": event.values(goals), "violations": goals.violations(margins)}
+    if record.margins is not None:
+        changes |= {"values": event.values(goals), "violations": goals.violations(record.margins)}
     return replace(trial, **changes)
 
 
 def _reporting(trial: Trial, event: Event) -> Trial:
     """The trial after another step."""
-    data, run = event.data, trial._run
+    data, run, step = event.data, trial._run, event.data["step"]
     said = data.get("metrics", {})
     details = {"metrics": said} if "metrics" in data else {}
     changes: dict[str, Any] = {
         "details": details,
         "checkpoint": data.get("checkpoint", trial.checkpoint),
         "_said": said,
+        "_resumes": None,
     }
     if event.report is not None:
         changes["_reports"] = _adding(trial._reports, event.report)
+    kept = step - 1 if trial._resumes is None else min(step - 1, trial._resumes)  # of what an earlier attempt reported
+    if run and run[-1][0] > kept:
+        run = tuple(report for report in run if report[0] <= kept)
     if event.report is not None and run is trial._reports:  # one list, as long as nothing was repeated
         return replace(trial, _run=changes["_reports"], **changes)
-    step = data["step"]
-    if run and run[-1][0] >= step:  # another attempt began before that
-        run = tuple(report for report in run if report[0] < step)
     return replace(trial, _run=_adding(run, (step, float(data["value"]))), **changes)
 
 

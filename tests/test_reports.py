@@ -137,7 +137,11 @@ def test_the_value_of_a_repeated_run_is_its_own_with_what_else_it_said():
             assert (told["value"], told["metrics"]) == (value, {"loss": loss})
     assert told_of(*again, which="best")["value"] == 0.6
     assert told_of(*again, said(3, 0.4, 102.0), which="best")["value"] == 0.6
-    assert told_of(*first, RETRIED, said(2, 0.5, 101.0, repeated=True), which="best")["value"] == 0.9
+    saved = said(1, 0.9, 3600.0, checkpoint="1-1"), first[1]
+    for start, best in ((saved, 0.9), (first, 0.5)):  # the next attempt goes on from there, or begins from nothing
+        for step in (2, 3):  # which need not report the same steps
+            repeated = {"repeated": True} if step == 2 else {}
+            assert told_of(*start, RETRIED, said(step, 0.5, 101.0, **repeated), which="best")["value"] == best
     assert told_of(*again, value=7.0)["value"] == 7.0
     searcher = study_of(ASKED, *again)
     assert searcher.trials[0].reports == [(1, 0.9), (2, 0.99)]  # the curve is one curve

@@ -9,7 +9,8 @@ standard deviations of the values.
 
 A user names a point, not a density, so pi is made from the point: on each axis with a guess, a mixture of a normal
 density about the guess and a uniform one, which limits what a wrong guess can cost; on the others, uniform. The axes
-are independent: a guess may be right for one and wrong for another. Where an axis is not open, its guess says nothing.
+are independent: a guess may be right for one and wrong for another. Where an axis is not open, pi has the mean of its
+density, so that a guess in one branch speaks neither for the others nor against them.
 """
 
 from __future__ import annotations
@@ -54,15 +55,17 @@ class Belief:
         return cls(cube.guesses, np.array(cube.guessed, dtype=np.float64), sizes, cube)
 
     def log_density(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, d)
-        """log pi, which is at most 0 and 0 at the guess, and its gradient."""
+        """log pi, which is at most 0, and 0 at the guess, and its gradient."""
         z = (X - self.guess) / WIDTH
         near = (1.0 - DOUBT) * np.exp(-0.5 * np.square(z))
         value, slope = np.log(near + DOUBT), -near / (near + DOUBT) * z / WIDTH
         for axis in self._choices:
             is_other = np.abs(X[:, axis] - self.guess[axis]) > 0.5 / self.unordered[axis]
             value[:, axis], slope[:, axis] = np.where(is_other, np.log(DOUBT), 0.0), 0.0
-        said = self.said * self.cube.opened(X) if self.cube.is_conditional else self.said
-        return (value * said).sum(axis=1), slope * said
+        if self.cube.is_conditional:
+            is_open = self.cube.opened(X)
+            value, slope = np.where(is_open, value, self._means), slope * is_open
+        return value @ self.said, slope * self.said
 
     def drawn(self, x: Array) -> Array:  # (d,) -> (d,)
         """A uniform point as one that is distributed by the belief: coordinates that are spread stay spread."""
@@ -80,6 +83,18 @@ class Belief:
         normal = np.cumsum(np.exp(-0.5 * np.square((u - self.guess[axis]) / WIDTH)))
         normal = (normal - normal[0]) / (normal[-1] - normal[0])
         return np.asarray((1.0 - DOUBT) * normal + DOUBT * u)
+
+    @cached_property
+    def _means(self) -> Array:  # (d,)
+        """Per axis, the logarithm of the mean density."""
+        means = np.ones(len(self.guess))
+        for axis in np.flatnonzero(self.said).tolist():
+            if size := self.unordered[axis]:
+                means[axis] = (1.0 + (size - 1) * DOUBT) / size
+            else:
+                z = (np.linspace(0.0, 1.0, GRID) - self.guess[axis]) / WIDTH
+                means[axis] = DOUBT + (1.0 - DOUBT) * np.exp(-0.5 * np.square(z)).mean()
+        return np.log(means)
 
     @cached_property
     def _choices(self) -> list[int]:

@@ -326,7 +326,7 @@ def still_feasible(history: History) -> Array:  # (m, d)
     kept = [
         record.x
         for record in history.records
-        if record.state in (*OPEN, State.PRUNED) and (record.early is None or not (record.early < 0.0).any())
+        if record.state in (*OPEN, State.PRUNED) and not (history.worst_margins(record) < 0.0).any()
     ]
     return np.array(kept, dtype=np.float64).reshape(-1, history.d)
 

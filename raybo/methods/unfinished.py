@@ -48,7 +48,7 @@ class Regression:
         left_out = np.unique(np.linspace(0, n - 1, min(n, MISSES)).astype(int))
         with np.errstate(over="ignore"):
             errors = [y[i] - np.interp(x[i], *_isotonic(np.delete(x, i), np.delete(y, i))) for i in left_out]
-        return cls(*_isotonic(x, y), float(linalg.norm(errors) / math.sqrt(len(errors))))
+        return cls(*_isotonic(x, y), float(linalg.norm(errors, check_finite=False) / math.sqrt(len(errors))))
 
     def at(self, x: float) -> float:
         """Its value; beyond its points that of the last one."""

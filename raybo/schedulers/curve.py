@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
 
-from raybo.events import Origin, origin_of
+from raybo.events import Origin, State, confirms, origin_of
 from raybo.history import History
 from raybo.methods.default.curves import expected_ends
 from raybo.methods.options import option
@@ -56,14 +56,11 @@ class Curve(OfMetric):
         look, record = self._look(history, trial, step), history.records[trial]
         if look is None:
             return GO
-        if any(
-            other.step >= step and np.array_equal(other.x, record.x)
-            for number, other in enumerate(history.records)
-            if number != trial
-        ):
+        others = [other for n, other in enumerate(history.records) if n != trial and not confirms(other.tags)]
+        if any(other.step >= step and np.array_equal(other.x, record.x) for other in others):
             return GO
         if look == self._looks(history)[0]:
-            here = sum(other.step >= look for other in history.records)
+            here = 1 + sum(other.step >= look for other in others)
             first = self.first if history.planned is None else min(self.first, (history.planned - _added(history)) // 4)
             if here <= first:
                 why = f"one of the first {first}, which end at step {look}: a look at others is worth more"
@@ -76,7 +73,7 @@ class Curve(OfMetric):
         return None
 
     def _judged(self, history: History, trial: int) -> Verdict:
-        ends = expected_ends(history.of_judged, refit=False)
+        ends = expected_ends(_of_search(history.of_judged), refit=False)
         own = ends.trials.index(trial)
         others = np.delete(ends.mean, own)
         best = max(ends.incumbent, float(others.max())) if len(others) else ends.incumbent
@@ -115,6 +112,13 @@ class Curve(OfMetric):
         place = bisect_left(reports, (step,))
         before = reports[place - 1][0] if place else 0
         return next((look for look in reversed(self._looks(history)) if before < look <= step), None)
+
+
+def _of_search(history: History) -> History:
+    """Of one metric, without the reports of trials that confirm a configuration: no other is compared with them."""
+    if not any(confirms(record.tags) for record in history.records):
+        return history
+    return history.plain(replace(r, state=State.LOST) if confirms(r.tags) else r for r in history.records)
 
 
 def _added(history: History) -> int:

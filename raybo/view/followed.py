@@ -66,7 +66,9 @@ class Followed:
         if event.kind is Kind.ASKED:
             self.touched.append(0)
         self.touched[event.trial] = event.number
-        if event.kind in STARTS and event.origin is not Origin.ENQUEUED:  # which waits until it is said to have begun
+        if event.kind in STARTS and event.origin is not Origin.ENQUEUED:  # which waits until something is known of it
             self.since[event.trial] = event.at
         elif event.state is not State.PENDING:
             self.since.pop(event.trial, None)
+        elif event.kind is not Kind.ASKED:
+            self.since.setdefault(event.trial, event.at)

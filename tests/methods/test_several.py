@@ -141,10 +141,11 @@ def test_what_broke_a_constraint_on_its_way_is_no_part_of_the_front_to_beat():
         seed=0,
         steps=3,
     )
-    for g in (0.1, 0.9, 0.2):
+    for curve, is_pruned in (([0.1], True), ([0.9], True), ([0.2], False), ([0.9, 0.3], False)):
         trial = searcher.ask()
-        searcher.report(trial, {"a": 1.0, "b": 1.0, "g": g}, 1)
-        if g != 0.2:
+        for step, g in enumerate(curve, start=1):
+            searcher.report(trial, {"a": 1.0, "b": 1.0, "g": g}, step)
+        if is_pruned:
             searcher.prune(trial)
     silent = searcher.ask()
     kept = [searcher.trials[i].config["x"] for i in (0, 2, silent.number)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
@@ -155,8 +157,11 @@ def test_an_iteration_waits_for_trials_that_have_only_reported(method):
     assert (following["iteration"], following["role"]) == (trial.tags["iteration"], "explore")
 
 
-@pytest.mark.parametrize(("scale", "outlier"), [(1.0, 1e160), (1e200, None), (1e-200, None)])
-@pytest.mark.parametrize("method", ["ei", "turbo"])
+HUGE = [(1.0, 1e160), (1.0, sys.float_info.max), (1e200, None), (1e-200, None)]
+
+
+@pytest.mark.parametrize(("scale", "outlier"), HUGE)
+@pytest.mark.parametrize("method", ["ei", "turbo", "random"])
 def test_the_error_of_a_prediction_may_be_huge(method, scale, outlier):
     searcher = Searcher(
         Space({"x": Float(0, 1), "z": Float(0, 1)}), method, mode="min", seed=0, trials=40, steps=9, scheduler="median"

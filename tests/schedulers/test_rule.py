@@ -69,6 +69,13 @@ def test_nor_are_others_judged_by_it(rule):
     assert said[0] == said[1]
 
 
+def test_nor_is_the_best_that_a_curve_has_to_beat_one_of_them():
+    searcher = searched("curve", [0.1 * n for n in range(8)])
+    for _ in range(3):
+        run(searcher, confirm(searcher, 7), 5.0, 8)
+    assert searcher.report(searcher.ask(), 0.65, 1).numbers["best"] == pytest.approx(0.7)
+
+
 def test_known_results_are_no_finished_trials_to_the_median():
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=4, scheduler="median")
     for n in range(5):
