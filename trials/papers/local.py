@@ -223,13 +223,7 @@ EXPERIMENTS = [
     batches("local-batch", "What LA-MinUCB gains from looking ahead, and what from small batches", SAMPLES, 8, 0.4),
     policies("local-fig3", "Four local methods on linear policies", FULL, 10, 15.0),
     policies("local-fig3-cartpole", "Linear policies for CartPole", {"CartPole": 100}, 10, 0.1),
-    policies(
-        "local-fig3-swimmer",
-        "Linear policies for Swimmer, 500 of 2,000 evaluations",
-        {"Swimmer": 500},
-        10,
-        1.0,
-    ),
+    policies("local-fig3-swimmer", "Linear policies for Swimmer", {"Swimmer": 2000}, 10, 3.0),
     policies(
         "local-fig3-hopper",
         "Linear policies for Hopper, 1,000 of 8,000 evaluations",
