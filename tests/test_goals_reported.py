@@ -19,7 +19,7 @@ from raybo import schedulers
 from raybo.engine.checkpoints import Checkpoints
 from raybo.engine.event_log import EventLog
 from raybo.engine.flight import Flight
-from raybo.engine.judging import Judging
+from raybo.engine.judging import Judging, verdicts_owed
 from raybo.engine.lifecycle import Life, Occurrence, Phase
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan
@@ -41,6 +41,7 @@ from raybo.reporting.studies import studies_in
 from raybo.reporting.tables import best_view
 from raybo.space import Space
 from raybo.stopping import Limits, Stopping
+from raybo.study import searcher_of
 from raybo.surrogate import standard_model
 
 SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
@@ -241,6 +242,18 @@ def test_it_is_ended_when_the_study_goes_on_where_it_was_killed_before_the_verdi
     assert len(raybo.load(tmp_path / "a.db").events) == len(went_on.events)
     _, here = promoting(journal_of(tmp_path / "here.db", study, events))
     assert (here.trials[verdict.trial].state, here.trials[verdict.trial].reason) == (State.PRUNED, trial.reason)
+
+
+def test_a_trial_that_was_mended_is_not_ended_for_what_it_broke_before(interrupted, promoted):
+    _, study = promoted
+    verdict, events = interrupted[0], interrupted[1]["reported"]
+    failed = Event(Kind.FAILED, verdict.trial, {"reason": "it raised", "attempt": 1})
+    again = Event(Kind.RETRIED, verdict.trial, {"reason": "it had failed, and is retried", "attempt": 2})
+    for more, times in (([], 1), ([failed, again], 0)):
+        searcher = searcher_of(study.description, study.space, None)
+        added = [searcher.apply(replace(event, number=n)) for n, event in enumerate([*events, *more], start=1)]
+        owed = [event.kind for event in verdicts_owed(searcher, added) if event.trial == verdict.trial]
+        assert owed == [Kind.PRUNED] * times
 
 
 def test_a_study_ends_it_with_its_report_committed(promoted, interrupted, tmp_path):

@@ -177,7 +177,7 @@ def verdicts_owed(searcher: Searcher, events: Sequence[Event]) -> list[Event]:
     rule, trials = searcher.rule, searcher.trials
     broke: dict[int, Event] = {}
     last: dict[int, Event] = {}
-    failed: set[int] = set()
+    ended: set[int] = set()
     for event in events:
         number = event.trial
         if number is None or trials[number].state not in OPEN:
@@ -186,10 +186,11 @@ def verdicts_owed(searcher: Searcher, events: Sequence[Event]) -> list[Event]:
             last[number] = event
         elif event.kind is Kind.PAUSED:  # its verdict has been given
             last.pop(number, None)
-        elif event.kind is Kind.FAILED:
-            failed.add(number)
-        elif event.kind is Kind.RETRIED and number in failed:  # the user has mended the job
-            failed.discard(number)
+        elif event.is_end:  # and its reports were settled, or overtaken by it
+            ended.add(number)
+            last.pop(number, None)
+        elif event.kind is Kind.RETRIED and number in ended:  # the user has mended the job
+            ended.discard(number)
             broke.pop(number, None)
         if number not in broke and event.broken(searcher.goals):
             broke[number] = event

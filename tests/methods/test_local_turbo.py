@@ -27,6 +27,15 @@ def counted(method, region, values, d=2):
     return method._counted(region, results(values, region), d)
 
 
+def test_a_predicted_value_of_a_running_trial_is_no_success():
+    method = Turbo(batch=1)
+    region = Region(1, 2, 0, best=1.0)
+    *ended, running = results([0.5, 0.5, 0.5, 3.0], region)
+    after = method._counted(region, [*ended, dataclasses.replace(running, is_open=True)], 2)
+    assert (after.best, after.successes, after.failures) == (1.0, 0, 1)
+    assert method._counted(region, [*ended, running], 2).best == 3.0
+
+
 def test_a_latin_hypercube_has_one_point_in_each_part_of_each_axis():
     X = latin_hypercube(8, 5, np.random.default_rng(0))
     np.testing.assert_array_equal(np.sort(np.floor(8 * X), axis=0), np.repeat(np.arange(8)[:, None], 5, axis=1))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from raybo.acquisition.look_ahead import OneShotLookAhead
 from raybo.events import Event, Kind, State
+from raybo.history import Record
 from raybo.methods import make
 from raybo.methods.many_dimensions import la_min_ucb
-from raybo.methods.many_dimensions.iterations import Iteration
+from raybo.methods.many_dimensions.iterations import Iteration, is_flat
 from raybo.searcher import Searcher
 from raybo.surrogate import GP, GradientAt, Observations
 from tests.methods.studies import centres, coordinates, floats, hill, roles, run, run_workers
@@ -177,3 +180,10 @@ def test_every_proposal_explains_itself(method):
     words = [searcher.explain(trial) for trial in searcher.trials]
     assert len(set(words)) > 2
     assert all(word and "\n" not in word for word in words)
+
+
+def test_an_iteration_is_not_flat_by_what_is_only_predicted():
+    ended = Record(np.zeros(2), {}, State.FINISHED, 1.0)
+    running = dataclasses.replace(ended, is_open=True)
+    assert is_flat([ended, ended])
+    assert not is_flat([ended, running])

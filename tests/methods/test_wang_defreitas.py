@@ -169,6 +169,15 @@ def test_failed_and_pending_trials_leave_the_counter():
     assert (bounds.E, bounds.counted) == (2, (0, 4))
 
 
+def test_a_trial_that_runs_on_leaves_it_too_although_its_value_is_predicted():
+    history = History(floats(1).cube)
+    for i in range(2):
+        history.apply(Event(Kind.ASKED, i, {"x": [0.1 * i], "tags": proposed(True)}))
+        history.apply(Event(Kind.TOLD, i, {"value": 0.0}))
+    history.records[1] = dataclasses.replace(history.records[1], is_open=True)
+    assert current_bounds(history, np.array([0.005]), np.array([1.0]), 0.5).counted == (0,)
+
+
 # ---- whole studies
 
 

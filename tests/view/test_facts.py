@@ -6,6 +6,7 @@ import json
 import math
 import os
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -337,3 +338,14 @@ def test_lost_and_retried_trials_are_followed(tmp_path):
     followed = Followed(keep(Study(study.description, events), tmp_path / "s.db"))
     (worker,) = facts.details("x", followed)["workers"]
     assert (worker["attempt"], worker["since"]) == (2, "2026-01-01T00:10:00+00:00")
+
+
+def test_an_enqueued_trial_that_has_reported_runs_whoever_wrote_the_journal(tmp_path):
+    """Journals of before do not say that it has begun."""
+    study = run("random", 3)
+    asked = study.events[1]
+    enqueued = replace(asked, data={**asked.data, "tags": {**asked.data["tags"], "origin": "enqueued"}})
+    reported = Event(Kind.REPORTED, 0, {"step": 1, "value": 0.5, "attempt": 1}, 3, "2026-01-01T00:10:00+00:00")
+    followed = Followed(keep(Study(study.description, [study.events[0], enqueued, reported]), tmp_path / "s.db"))
+    (worker,) = facts.details("x", followed)["workers"]
+    assert worker["since"] == "2026-01-01T00:10:00+00:00"
