@@ -100,7 +100,8 @@ class Printed:
                 if voice.attempt > 1 and not voice.heard:
                     file.write(f"\n--- attempt {voice.attempt}\n".encode())
                 file.write(data)
-                size = file.tell()
+                file.flush()
+                size = os.fstat(file.fileno()).st_size  # what it tells itself is counted from where it was opened
             if size > 2 * KEPT_BYTES:
                 self._shorten(path, KEPT_BYTES)
         except OSError as error:

@@ -172,19 +172,20 @@ def test_a_first_attempt_begins_the_file_anew(study, tmp_path):
     assert kept(tmp_path, 5) == b"new"
 
 
-def test_the_last_100_kB_are_kept_and_the_last_lines_told(study, tmp_path):
+@pytest.mark.parametrize("lines", [1_000, 100])  # a piece that is written at once, and one that is less than a buffer
+def test_the_last_100_kB_are_kept_and_the_last_lines_told(study, tmp_path, lines):
     study.begin(1, 1)
     at = 0
-    for i in range(60):
-        data = b"".join(b"%05d %06d\n" % (i, j) for j in range(1_000))
+    for i in range(60_000 // lines):
+        data = b"".join(b"%05d %06d\n" % (i, j) for j in range(lines))
         study.hear(1, 1, (at, data))
         at += len(data)
         assert len(kept(tmp_path, 1)) <= 3 * KEPT_BYTES
     study.end(1)
     assert len(kept(tmp_path, 1)) == KEPT_BYTES
-    assert kept(tmp_path, 1).endswith(b"00059 000999\n")
-    lines, left_out, count = study.since(100)
-    assert (len(lines), left_out, count) == (printed.LINES, 60_000 - 100 - printed.LINES, 60_000)
+    assert kept(tmp_path, 1).endswith(b"%05d %06d\n" % (60_000 // lines - 1, lines - 1))
+    told, left_out, count = study.since(100)
+    assert (len(told), left_out, count) == (printed.LINES, 60_000 - 100 - printed.LINES, 60_000)
 
 
 def test_a_line_is_what_a_terminal_shows_of_it_and_has_an_end(study):
