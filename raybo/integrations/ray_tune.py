@@ -188,11 +188,7 @@ class RayboSearch(Searcher):
             _space_of(config, self._where)  # raises: there is nothing to search
         if self._state.space is not None and given is None and holds_domain(config):
             return False
-        is_one = self._state.metrics is None
-        if is_one and self._asker is not None and mode is not None and self._state.events and mode != self._asker.mode:
-            raise JournalError(
-                f"the search so far wanted {self._asker.mode} of {self._state.metric}, but now {mode} is asked for"
-            )
+        self._require_the_metric_so_far(metric, mode)
         self._require_one_of_the_metrics(metric, mode)
         if self._state.metrics is None:
             self._state.metric = metric or self._state.metric
@@ -208,7 +204,7 @@ class RayboSearch(Searcher):
                 )
             self._state.space, self._space_is_read_back = given, False
             self._begin()
-        elif self._asker is None or (self._state.mode and self._asker.mode != self._state.mode):
+        elif self._asker is None or not self._asks_for(self._state.metric, self._state.mode):
             self._begin()
         if self._limit is None and PENDING_CAP not in os.environ:
             self._note(
@@ -401,6 +397,24 @@ class RayboSearch(Searcher):
             except RayboError as error:
                 raise type(error)(f"points_to_evaluate, point {i}: {error}") from None
         self._add_known()
+
+    def _asks_for(self, metric: str | None, mode: str | None) -> bool:
+        """Whether the searcher that there is wants just that; None is whatever it wants."""
+        asker = self._ready()
+        return metric in (None, asker.goals.names[0]) and mode in (None, asker.mode)
+
+    def _require_the_metric_so_far(self, metric: str | None, mode: str | None) -> None:
+        """JournalError where Tune wants another metric than that of the results that are known."""
+        if self._asker is None or self._state.metrics is not None or not self._state.events:
+            return
+        known, now = self._asker.goals.names[0], metric
+        if known == DEFAULT_METRIC:  # it had no name until now
+            now = None
+        if not self._asks_for(now, mode):
+            raise JournalError(
+                f"the search so far wanted {self._asker.mode} of {known}, but now {mode or self._asker.mode} of "
+                f"{metric or known} is asked for; give the metric and mode of before, or begin a new search"
+            )
 
     def _require_one_of_the_metrics(self, metric: str | None, mode: str | None) -> None:
         """MethodError where Tune wants something else than the metrics that the search was given."""

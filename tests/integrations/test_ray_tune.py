@@ -310,6 +310,35 @@ def test_the_metric_is_the_tuners_or_that_of_a_bare_number():
     assert named._asker.mode == "max"
 
 
+@pytest.mark.parametrize("given", [{"metric": None}, {}])
+def test_the_tuners_metric_wins_where_its_mode_is_the_searchs(given):
+    searcher = search(**given)
+    searcher.set_search_properties("accuracy", "min", {})
+    searcher.suggest("t")
+    assert outcome(searcher, result={"accuracy": 0.5, "loss": 7.0}).value == 0.5
+
+
+def test_known_rewards_are_of_the_metric_that_the_tuner_names():
+    space = {"x": tune.uniform(-1, 1)}
+    searcher = search(space=space, metric=None, points_to_evaluate=[{"x": 0.5}], evaluated_rewards=[0.25])
+    searcher.set_search_properties("loss", "min", {})
+    searcher.suggest("t")
+    searcher.on_trial_complete("t", {"loss": 0.5})
+    assert [trial.value for trial in trials_of(searcher)] == [0.25, 0.5]
+
+
+def test_results_of_one_metric_are_not_taken_for_those_of_another(tmp_path):
+    searcher = search()
+    run(searcher, names("a", 2))
+    searcher.save(tmp_path / "state")
+    restored = RayboSearch()
+    restored.restore(tmp_path / "state")
+    for metric, mode in (("accuracy", "min"), ("loss", "max")):
+        with pytest.raises(JournalError, match=rf"wanted min of loss, but now {mode} of {metric}"):
+            restored.set_search_properties(metric, mode, SPACE)
+    assert restored.set_search_properties("loss", "min", SPACE)
+
+
 @pytest.mark.parametrize(
     ("point", "message"),
     [
