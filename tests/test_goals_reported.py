@@ -284,6 +284,25 @@ def test_a_study_ends_it_with_its_report_committed(promoted, interrupted, tmp_pa
         }  # fmt: skip
 
 
+def test_reports_of_an_attempt_that_is_over_are_not_those_of_the_next(promoted, interrupted, tmp_path, monkeypatch):
+    """Its worker dies while a verdict takes its time, and the trial runs again before that is known."""
+    job, study = promoted
+    events, number = interrupted[1]["reported"][:-1], interrupted[0].trial
+    with opened(study, job, journal_of(tmp_path / "a.db", study, events)) as log:
+        judging, flight = Judging(log, lambda *_: pytest.fail("no verdict")), Flight(Life(number, Phase.RUNNING))
+
+        async def judge(_):
+            flight.life = replace(flight.life, attempt=2)
+            return schedulers.GO
+
+        monkeypatch.setattr(judging, "_judge", judge)
+        report = {"value": 1.0, "seconds": 1.0, "metrics": {"megabytes": 1.0}}
+        asyncio.run(judging.hear(flight, [{**report, "step": step} for step in (1, 2)]))
+        judging.close()
+    reports = [event.data for event in raybo.load(tmp_path / "a.db").events[len(events) :]]
+    assert [(data["attempt"], data["step"]) for data in reports] == [(1, 1)]
+
+
 def test_a_trial_that_finishes_although_a_report_broke_a_constraint_is_not_feasible():
     searcher = raybo.Searcher(
         SPACE,

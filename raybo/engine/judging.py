@@ -65,9 +65,10 @@ class Judging:
 
     async def hear(self, flight: Flight, batch: list[Data]) -> Answer:
         """Take in what an attempt that runs has reported; what is answered is committed."""
-        number, waits = flight.life.trial, False
+        number, attempt, waits = flight.life.trial, flight.life.attempt, False
         for data in batch:
-            if flight.life.phase is not Phase.RUNNING:  # it has ended meanwhile, or a verdict has been given
+            # it has ended meanwhile, or begun again, or a verdict has been given
+            if flight.life.phase is not Phase.RUNNING or flight.life.attempt != attempt:
                 break
             if "checkpoint" in data:
                 waits = True
