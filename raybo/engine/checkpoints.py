@@ -8,6 +8,7 @@ trial runs, as the last one may not have been committed when the trial's process
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ from raybo.journal.beside import CHECKPOINTS
 
 Keep: TypeAlias = Literal["all", "last", "none"]  # of the checkpoints of a trial that has ended
 PARTIAL = ".partial"
+NO_SYNC = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)  # of a file system that cannot do it for directories
 NAME = re.compile(r"\d+-\d+")  # attempt, and number in it
 
 
@@ -75,7 +77,10 @@ class Checkpoints:
             return None
         found = self.place / self._last
         if not found.is_dir() and self._elsewhere is not None:
-            self._elsewhere.fetch(f"{CHECKPOINTS}/{self._last}", found)
+            partial = self.place / f"{self._last}{PARTIAL}"
+            shutil.rmtree(partial, ignore_errors=True)
+            if self._elsewhere.fetch(f"{CHECKPOINTS}/{self._last}", partial):
+                os.rename(partial, found)
         return found if found.is_dir() else None
 
     @contextlib.contextmanager
@@ -96,12 +101,13 @@ class Checkpoints:
             raise
         _to_disk(partial)
         os.rename(partial, self.place / name)
+        self._count += 1  # now: what fails from here on leaves a checkpoint of this name, which no other can take
         _sync(self.place)
         if self._elsewhere is not None:
             self._elsewhere.upload(self.place / name, f"{CHECKPOINTS}/{name}")
         if self._next is not None:  # saved twice between two reports
             shutil.rmtree(self.place / self._next, ignore_errors=True)
-        self._count, self._next = self._count + 1, name
+        self._next = name
 
     def take(self) -> str | None:
         """The name of what has been saved since the last report; None where nothing has."""
@@ -162,5 +168,8 @@ def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in NO_SYNC or not path.is_dir():
+            raise
     finally:
         os.close(descriptor)

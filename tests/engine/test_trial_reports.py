@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import threading
 import time
 from functools import partial
@@ -404,7 +406,71 @@ def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatc
     assert done == ["sync", "sync", "rename", "sync"]  # the file, its directory; the name; where the name is
 
 
+def test_a_file_system_that_cannot_flush_directories_keeps_checkpoints(tmp_path, monkeypatch):
+    sync = os.fsync
+    error = errno.EINVAL
+
+    def files_only(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode) or error == errno.EIO:
+            raise OSError(error, os.strerror(error))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", files_only)
+    happened, data = run(saving(1), StudySide(), tmp_path)
+    assert (happened, names(tmp_path)) == (Occurrence.RETURNED, ["1-1"])
+    error = errno.EIO
+    happened, data = run(saving(1), StudySide(), tmp_path)
+    assert (happened, data["reason"]) == (Occurrence.RAISED, "OSError: [Errno 5] Input/output error")
+
+
 # ---- kept elsewhere
+
+
+class Unreliable(Mirror):
+    """A file system whose network fails in the middle of the first copy."""
+
+    has_failed = False
+
+    def _fail(self, directory):
+        if not self.has_failed:
+            self.has_failed = True
+            directory.mkdir(parents=True, exist_ok=True)
+            raise OSError("the network is down")
+
+    def upload(self, directory, name):
+        self._fail(directory)
+        super().upload(directory, name)
+
+    def fetch(self, name, directory):
+        self._fail(directory)
+        return super().fetch(name, directory)
+
+
+def test_after_a_copy_that_failed_the_next_checkpoint_is_saved(tmp_path):
+    checkpoints = Checkpoints(tmp_path / "here", 1, None, "last", Unreliable(f"file://{tmp_path}/there"))
+    for number in range(2):
+        with contextlib.suppress(OSError), checkpoints.saving() as directory:
+            (directory / "number").write_text(str(number))
+    saved = checkpoints.take()
+    assert (tmp_path / "here" / saved / "number").read_text() == "1"
+    checkpoints.committed(saved)
+    assert names(tmp_path / "here") == [saved]
+
+
+def test_a_checkpoint_that_was_fetched_in_part_is_fetched_again(tmp_path):
+    uri = f"file://{tmp_path}/there"
+    Mirror(uri).upload(make(tmp_path / "1-1", {"number": "1"}), "checkpoints/1-1")
+    checkpoints = Checkpoints(tmp_path / "here", 2, "1-1", "last", Unreliable(uri))
+    with pytest.raises(OSError, match="network"):
+        checkpoints.last()
+    assert (checkpoints.last() / "number").read_text() == "1"
+
+
+def make(directory, files):
+    directory.mkdir()
+    for name, text in files.items():
+        (directory / name).write_text(text)
+    return directory
 
 
 def attempt_under(uri, journal, job, study, attempt=1, last=None, step=0, keep="last"):
