@@ -1,7 +1,8 @@
 """joblib's calls as Ray tasks, for what scikit-learn runs in parallel: `joblib.parallel_config(RayTasks(ray))`.
 
 Each batch of calls is one task with one processor. Arrays of a megabyte or more go to Ray's object store once, however
-many tasks use them; workers read them from there without copying, and must not write to them.
+many tasks use them; workers read them from there without copying, and must not write to them. Estimators travel whole,
+both ways: their arrays are their own, and they go on to learn into them.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
     def retrieve_result_callback(self, out: Future[Any]) -> Any:
         """What a batch returned; raises what it raised."""
         try:
-            return out.result()
+            return pickle.loads(out.result())  # noqa: S301  # what this driver's own task returned
         except self.ray.exceptions.RayTaskError as error:
             raise error.cause from None
 
@@ -72,10 +73,12 @@ class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
     def _packed(self, func: Callable[[], Any]) -> tuple[bytes, list[Any]]:
         """The batch without its large arrays, and references to these."""
         references: list[Any] = []
-        share, pickler = self._share, cast(Any, self.ray.cloudpickle.CloudPickler)
+        share, cloudpickle = self._share, cast(Any, self.ray.cloudpickle)
 
-        class Packer(pickler):  # type: ignore[misc,valid-type]
-            def persistent_id(self, value: Any) -> int | None:
+        class Packer(cloudpickle.CloudPickler):  # type: ignore[misc,name-defined]
+            def persistent_id(self, value: Any) -> int | bytes | None:
+                if hasattr(type(value), "get_params"):
+                    return cast(bytes, cloudpickle.dumps(value))
                 if type(value) is not np.ndarray or value.nbytes < SHARED_BYTES or value.dtype.hasobject:
                     return None
                 references.append(share(value))
@@ -93,10 +96,13 @@ class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
         return self.shared[key][1]
 
 
-def _call(content: bytes, *arrays: Any) -> Any:
+def _call(content: bytes, *arrays: Any) -> bytes:
+    from ray import cloudpickle
+
     class Unpacker(pickle.Unpickler):
-        def persistent_load(self, index: Any) -> Any:
-            return arrays[index]
+        def persistent_load(self, of: Any) -> Any:
+            return pickle.loads(of) if isinstance(of, bytes) else arrays[of]  # noqa: S301  # as below
 
     # what this task's own driver sent over Ray
-    return Unpacker(io.BytesIO(content)).load()()
+    result = Unpacker(io.BytesIO(content)).load()()
+    return cast(bytes, cast(Any, cloudpickle).dumps(result))  # as itself, its arrays could not be written to

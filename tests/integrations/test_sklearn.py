@@ -17,6 +17,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -473,3 +474,24 @@ def test_joblib_on_ray_shares_arrays_and_raises_what_the_call_raised(ray_session
         assert type(caught.value) is ZeroDivisionError  # and not Ray's own that looks like it
     assert backend.effective_n_jobs(-1) == 4
     assert backend.effective_n_jobs(3) == 3
+
+
+@pytest.mark.ray
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("units", [4, 500])  # of arrays that are small, and large enough to be shared
+def test_estimators_that_joblib_on_ray_returns_learn_on_and_are_not_kept(ray_session, units):
+    import joblib
+
+    from raybo.integrations.joblib_tasks import RayTasks
+
+    def learn(model):
+        return model.partial_fit(wide, labels, classes=[0, 1])
+
+    backend = RayTasks(ray_session)
+    wide, labels = make_classification(20, 400, random_state=1)
+    models = [MLPClassifier((units,), random_state=seed) for seed in range(2)]
+    with joblib.parallel_config(backend, n_jobs=2):
+        for _ in range(2):
+            models = joblib.Parallel()(joblib.delayed(learn)(model) for model in models)
+    assert [learn(model).t_ for model in models] == [60, 60]
+    assert backend.shared == {}
