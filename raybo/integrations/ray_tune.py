@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,7 @@ logger = logging.getLogger(__name__)
 
 TRAINING_ITERATION = "training_iteration"  # what Tune calls a step
 FILLS = 200  # random configurations tried to complete a point that was given in part
+IDLE_SECONDS, IDLE_TIMES = 0.9, 4  # that pass each time before Tune asks again, and how often, where no trial runs
 PENDING_CAP = "TUNE_MAX_PENDING_TRIALS_PG"
 
 
@@ -153,6 +155,8 @@ class RayboSearch(Searcher):
         self._where = where
         self._asker: Asker | None = None
         self._unheard: set[str] = set()  # pending when the state was saved, and not heard of since
+        self._unheard_run = False  # for all that is known
+        self._asked, self._idle = 0.0, 0  # when Tune asked in vain, and how often in a row as if nothing ran
         self._ended_since = 0
         self._limit: int | None = None
         self._noted: set[str] = set()
@@ -234,8 +238,7 @@ class RayboSearch(Searcher):
         asker = self._ready()
         if (number := self._pending(trial_id)) is not None:
             return asker.trials[number].config  # asked twice, answered twice
-        running = sum(self._pending(known) is not None for known in self._state.trials if known not in self._unheard)
-        if self._limit is not None and running >= self._limit:
+        if self._is_full():
             return None
         self._plan()
         if self._state.points:
@@ -251,6 +254,7 @@ class RayboSearch(Searcher):
     def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
         """Keep the last good report of a running trial, in case it is stopped. Never raises."""
         self._unheard.discard(trial_id)
+        self._idle = 0
         try:
             if self._asker is not None and self._pending(trial_id) is not None:
                 told = self._read(trial_id, result)
@@ -266,6 +270,7 @@ class RayboSearch(Searcher):
         """Learn how a trial ended, by the table in `tune_results`. Never raises; the trial is never left pending."""
         latest = self._state.latest.pop(trial_id, None)
         self._unheard.discard(trial_id)
+        self._idle = 0
         number = self._pending(trial_id)
         try:
             if self._asker is None:
@@ -363,6 +368,7 @@ class RayboSearch(Searcher):
         if self._state.space is not None:
             self._begin()
         self._unheard = {key for key in self._state.trials if self._pending(key) is not None}
+        self._unheard_run, self._idle = True, 0
         self._ended_since = 0
 
     # ---- inside
@@ -524,6 +530,22 @@ class RayboSearch(Searcher):
         if end.kind is Kind.TOLD and config is not None:
             self._state.trials[trial_id] = len(asker.trials)
             self._add(config, end)
+
+    def _is_full(self) -> bool:
+        """Whether as many trials are pending as are allowed.
+
+        Trials that were pending when the state was saved are among them until it shows that Tune runs none of them:
+        while any trial runs, it asks several times a second, and else once.
+        """
+        if self._limit is None:
+            return False
+        pending = {known for known in self._state.trials if self._pending(known) is not None}
+        if len(pending) < self._limit or not self._unheard:
+            return len(pending) >= self._limit
+        before, self._asked = self._asked, time.monotonic()
+        self._idle = self._idle + 1 if self._asked - before > IDLE_SECONDS else 0
+        self._unheard_run = self._unheard_run and self._idle < IDLE_TIMES
+        return self._unheard_run or len(pending - self._unheard) >= self._limit
 
     def _release_unheard(self) -> None:
         """Give up restored trials that Tune seems not to have resumed, once twice as many others have ended."""

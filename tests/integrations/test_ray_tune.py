@@ -661,18 +661,37 @@ def test_numbers_of_numpy_are_saved(tmp_path):
     RayboSearch(metric="loss", mode="min", seed=np.int64(3)).save(str(tmp_path / "without-a-space.json"))
 
 
-def test_restored_trials_that_never_come_back_hold_nothing_up(tmp_path):
+def limited_and_restored(path, limit):
     searcher = search()
-    searcher.suggest("gone")
-    searcher.save(tmp_path / "state")
-    blank = ConcurrencyLimiter(RayboSearch(), max_concurrent=1)
-    blank.restore(tmp_path / "state")
+    searcher.suggest("before")
+    searcher.save(path)
+    blank = ConcurrencyLimiter(RayboSearch(), max_concurrent=limit)
+    blank.restore(path)
+    return blank
+
+
+def test_restored_trials_that_never_come_back_hold_nothing_up(tmp_path, monkeypatch):
+    clock = itertools.count(100.0, 1.0)  # where no trial runs, Tune asks once a second
+    monkeypatch.setattr("raybo.integrations.ray_tune.time.monotonic", lambda: next(clock))
+    blank = limited_and_restored(tmp_path / "state", 1)
+    assert [blank.suggest("t0") is None for _ in range(4)] == [True, True, True, False]
     for i in range(3):
         assert blank.suggest(f"t{i}")
         assert blank.suggest("more") is None
         assert trials_of(blank.searcher)[0].state is State.PENDING  # it may come back late
         blank.on_trial_complete(f"t{i}", {"loss": 1.0})
     assert trials_of(blank.searcher)[0].state is State.STOPPED
+
+
+def test_restored_trials_that_run_again_count_towards_the_limit(tmp_path, monkeypatch):
+    clock = itertools.count(100.0, 0.1)  # while one runs, several times a second
+    monkeypatch.setattr("raybo.integrations.ray_tune.time.monotonic", lambda: next(clock))
+    blank = limited_and_restored(tmp_path / "state", 2)
+    assert blank.suggest("t0")
+    assert all(blank.suggest("more") is None for _ in range(100))  # a long run says nothing until its end
+    blank.on_trial_complete("before", {"loss": 1.0})
+    assert blank.suggest("more")
+    assert blank.suggest("too many") is None
 
 
 # ---- what Tune's schedulers end early
