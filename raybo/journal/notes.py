@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -47,11 +48,15 @@ def take_note(journal: Path | str, text: str, trial: int | None = None) -> Note:
     if not 0 < len(text) <= LONGEST:
         raise JournalError(f"a note has 1 to {LONGEST} characters, got {len(text)}; shorten it, or write something")
     note = Note(datetime.now(timezone.utc).isoformat(timespec="seconds"), trial, text)
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         handle = os.open(notes_path(journal), flags, 0o644)
         try:
-            os.write(handle, (json.dumps(asdict(note)) + "\n").encode())  # in one go: another may be writing too
+            size = os.fstat(handle).st_size
+            torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"  # by a disk that was full
+            line = ("\n" if torn else "") + json.dumps(asdict(note)) + "\n"
+            if os.write(handle, line.encode()) < len(line):  # in one go: another may be writing too
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
             os.close(handle)
     except OSError as error:

@@ -11,6 +11,7 @@ import time
 import pytest
 
 import raybo
+from raybo.errors import JournalError
 from raybo.events import Origin
 from raybo.journal import Journal, in_use, requests
 from raybo.journal.notes import notes_path, read_notes, take_note
@@ -148,6 +149,17 @@ def test_notes_are_kept_beside_the_journal(journal, capsys):
     with open(notes_path(journal), "a", encoding="utf-8") as file:
         file.write('not json\n{"at": "never", "trial": null, "text": "x"}\n{"a": 1}\n[]\n"x"\n')
     assert len(read_notes(journal)) == 2
+
+
+def test_a_note_that_a_full_disk_cuts_short_is_refused_and_takes_no_other_with_it(journal, monkeypatch):
+    take_note(journal, "one")
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:20]))
+    with pytest.raises(JournalError, match="the note cannot be written .No space left on device."):
+        take_note(journal, "two")
+    monkeypatch.undo()
+    take_note(journal, "three")
+    assert [note.text for note in read_notes(journal)] == ["one", "three"]
 
 
 def test_notes_are_shown_on_a_terminal(journal):
