@@ -7,12 +7,12 @@ to the URI as they are saved, before the report that names them; the other files
 from __future__ import annotations
 
 import contextlib
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from raybo.engine.checkpoints import Checkpoints, Keep
+from raybo.engine.scratch import TEMPORARY, private_directory
 from raybo.error_text import in_words
 from raybo.errors import MissingExtra, RayError, install_command
 from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory, trial_uri
@@ -88,15 +88,26 @@ def kept_directory(
         yield place, Checkpoints(place / CHECKPOINTS, attempt, last, keep)
         return
     mirror = Mirror(trial_uri(journal, number, artifacts))
-    place = Path(tempfile.mkdtemp(prefix="raybo-trial-"))
-    try:
+    with _working_directory() as place:
         if attempt > 1:
             mirror.fetch(FILES, place / FILES)
         yield place / FILES, Checkpoints(place / CHECKPOINTS, attempt, last, keep, mirror)
         if (place / FILES).is_dir():
             mirror.upload(place / FILES, FILES)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _working_directory() -> Iterator[Path]:
+    """Of an attempt: if it is killed, a later one removes it, unless it is where the user wants temporary files.
+
+    Nodes may share that place, and locks there may hold on one of them only.
+    """
+    if tempfile.gettempdir() == TEMPORARY:
+        with private_directory() as place:
+            yield place
+    else:
+        with tempfile.TemporaryDirectory(prefix="raybo-trial-", ignore_cleanup_errors=True) as name:
+            yield Path(name)
 
 
 FILES = "files"  # what a trial writes to its directory

@@ -1,4 +1,4 @@
-"""Directories that last as long as a study: closed to other users, and removed by a later study if theirs was killed.
+"""Directories that last as long as a study or an attempt: closed to other users, and if it is killed, removed later.
 
 Each holds a file that its owner keeps locked. The system releases the lock when the owner dies, however it dies, and
 this shows in every process namespace: a directory whose lock can be taken has no owner any more. Nothing else is ever
@@ -24,7 +24,7 @@ LOCK = ".raybo-in-use"
 
 @contextlib.contextmanager
 def private_directory() -> Iterator[Path]:
-    """A new directory that only this user may enter; gone afterwards. What killed studies have left goes first.
+    """A new directory that only this user may enter; gone afterwards. What was left by those killed goes first.
 
     Raises:
         RayError: none can be made.
@@ -37,9 +37,7 @@ def private_directory() -> Iterator[Path]:
     except OSError as error:
         if directory is not None:
             shutil.rmtree(directory, ignore_errors=True)
-        raise RayError(
-            f"{TEMPORARY}: no directory can be made there for Ray ({error.strerror}); make room in it"
-        ) from error
+        raise RayError(f"{TEMPORARY}: no directory can be made there ({error.strerror}); make room in it") from error
     try:
         yield directory
     finally:

@@ -87,9 +87,7 @@ def test_a_full_disk_is_told_in_a_line_and_nothing_is_left_there(temporary, monk
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(scratch.tempfile if fails == "mkdtemp" else scratch, fails, full)
-    with pytest.raises(
-        scratch.RayError, match=r"can be made there for Ray \(No space left on device\); make room in it"
-    ):
+    with pytest.raises(scratch.RayError, match=r"can be made there \(No space left on device\); make room in it"):
         private_directory().__enter__()
     assert list(temporary.iterdir()) == []
 

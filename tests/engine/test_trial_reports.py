@@ -6,6 +6,8 @@ import contextlib
 import errno
 import os
 import stat
+import subprocess
+import sys
 import threading
 import time
 from functools import partial
@@ -464,6 +466,28 @@ def test_a_checkpoint_that_was_fetched_in_part_is_fetched_again(tmp_path):
     with pytest.raises(OSError, match="network"):
         checkpoints.last()
     assert (checkpoints.last() / "number").read_text() == "1"
+
+
+KILLED = """
+import os, sys, tempfile
+from pathlib import Path
+from raybo.engine import artifacts, scratch
+tempfile.tempdir = scratch.TEMPORARY = artifacts.TEMPORARY = sys.argv[1]
+with artifacts.kept_directory(Path("s.db"), 3, 1, sys.argv[2], None, "last") as (directory, _):
+    directory.mkdir()
+    (directory / "large").write_text("x")
+    if sys.argv[3] == "killed":
+        os._exit(1)
+"""
+
+
+def test_what_a_killed_attempt_had_on_its_worker_is_removed_by_a_later_one(tmp_path):
+    (tmp_path / "tmp").mkdir()
+    for how, code in (("killed", 1), ("lives", 0)):
+        command = [sys.executable, "-c", KILLED, tmp_path / "tmp", f"file://{tmp_path}/there", how]
+        assert subprocess.run(command, check=False).returncode == code
+        assert len(list((tmp_path / "tmp").iterdir())) == code
+    assert (tmp_path / "there" / "s.trials" / "3" / "files" / "large").exists()
 
 
 def make(directory, files):

@@ -155,7 +155,7 @@ def test_a_note_that_a_full_disk_cuts_short_is_refused_and_takes_no_other_with_i
     take_note(journal, "one")
     write = os.write
     monkeypatch.setattr(os, "write", lambda handle, data: write(handle, data[:20]))
-    with pytest.raises(JournalError, match="the note cannot be written .No space left on device."):
+    with pytest.raises(JournalError, match=r"the note cannot be written \(No space left on device\)"):
         take_note(journal, "two")
     monkeypatch.undo()
     take_note(journal, "three")
