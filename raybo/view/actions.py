@@ -55,9 +55,11 @@ def enqueue(followed: Followed, values: Sequence[Any]) -> str:
         TrialError: it was enqueued before.
         JournalError: the journal cannot be written.
     """
+    # written while nothing else here reads it: as a writer leaves, all readers of its process lose SQLite's locks, and
+    # another process could remove the log under them
     with followed.now() as study:
         config = study.space.unpack(row_of(study.space, values))
-    return warm_start.enqueue(followed.path, config)
+        return warm_start.enqueue(followed.path, config)
 
 
 def note(followed: Followed, said: object, trial: object) -> Json:

@@ -11,6 +11,7 @@ import time
 import pytest
 
 import raybo
+from raybo import warm_start
 from raybo.errors import JournalError
 from raybo.events import Origin
 from raybo.journal import Journal, in_use, requests
@@ -55,6 +56,19 @@ def test_a_study_that_does_not_run_takes_a_configuration_at_once(journal):
     assert trial.config == {"model": {"kind": "knn", "k": 3}, "x": 0.25}
     with pytest.raises(raybo.TrialError, match="enqueued before, as trial 6"):
         actions.enqueue(Followed(journal), [1, None, 3, 0.25])
+
+
+def test_nothing_here_reads_a_journal_while_a_configuration_is_written_to_it(journal, monkeypatch):
+    """Its writer takes SQLite's locks from every reader of this process: the log would go from under them."""
+    followed, enqueue, readers = Followed(journal), warm_start.enqueue, []
+
+    def enqueued(*arguments):
+        readers.append(followed._lock.acquire(blocking=False))
+        return enqueue(*arguments)
+
+    monkeypatch.setattr(warm_start, "enqueue", enqueued)
+    actions.enqueue(followed, [1, None, 3, 0.25])
+    assert readers == [False]
 
 
 @pytest.mark.parametrize(
