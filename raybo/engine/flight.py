@@ -69,7 +69,7 @@ class Flight:
     def again(self) -> None:
         """Make ready for another attempt."""
         self.node, self._started, self.gone = None, asyncio.Event(), asyncio.Event()
-        self.printed = None
+        self.printed, self._over_limit = None, False
 
     async def outcome(self, limit: float | None, on_cluster: bool) -> Outcome:
         """Wait for this attempt's end, or for the limit in seconds, or on a cluster for the loss of its node."""

@@ -129,6 +129,26 @@ def test_the_limit_counts_from_the_beginning(tasks):
     assert outcome(tasks, later, limit=0.01) == RETURNED
 
 
+def test_the_limit_of_an_attempt_whose_node_was_lost_is_not_that_of_the_next(tasks, monkeypatch):
+    """Neither the result nor the cancelling of a trial comes through from a node that was cut off."""
+
+    async def run():
+        flight = Flight(Life(0))
+        found = []
+        for end in (flight.gone.set, lambda: flight.task.set_exception(ERRORS.WorkerCrashedError())):
+            flight.submit(tasks, {"x": 0.5}, None)
+            waiting = asyncio.ensure_future(flight.outcome(0.02 if not found else 60.0, True))
+            flight.start("node")
+            await asyncio.sleep(0.1)
+            end()
+            found.append((await asyncio.wait_for(waiting, 10))[0])
+            flight.again()
+        return found
+
+    monkeypatch.setattr(ray, "cancel", lambda task, *, force: None)
+    assert asyncio.run(run()) == [Occurrence.WORKER_LOST, Occurrence.WORKER_LOST]
+
+
 def test_a_trial_that_is_stopped_says_why(tasks):
     found = outcome(tasks, lambda flight: flight.stop("stopped by the user"))
     assert found == (Occurrence.STOPPED, {"reason": "stopped by the user"})
