@@ -248,7 +248,7 @@ def _json(value: Json) -> web.Response:
 
 async def _body(request: web.Request) -> Json:
     try:
-        said = json.loads(await request.text())
+        said = json.loads(await request.read())  # in UTF-8, whatever the request says
     except (ValueError, RecursionError):
         said = None
     if not isinstance(said, dict):

@@ -103,6 +103,8 @@ def test_only_this_page_changes_anything(journal):
         for body in ("[]", "{", '"x"', "[" * 100_000):
             answer = await client.post(notes, data=body, headers={**given, "Content-Type": "application/json"})
             assert answer.status == 400
+        strange = {**given, "Content-Type": "application/json; charset=none-such"}
+        assert (await client.post(notes, data='{"text": "grün"}'.encode(), headers=strange)).status == 200
 
     asking(journal)(question)
 
