@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import fcntl
 import json
 import os
@@ -462,6 +463,20 @@ def test_where_no_lock_can_be_made_nothing_is_written(path):
     with pytest.raises(JournalError, match=r"study.db: it cannot be locked \(.*directory"):
         Journal(path, DESCRIPTION)
     assert not path.exists()
+
+
+def test_a_file_system_without_locks_is_told_at_once_and_nothing_runs_there(path, monkeypatch):
+    def has_none(handle, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", has_none)
+    began = time.monotonic()
+    with pytest.raises(JournalError, match=r"study.db: it cannot be locked \(No locks available\); keep it on"):
+        Journal(path, DESCRIPTION)
+    assert time.monotonic() - began < lock.WAIT_SECONDS / 2
+    assert list(path.parent.iterdir()) == []
+    path.with_name("study.db-lock").touch()
+    assert not in_use(path)
 
 
 # ---- another study

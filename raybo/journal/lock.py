@@ -30,6 +30,8 @@ FIRST_BYTE = 1 << 62  # of the range; SQLite's are at 1 << 30
 
 _BEGINS = b'{"driver": '
 
+_NO_LOCKS = (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # a file system's answer that has none
+
 _held: set[tuple[int, int]] = set()  # devices and inodes of the journals that this process writes
 
 
@@ -66,8 +68,8 @@ def in_use(path: Path | str) -> bool:
         return True
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)  # given back as the file is closed
-    except OSError:
-        return True
+    except OSError as error:
+        return error.errno not in _NO_LOCKS
     finally:
         os.close(handle)
     return False
@@ -91,7 +93,15 @@ def acquire(path: Path, driver: int) -> Lock:
         file = _opened(path, beside)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                if os.fstat(file.fileno()).st_size == 0:
+                    beside.unlink(missing_ok=True)
+                file.close()
+                raise JournalError(
+                    f"{path}: it cannot be locked ({error.strerror}); keep it on a file system with locks, such as a "
+                    "local disk"
+                ) from error
             held_by = _holder(file)
             file.close()
             if not (_driver_is_gone(held_by) or _is_superseded(held_by, driver)) or time.monotonic() > give_up:
@@ -211,7 +221,7 @@ def _lock_bytes(path: Path, journal: int) -> None:
     except OSError as error:
         if error.errno in (errno.EAGAIN, errno.EACCES):
             raise _in_use_by_other_path(path) from None
-        if error.errno not in (errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):  # the file system's answer
+        if error.errno not in _NO_LOCKS:
             raise JournalError(f"{path}: it cannot be locked ({error.strerror}); use another file") from error
 
 
