@@ -18,7 +18,7 @@ from typing import Any
 from raybo.engine import niceness
 from raybo.engine.auth_token import loader_of, make_token, warn_of_open_token
 from raybo.engine.pulse import dying_in_words
-from raybo.engine.scratch import private_directory
+from raybo.engine.scratch import RAY, private_directory
 from raybo.error_text import first_line
 from raybo.errors import RayError
 
@@ -94,7 +94,7 @@ def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | Non
     with private_directory() as directory, _on_loopback():
         try:
             with _sigterm_kept():
-                start_local(ray, cpus, directory / "ray", data)
+                start_local(ray, cpus, directory / RAY, data)
             yield ray
         finally:
             ray.shutdown()

@@ -1,7 +1,8 @@
 """Directories that last as long as a study or an attempt: closed to other users, and if it is killed, removed later.
 
 Each holds a file that its owner keeps locked. The system releases the lock when the owner dies, however it dies, and
-this shows in every process namespace: a directory whose lock can be taken has no owner any more. Nothing else is ever
+this shows in every process namespace: a directory whose lock can be taken has no owner any more. A worker that begins
+as its Ray ends makes the directory anew, without a lock: that goes too, if no file is in it. Nothing else is ever
 removed, whatever it is called.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -20,6 +22,8 @@ from raybo.errors import RayError
 
 TEMPORARY = "/tmp"  # whatever TMPDIR says: Ray's sockets need a short path
 LOCK = ".raybo-in-use"
+MADE = re.compile(r"raybo-[0-9]+-[a-z0-9_]{8}")  # names that are given here
+RAY = "ray"  # what a local Ray has of one
 
 
 @contextlib.contextmanager
@@ -59,7 +63,12 @@ def _remove_if_dead(directory: Path) -> None:
     try:
         if os.fstat(here).st_uid != os.getuid():
             return
-        lock = os.open(LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=here)
+        try:
+            lock = os.open(LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=here)
+        except FileNotFoundError:
+            if _is_hollow(directory):
+                shutil.rmtree(directory, ignore_errors=True)
+            return
         try:
             if stat.S_ISREG(os.fstat(lock).st_mode):
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -69,6 +78,13 @@ def _remove_if_dead(directory: Path) -> None:
             os.close(lock)
     finally:
         os.close(here)
+
+
+def _is_hollow(directory: Path) -> bool:
+    """Whether it was made anew by a worker that began as its Ray ended: directories of Ray's, and no file in any."""
+    if MADE.fullmatch(directory.name) is None or os.listdir(directory) != [RAY]:
+        return False
+    return all(Path(place, name).is_symlink() for place, _, names in os.walk(directory) for name in names)
 
 
 def _locked(directory: Path) -> int:

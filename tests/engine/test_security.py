@@ -134,6 +134,16 @@ def test_a_living_study_of_another_namespace_of_processes_keeps_its_directory(te
     assert not directory.exists()
 
 
+def test_what_a_late_worker_makes_anew_of_a_removed_directory_is_removed_too(temporary):
+    for name in ("of_the_l", "in_use_x"):
+        (temporary / f"raybo-12-{name}" / "ray" / "session_1" / "logs" / "old").mkdir(parents=True)
+    (temporary / "raybo-12-of_the_l" / "ray" / "session_latest").symlink_to("session_1")
+    (temporary / "raybo-12-in_use_x" / "ray" / "session_1" / "logs" / "file").touch()
+    (temporary / "raybo-12-mine").mkdir()
+    remove_leftovers(str(temporary))
+    assert sorted(path.name for path in temporary.iterdir()) == ["raybo-12-in_use_x", "raybo-12-mine"]
+
+
 def test_what_is_only_called_so_is_left_alone(temporary):
     names = ["raybo-20261121-results", f"raybo-{'9' * 20}-x", "raybo-²-x", "raybo-0-x", "raybo--x", "raybo-\udcff-x"]
     for name in names:
