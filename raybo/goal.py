@@ -39,6 +39,8 @@ def number_in(value: object) -> float | None:
     """
     if isinstance(value, (bool, np.bool_, np.timedelta64, np.datetime64)):  # the last two may convert as whole numbers
         return None
+    if isinstance(value, np.ndarray) and (value.dtype.kind in "mM" or np.ma.is_masked(value)):
+        return None  # the mean of nothing but masked numbers is masked too; `item` gives the 0.0 below the mask
     try:
         plain: Any = value.item() if getattr(value, "ndim", None) == 0 else value  # type: ignore[attr-defined]
         if isinstance(plain, bool) or getattr(value, "ndim", None) or not hasattr(plain, "__float__"):

@@ -388,7 +388,7 @@ def test_another_attempt_is_told_what_was_said_with_the_last_report(promoted, tm
 
 
 NUMBERS = [
-    *(10**20, -(2**70), 2**63, True, np.True_, 3, 0.5, 10**400, "5", None, np.timedelta64(5, "s")),
+    *(10**20, -(2**70), 2**63, True, np.True_, 3, 0.5, 10**400, "5", None, np.timedelta64(5, "s"), np.ma.masked),
     *(np.float32(0.5), np.int8(-3), np.uint64(2**64 - 1), np.longdouble(2), np.array(3.0)),
     *(np.array(10**20, dtype=object), Fraction(1, 3), Decimal("0.1"), Decimal(10**20), float("nan"), np.array([1.0])),
 ]  # fmt: skip
