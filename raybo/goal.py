@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,24 +30,6 @@ MODES: Sequence[Mode] = ("max", "min")
 
 FEWEST, MOST = 2, 4  # metrics of a study with several
 LARGEST = float(np.finfo(np.float64).max)
-
-
-def number_in(value: object) -> float | None:
-    """What a job measured, as a float: whatever can be made one, such as a tensor of one number or a Decimal.
-
-    None where it is no number; NaN where it is one that fails to become a float.
-    """
-    if isinstance(value, (bool, np.bool_, np.timedelta64, np.datetime64)):  # the last two may convert as whole numbers
-        return None
-    if isinstance(value, np.ndarray) and (value.dtype.kind in "mM" or np.ma.is_masked(value)):
-        return None  # the mean of nothing but masked numbers is masked too; `item` gives the 0.0 below the mask
-    try:
-        plain: Any = value.item() if getattr(value, "ndim", None) == 0 else value  # type: ignore[attr-defined]
-        if isinstance(plain, bool) or getattr(value, "ndim", None) or not hasattr(plain, "__float__"):
-            return None
-        return float(plain)
-    except Exception:  # noqa: BLE001  # an integer beyond every float, an array of objects, a Decimal that signals
-        return math.nan
 
 
 @dataclass(frozen=True)

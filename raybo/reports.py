@@ -12,10 +12,9 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from raybo.arguments import whole_number
+from raybo.arguments import number_in, whole_number
 from raybo.error_text import shown
 from raybo.errors import ObjectiveError
-from raybo.goal import number_in
 
 
 class TrialPruned(BaseException):

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from raybo.arguments import is_number
+from raybo.arguments import is_number, number_in
 from raybo.error_text import shown
 from raybo.errors import TrialError
 from raybo.events import Data
-from raybo.goal import Goals, number_in
+from raybo.goal import Goals
 from raybo.history import ONE
 
 

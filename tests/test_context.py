@@ -7,6 +7,9 @@ import math
 import os
 import signal
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -169,12 +172,23 @@ def test_a_told_context_is_kept_in_the_users_units_and_learnt_from_in_coordinate
     assert len(s.history.contexts) == 3
 
 
+@pytest.mark.parametrize(
+    "load", [Decimal(5), Fraction(5), np.float32(5), np.array(5.0), SimpleNamespace(ndim=0, item=lambda: 5.0)]
+)
+def test_a_context_may_be_whatever_a_result_may_be(load):
+    """The load that a framework gives as a tensor of one number, say."""
+    s = searcher()
+    assert s.tell(s.ask(), load, context={"load": load}).context == {"load": 5.0}
+
+
 @pytest.mark.parametrize("act", [lambda s, c: s.tell(0, 1.0, context=c), lambda s, c: s.fail(0, "", context=c)])
 @pytest.mark.parametrize(
     ("context", "words"),
     [
         ({"load": math.nan}, "trial 0: context load: a finite number is needed, got nan"),
         ({"load": "5"}, "trial 0: context load: a number is needed, got '5'"),
+        ({"load": np.ma.masked}, "trial 0: context load: a number is needed, got masked"),
+        ({"load": Decimal("NaN")}, "trial 0: context load: a finite number is needed, got Decimal('NaN')"),
         ({}, "trial 0: context load: missing"),
         ({"load": 1, "other": 2}, "trial 0: 'other' is not a declared context; the study declares load"),
         (5.0, "trial 0: a context is a dict, got 5.0"),

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from raybo.goal import number_in
+from raybo.arguments import number_in
 
 METRICS_KEPT = 50
 NAME_CHARACTERS = 200

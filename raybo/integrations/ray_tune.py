@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from raybo import methods
-from raybo.arguments import a_list, a_name, one_of, truth, whole_number
+from raybo.arguments import a_list, a_name, number_in, one_of, truth, whole_number
 from raybo.error_text import shown
 from raybo.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError, install_command
 from raybo.events import Data, Event, Kind, Origin, State
-from raybo.goal import MODES, Goals, Mode, number_in
+from raybo.goal import MODES, Goals, Mode
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
 from raybo.integrations.tune_results import ended, is_finite, read_end
 from raybo.integrations.tune_state import SearchState

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from raybo.arguments import is_real
+from raybo.arguments import is_real, number_in
 from raybo.error_text import shown
 from raybo.errors import SpaceError
 from raybo.space.parameters import Categorical, Float, Integer, Parameter
@@ -96,11 +96,12 @@ def _nearest(parameter: Parameter, value: Any, name: str) -> Any:
     """The declared value nearest to a finite number, or the category; SpaceError where it is neither."""
     if isinstance(parameter, Categorical):
         return parameter.accept(value, name)
-    if not is_real(value):
+    number = _number(value)
+    if number is None:
         raise SpaceError(f"{name}: a number is needed, got {shown(value)}")
-    if not -math.inf < value < math.inf:
+    if not -math.inf < number < math.inf:
         raise SpaceError(f"{name}: a finite number is needed, got {shown(value)}")
-    within = float(min(max(value, parameter.low), parameter.high))  # an integer may be beyond every float
+    within = float(min(max(number, parameter.low), parameter.high))  # an integer may be beyond every float
     if parameter.step is None:
         return within
     step = parameter.step
@@ -108,7 +109,13 @@ def _nearest(parameter: Parameter, value: Any, name: str) -> Any:
     return parameter.accept(min(parameter.low + index * step, parameter.high), name)
 
 
+def _number(value: Any) -> float | None:
+    """The number, of whatever can be made one, as in a result; one that is whole stays exact."""
+    return value if is_real(value) else number_in(value)
+
+
 def _is_off(parameter: Float | Integer, kept: float, value: Any) -> bool:
     """Whether a number differs from what it was taken as by more than rounding."""
     off = 1e-9 * (parameter.high - parameter.low)
-    return not kept - off <= value <= kept + off
+    number = _number(value)
+    return number is None or not kept - off <= number <= kept + off
