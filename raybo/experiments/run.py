@@ -17,11 +17,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import raybo
+from raybo.engine.driver import describe
+from raybo.errors import JournalError
 from raybo.events import COUNTED
 from raybo.experiments.held_out import evaluate
 from raybo.experiments.here import tune_here
 from raybo.experiments.model_error import keep_model_errors
 from raybo.experiments.plan import Entry, Experiment, Problem
+from raybo.journal import Description
+from raybo.journal.clean import clean_json
 from raybo.loading import load_objective
 from raybo.objectives import Objective
 from raybo.study import Study
@@ -138,11 +142,25 @@ def _run(run: Run, objective: Objective, stop_if_asked: Callable[..., None], her
 def _tuned(run: Run, objective: Objective, stop_if_asked: Callable[..., None], here: bool) -> Study:
     run.path.parent.mkdir(parents=True, exist_ok=True)
     study = raybo.load(run.path) if run.path.exists() else None
+    if study is not None and study.events:
+        _require_same(run, objective, study)
     while (trials := trials_wanted(study, run.problem.trials)) is not None:
         stop_if_asked()
         study = _continued(run, objective, trials, stop_if_asked, here)
     assert study is not None
     return study
+
+
+def _require_same(run: Run, objective: Objective, study: Study) -> None:
+    """JournalError where what is kept is a run of something else: a complete one would be shown as it is."""
+    entry, earlier = run.entry, study.description
+    rule = (entry.scheduler, entry.scheduler_options or {})
+    now, _ = describe(objective, entry.method, run.seed, entry.options_for(run.problem), earlier, rule)
+    if different := earlier.differences(Description(**clean_json(now.to_json()))):
+        raise JournalError(
+            f"{run.path}: it holds a run of something else: {'; '.join(different)}; give the same settings, or another "
+            "directory with --output"
+        )
 
 
 def _continued(run: Run, objective: Objective, trials: int, stop_if_asked: Callable[..., None], here: bool) -> Study:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import raybo
-from raybo.errors import MissingExtra
+from raybo.errors import JournalError, MissingExtra
 from raybo.events import Kind, State
 from raybo.experiments import Entry, Experiment, HeldOut, Problem, compare
 from raybo.experiments.here import tune_here
@@ -123,3 +123,23 @@ def test_what_is_complete_is_written_even_where_no_time_is_left(job, tmp_path):
     rows, _ = compare(plan, tmp_path / "out", root=tmp_path, here=True)
     assert len(rows) == 2
     assert compare(plan, tmp_path / "out", root=tmp_path, here=True, until=0.0)[0] == rows
+
+
+def test_complete_runs_of_something_else_are_not_shown_as_this(job, tmp_path):
+    """They used to be: only runs that were continued were compared with what is run now."""
+    out = tmp_path / "out"
+
+    def compared(*entries, **of_problem):
+        plan = Experiment("e", "title", [Problem("p", "job.py", 4, **of_problem)], [*entries], 1)
+        return compare(plan, out, root=tmp_path, here=True)[0]
+
+    entry = Entry("a", "gp-ucb", {"initial": 2})
+    first = compared(entry)
+    assert compared(entry) == first
+    with pytest.raises(JournalError, match=r"a-0.db: .* settings is {} .* and {\"shift\": 5.0} now; .* --output$"):
+        compared(entry, settings={"shift": 5.0})
+    with pytest.raises(JournalError, match=r"options is {\"initial\": 2} .* and {\"initial\": 3} now"):
+        compared(Entry("a", "gp-ucb", {"initial": 3}))
+    Path(tmp_path, "job.py").write_text(JOB.replace("Float(0, 1), ", "Float(0, 20), "))
+    with pytest.raises(JournalError, match=r"x is Float.* and Float.*high=20\.0"):
+        compared(entry)
