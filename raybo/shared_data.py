@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import ModuleType
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast, overload
 from uuid import uuid4
 
 import numpy as np
@@ -56,6 +56,10 @@ class Shared(Generic[T]):
         return _received, (token_of(self, sent),)
 
 
+@overload
+def shared(source: Callable[[], T]) -> Shared[T]: ...
+@overload
+def shared(source: T) -> Shared[T]: ...
 def shared(source: Callable[[], T] | T) -> Shared[T]:
     """Data for all trials: `data = raybo.shared(load)` at the top level of a module, `data.value` in the objective.
 

@@ -204,6 +204,13 @@ def run(objective: raybo.Objective) -> raybo.Study:
 
 
 numbers: list[int] = [each.number for each in run(job).trials]
+
+
+def load() -> list[float]:
+    return [1.0]
+
+
+table: list[float] = raybo.shared(load).value + raybo.shared(lambda: [2.0]).value + raybo.shared([3.0]).value
 """
 WRONG = """
 import raybo
