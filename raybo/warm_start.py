@@ -9,6 +9,7 @@ can be repeated to continue its study.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,9 +24,14 @@ from raybo.goal import Goals
 from raybo.history import ONE
 from raybo.journal import Journal, fits, in_use, requests, require_exists
 from raybo.searcher import Searcher
-from raybo.space import Categorical, Config, Parameter, Row, Space, choice_names
+from raybo.space import Categorical, Config, Float, Integer, Parameter, Row, Space, branches_of, choice_names, label
+from raybo.space import Path as Place
+from raybo.space.branches import Branch
+from raybo.space.template import holds_parameters, refuse_different, row_of
 from raybo.study import Study, load, searcher_of
 from raybo.told import told
+
+NOTHING: Any = object()  # no value: None may be one
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ def known_from(
     found, refusal = [], ""
     for trial in done:
         try:
-            config = space.accept(_completed(_shared(space.template, trial.config), given))
+            config = space.accept(_completed(space.template, _shared(space.template, trial.config), given))
         except SpaceError as error:
             refusal = refusal or _with_remedy(error)
             continue
@@ -116,52 +122,85 @@ def known_from(
     return found
 
 
-def _defaults(space: Space, defaults: Mapping[str, Any]) -> dict[tuple[str, ...], Any]:
+def _defaults(space: Space, defaults: Mapping[str, Any]) -> dict[Place, Any]:
     """Values of parameters that another study did not have, by their places in a configuration."""
-    found: dict[tuple[str, ...], Any] = {}
+    found: dict[Place, Any] = {}
+    parameters = list(space.parameters.items())
     for name, value in defaults.items():
         if name not in space.names:
             raise SpaceError(f"default {name}: not a parameter of the space{nearest(name, space.names)}")
-        path, parameter = list(space.parameters.items())[space.names.index(name)]
-        if not all(isinstance(step, str) for step in path):
-            raise SpaceError(f"default {name}: it exists in some configurations only; give the whole choice a default")
+        path, parameter = parameters[space.names.index(name)]
         if isinstance(value, str):
             row = _read(parameter, name, value)
             value = parameter.choices[cast(int, row)] if isinstance(parameter, Categorical) else row
-        found[cast("tuple[str, ...]", path)] = parameter.accept(value, name)
+        is_filled = isinstance(value, Mapping) and branches_of(parameter)
+        found[path] = value if is_filled else parameter.accept(value, name)
+    for path, parameter in parameters:  # a choice that is given has all that it opens, which may be given apart
+        if path in found and branches_of(parameter):
+            try:
+                list(row_of(parameter, _completed(parameter, NOTHING, found, path), path))
+            except SpaceError as error:
+                raise SpaceError(f"default {_with_remedy(error)}") from None
     return found
 
 
-def _require_missing(defaults: Mapping[tuple[str, ...], Any], configs: Sequence[Any], other: str) -> None:
+def _require_missing(defaults: Mapping[Place, Any], configs: Sequence[Any], other: str) -> None:
     """SpaceError where a default is of a parameter that all results of the other study have: it would do nothing."""
     for path in defaults:
         if configs and all(_has(config, path) for config in configs):
-            raise SpaceError(f"default {'.'.join(path)}: all results of {other} have a value there; leave it out")
+            raise SpaceError(f"default {label(path)}: all results of {other} have a value there; leave it out")
 
 
-def _has(config: Any, path: tuple[str, ...]) -> bool:
+def _has(config: Any, path: Place) -> bool:
     for key in path:
+        if isinstance(key, Branch):  # which is no level of a configuration
+            continue
         if not isinstance(config, Mapping) or key not in config:
             return False
         config = config[key]
     return True
 
 
-def _completed(config: Any, defaults: Mapping[tuple[str, ...], Any]) -> Any:
-    """A configuration with the defaults where it says nothing."""
-    for path, value in defaults.items():
-        inside = config
-        for key in path[:-1]:
-            inside = inside.setdefault(key, {})
-        inside.setdefault(path[-1], value)
-    return config
+def _completed(template: Any, config: Any, defaults: Mapping[Place, Any], path: Place = ()) -> Any:
+    """A configuration, or a part of one, with the defaults where it says nothing; NOTHING where they say nothing."""
+    if isinstance(template, (Float, Integer, Categorical)):
+        config = defaults.get(path, NOTHING) if config is NOTHING else config
+        for k, branch in branches_of(template):
+            if config is branch:  # the default is the branch, called by its name
+                fixed = (
+                    {key: part for key, part in branch.items() if not holds_parameters(part)}
+                    if isinstance(branch, dict)
+                    else NOTHING
+                )
+                return _completed(branch, fixed, defaults, (*path, k))
+            if config is not NOTHING and _fits(branch, whole := _completed(branch, config, defaults, (*path, k))):
+                return whole
+        return config
+    if not isinstance(template, dict):
+        return config
+    if config is not NOTHING and not isinstance(config, Mapping):
+        return config
+    parts = {} if config is NOTHING else dict(config)
+    for key, inside in template.items():
+        if (part := _completed(inside, parts.get(key, NOTHING), defaults, (*path, key))) is not NOTHING:
+            parts[key] = part
+    return parts or config
+
+
+def _fits(branch: Any, config: Any) -> bool:
+    try:
+        refuse_different(branch, config, ())
+        list(row_of(branch, config, ()))
+    except SpaceError:
+        return False
+    return True
 
 
 def _with_remedy(error: SpaceError) -> str:
     """Why a result does not fit, and what helps where a parameter is new."""
     told = str(error)
-    name, _, problem = told.partition(": ")
-    return f"{told}; --default {name}=... (defaults=) gives its value there" if problem.startswith("missing") else told
+    missing = re.search(r"(?:^|[(;] ?)([^(;]+?): missing from the configuration", told)
+    return f"{told}; --default {missing[1]}=... (defaults=) gives its value there" if missing else told
 
 
 def enter(journal: Journal, searcher: Searcher, known: Sequence[Known]) -> list[Event]:

@@ -16,7 +16,7 @@ from raybo.events import Event, Kind, State
 from raybo.goal import Goals
 from raybo.journal import Description, Journal
 from raybo.searcher import Searcher
-from raybo.space import Categorical, Float, Space
+from raybo.space import Categorical, Float, Integer, Space
 from raybo.study import Study, load, searcher_of
 
 GOALS = Goals.of(metric="score")
@@ -383,7 +383,10 @@ def test_without_a_default_the_refusal_says_so():
         ({"dropout": 2.0}, "dropout: 2.0 lies outside"),
         ({"dropout": "much"}, "dropout: a number is needed, got 'much'"),
         ({"lr": 0.5}, "default lr: all results of job have a value there; leave it out"),
-        ({"m.l2.w": 0.5}, "default m.l2.w: it exists in some configurations only"),
+        ({"m": "l2"}, "default m: {'kind': 'l2'} fits none of the choices (m.l2.w: missing from the configuration)"),
+        ({"m": "l2", "m.l2.w": 2.0}, "m.l2.w: 2.0 lies outside"),
+        ({"m": {"kind": "l2", "w": 2.0}}, "default m: {'kind': 'l2', 'w': 2.0} fits none of the choices (m.l2.w: 2.0"),
+        ({"m": {"kind": "l1"}}, "default m: {'kind': 'l1'} fits none of the choices"),
     ],
 )
 def test_a_default_is_a_value_of_a_parameter(defaults, told):
@@ -393,6 +396,40 @@ def test_a_default_is_a_value_of_a_parameter(defaults, told):
     with pytest.raises(SpaceError) as refused:
         warm_start.known_from(old, Goals(), wide, defaults)
     assert str(refused.value).startswith(told)
+
+
+BRANCHES = [
+    {"kind": "svm", "C": Float(0, 1), "inner": Categorical(["none", {"kernel": "rbf", "gamma": Float(0, 1)}])},
+    {"kind": "knn", "k": Integer(1, 9), "inner": {"p": Integer(1, 9)}},
+]
+
+
+@pytest.mark.parametrize(
+    "defaults",
+    [
+        {"m": {"kind": "svm", "C": 0.5, "inner": {"kernel": "rbf", "gamma": 0.25}}},
+        {"m": {"kind": "svm", "inner": {"kernel": "rbf"}}, "m.svm.C": 0.5, "m.svm.inner.rbf.gamma": "0.25"},
+        {"m": "svm", "m.svm.C": "0.5", "m.svm.inner": "rbf", "m.svm.inner.rbf.gamma": "0.25", "m.knn.k": 3},
+    ],
+)
+def test_a_new_choice_is_given_with_what_it_opens(defaults):
+    old = study_of({"lr": Float(0, 1)}, [{"lr": 0.2}])
+    (known,) = warm_start.known_from(old, Goals(), Space({"lr": Float(0, 1), "m": Categorical(BRANCHES)}), defaults)
+    assert known.config == {"lr": 0.2, "m": {"kind": "svm", "C": 0.5, "inner": {"kernel": "rbf", "gamma": 0.25}}}
+
+
+def test_a_branch_may_grow():
+    """A parameter that is new in a branch has its default in the results that chose this branch."""
+    narrow = {"m": Categorical([{"kind": "svm", "C": Float(0, 1)}, {"kind": "knn", "k": Integer(1, 9)}])}
+    told = [{"m": {"kind": "svm", "C": 0.5}}, {"m": {"kind": "knn", "k": 3}}]
+    old, wide = study_of(narrow, told), Space({"m": Categorical(BRANCHES)})
+    with pytest.raises(JournalError, match=r"; --default m\.svm\.inner=\.\.\. \(defaults=\) gives its value there$"):
+        warm_start.known_from(old, Goals(), wide)
+    found = warm_start.known_from(old, Goals(), wide, {"m.svm.inner": "none", "m.knn.inner.p": "2"})
+    assert [known.config["m"] for known in found] == [
+        {"kind": "svm", "C": 0.5, "inner": "none"},
+        {"kind": "knn", "k": 3, "inner": {"p": 2}},
+    ]
 
 
 def test_results_that_break_a_rule_are_left_out_and_where_all_do_the_rule_is_named():
