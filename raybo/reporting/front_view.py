@@ -39,7 +39,7 @@ def front_view(study: Study, *, one_line: bool = False) -> Group:
     table.add_column("configuration", ratio=1)
     for trial in shown:
         values = [f"{trial.values[name]:.6g}" for name in study.goals.needed]
-        table.add_row(str(trial.number), *values, Named(named(dict(study.space.open_values(trial.config))), None))
+        table.add_row(str(trial.number), *values, Named(named(dict(study.space.named_values(trial.config))), None))
     left = [Text(f"and {len(front) - len(shown)} more between them", "dim")] if len(shown) < len(front) else []
     return Group(title, table, *left)
 

@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import cast
 
 from raybo.error_text import counted
-from raybo.events import FAILURES, State, saved_share
+from raybo.events import FAILURES, State, Trial, saved_share
 from raybo.reporting.tables import furthest_in_words, of_planned
 from raybo.reporting.timeline import pauses_of
 from raybo.reporting.words import shown
-from raybo.space import Categorical, Float, Integer, Ordinal, Parameter, has_guess
+from raybo.space import Categorical, Float, Integer, Ordinal, Parameter, choice_names, has_guess
 from raybo.study import Study
 
 LEADERS = 10  # trials in the table of the best
@@ -86,7 +86,7 @@ def best_configuration(study: Study) -> str:
     Where none has finished, those of the pruned one that came furthest.
     """
     if (furthest := study.furthest) is not None:
-        rows = [(name, shown(value)) for name, value in study.space.open_values(furthest.config)]
+        rows = [(name, shown(value)) for name, value in study.space.named_values(furthest.config)]
         words = html.escape(f"{furthest_in_words(study, furthest)}.")
         return f"<section><h2>No trial has finished</h2><p class=what>{words}</p>{_table((), rows)}</section>"
     if not study.count(State.FINISHED):
@@ -97,7 +97,7 @@ def best_configuration(study: Study) -> str:
             (
                 str(trial.number),
                 *(shown(trial.values[name]) for name in study.goals.needed),
-                *("" if value is None else shown(value) for value in study.space.values(trial.config)),
+                *_cells(study, trial),
             )
             for trial in study.front
         ]
@@ -105,7 +105,7 @@ def best_configuration(study: Study) -> str:
     if study.incumbent is None:
         return f"<section><h2>Nothing is feasible yet</h2><p class=what>{html.escape(study.nearest)}</p></section>"
     best = study.best
-    rows = [(name, shown(value)) for name, value in study.space.open_values(best.config)]
+    rows = [(name, shown(value)) for name, value in study.space.named_values(best.config)]
     return f"<section><h2>Best trial: number {best.number}</h2>{_table((), rows)}</section>"
 
 
@@ -130,10 +130,13 @@ def asked_for(study: Study) -> str:
 
 def range_in_words(parameter: Parameter) -> str:
     """What a parameter may be, in a few words."""
-    guess = f", guessed {shown(parameter.guess)}" if has_guess(parameter) else ""
     if isinstance(parameter, Categorical):
+        names = choice_names(parameter.choices)
         order = ", in this order" if isinstance(parameter, Ordinal) else ""
-        return ", ".join(shown(choice) for choice in parameter.choices) + order + guess
+        guessed = names[parameter.position(parameter.guess, "guess")] if has_guess(parameter) else None
+        guess = f", guessed {shown(guessed)}" if has_guess(parameter) else ""
+        return ", ".join(map(shown, names)) + order + guess
+    guess = f", guessed {shown(parameter.guess)}" if has_guess(parameter) else ""
     step = f", in steps of {shown(parameter.step)}" if parameter.step not in (None, 1) else ""
     whole = ", whole" if isinstance(parameter, Integer) else ""
     logit = isinstance(parameter, Float) and parameter.scale == "logit"
@@ -167,13 +170,19 @@ def best_trials(study: Study) -> str:
             str(trial.number),
             shown(trial.value),
             "" if trial.seconds is None else f"{trial.seconds:.3g}",
-            *("" if value is None else shown(value) for value in study.space.values(trial.config)),
+            *_cells(study, trial),
             study.explain(trial),
         )
         for trial in best
     ]
     head = ("trial", study.description.metric, "seconds", *study.space.names, "why it was tried")
     return f"<section><h2>The best trials</h2><div class=wide>{_table(head, rows)}</div></section>"
+
+
+def _cells(study: Study, trial: Trial) -> list[str]:
+    """A trial's configuration in a row of a table; nothing for a parameter that is not open in it."""
+    told = dict(study.space.named_values(trial.config))
+    return [shown(told[name]) if name in told else "" for name in study.space.names]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

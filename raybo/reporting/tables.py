@@ -253,7 +253,7 @@ def config_line(study: Study, trial: Trial) -> str:
 
 def config_values(study: Study, trial: Trial) -> list[tuple[str, str]]:
     """Names and values of the parameters that are open in a configuration, as they are shown."""
-    return named(dict(study.space.open_values(trial.config)))
+    return named(dict(study.space.named_values(trial.config)))
 
 
 def context_line(context: Mapping[str, Any] | None) -> str:

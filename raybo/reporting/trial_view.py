@@ -34,7 +34,7 @@ def trial_view(study: Study, number: int) -> Group:
         raise TrialError(f"trial {number}: no such trial; the study has {len(study.trials)}, numbered from 0")
     trial = study.trials[number]
     parts: list[RenderableType] = [_heading(study, trial)]
-    parts += _section("configuration", [(n, shown(v)) for n, v in study.space.open_values(trial.config)])
+    parts += _section("configuration", [(n, shown(v)) for n, v in study.space.named_values(trial.config)])
     tags = [(key, _brief(value)) for key, value in trial.tags.items()]
     parts += [Text("\nwhy it was tried", style="bold"), Text(f"  {study.explain(trial)}")]
     parts += _section("what the method noted", tags)

@@ -207,6 +207,20 @@ class Space:
         named = zip(self.names, row, self._values_of(row), strict=True)
         return [(name, value) for name, packed, value in named if packed is not None]
 
+    def named_values(self, config: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """The same as people read it: a choice that holds parameters by its name, as `raybo enqueue` takes it."""
+        told = zip(self.names, self.pack(config), self._choices, strict=True)
+        return [
+            (name, packed if choices is None else choices[cast(int, packed)])
+            for name, packed, choices in told
+            if packed is not None
+        ]
+
+    @cached_property
+    def _choices(self) -> list[list[Any] | None]:
+        """Each parameter's choices as they are told; None where it is a range."""
+        return [choice_names(p.choices) if isinstance(p, Categorical) else None for p in self.parameters.values()]
+
     def _values_of(self, row: Row) -> list[Any]:
         return [
             parameter.choices[cast(int, value)] if isinstance(parameter, Categorical) and value is not None else value

@@ -167,8 +167,8 @@ def why(study: Study, trial: Trial) -> str:
 
 def values_of(space: Space, config: Mapping[str, Any]) -> list[Any]:
     """Each parameter's value; None for those that are not open."""
-    told = zip(space.pack(config), space.values(config), strict=True)
-    return [None if packed is None else chosen(value) for packed, value in told]
+    told = dict(space.named_values(config))
+    return [chosen(told[name]) if name in told else None for name in space.names]
 
 
 def chosen(value: Any) -> Any:
@@ -178,7 +178,7 @@ def chosen(value: Any) -> Any:
 
 def config_of(space: Space, config: Mapping[str, Any]) -> list[list[Any]]:
     """Name and value of each parameter that is open."""
-    return [[text(name), chosen(value)] for name, value in space.open_values(config)]
+    return [[text(name), chosen(value)] for name, value in space.named_values(config)]
 
 
 def _row(study: Study, trial: Trial) -> list[Any]:

@@ -79,6 +79,17 @@ def test_ranges_are_told_in_words():
     assert range_in_words(raybo.Float(1e-4, 1, log=True)) == "0.0001 to 1, logarithmic"
     assert range_in_words(raybo.Integer(2, 10, step=2)) == "2 to 10, whole, in steps of 2"
     assert range_in_words(raybo.Categorical(["a", None])) == "a, None"
+    branch = {"kind": "svm", "C": raybo.Float(0, 1)}
+    assert range_in_words(raybo.Categorical([branch, None], guess=branch)) == "svm, None, guessed svm"
+    assert range_in_words(raybo.Categorical(["a", None], guess=None)) == "a, None, guessed None"
+
+
+def test_a_choice_of_none_is_told_from_a_parameter_that_is_not_open():
+    study = run(
+        "random", 12, space={"m": raybo.Categorical([{"kind": "svm", "C": raybo.Integer(7, 7)}, None])}, failing=0
+    )
+    cells = re.findall(r"<td>(svm|None|)</td><td>(7|)</td>", best_trials(study))
+    assert {("svm", "7"), ("None", "")} == set(cells)
 
 
 def test_a_page_or_a_picture_by_the_name_of_the_file(tmp_path):
