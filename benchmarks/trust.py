@@ -58,7 +58,7 @@ def study(name: str, seed: int, trials: int, method: str) -> list[float]:
         asked = again.apply(again.known(again.trials[number].config, Origin.CONFIRMED, {"confirms": number}))
         value = true(again.trials[number]) + noise * rng.standard_normal()
         again.apply(Event(Kind.TOLD, asked.trial, {"value": value}))
-    chosen.append(confirmed(again.trials, again.ledger.goal)[0].trial)
+    chosen.append(confirmed(again.trials, again.history, again.ledger.goal)[0].trial)
     further(15)
     chosen.append(searcher.best_expected)
     return [(highest - true(trial)) / noise for trial in chosen]

@@ -59,11 +59,13 @@ class Confirmed:
         values: of its further runs, in the user's sign.
         mean: their mean. error: the mean's standard error; None where there is one run only.
         planned: how many further runs there are, failed and pending ones too.
+        infeasible: how many of them break a constraint.
     """
 
     trial: Trial
     values: tuple[float, ...]
     planned: int
+    infeasible: int = 0
 
     @property
     def mean(self) -> float:
@@ -111,14 +113,28 @@ def again(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial in trials if trial.origin is Origin.CONFIRMED and trial.state is not State.STOPPED]
 
 
-def confirmed(trials: Sequence[Trial], goal: Goal) -> list[Confirmed]:
-    """What running configurations again came to, the best mean first; empty where that was not done."""
+def confirmed(trials: Sequence[Trial], history: History, goal: Goal) -> list[Confirmed]:
+    """What running configurations again came to, the best mean first; empty where that was not done.
+
+    With constraints, those that keep them in more of the further runs come first: a trial of the search may be lucky.
+    """
     runs: dict[int, list[Trial]] = {}
     for trial in again(trials):
         runs.setdefault(int(trial.tags["confirms"]), []).append(trial)
     found = [
-        Confirmed(trials[number], tuple(t.value for t in each if t.value is not None), len(each))
+        Confirmed(
+            trials[number],
+            tuple(t.value for t in each if t.value is not None),
+            len(each),
+            sum(_breaks(t, history) for t in each),
+        )
         for number, each in runs.items()
     ]
     done = [each for each in found if each.values]
-    return [done[i] for i in goal.best_first([each.mean for each in done])] if done else []
+    ordered = [done[i] for i in goal.best_first([each.mean for each in done])] if done else []
+    return sorted(ordered, key=lambda each: each.infeasible)
+
+
+def _breaks(trial: Trial, history: History) -> bool:
+    """Whether it breaks a constraint, or was ended as a report broke one that must hold at every step."""
+    return bool(trial.violations) or bool((history.worst_margins(history.records[trial.number]) < 0.0).any())

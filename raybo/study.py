@@ -118,8 +118,11 @@ class Study:
 
     @property
     def confirmed(self) -> list[Confirmed]:
-        """The configurations that were run again at the end (`--confirm`), best mean first."""
-        return confirmed(self.trials, self.goal)
+        """The configurations that were run again at the end (`--confirm`), best mean first.
+
+        With constraints, those that keep them in more of these runs come first.
+        """
+        return confirmed(self.trials, self.history, self.goal)
 
     @property
     def ended(self) -> str:

@@ -84,13 +84,32 @@ def test_the_means_are_of_further_runs_and_the_best_comes_first():
     for number, values in {4: [1.0, 3.0], 9: [2.5, 2.5], 2: [0.5, None]}.items():
         for value in values:
             run_again(searcher, number, value)
-    found = confirmed(searcher.trials, searcher.ledger.goal)
+    found = confirmed(searcher.trials, searcher.history, searcher.ledger.goal)
     assert [(each.trial.number, each.mean, each.planned) for each in found] == [(9, 2.5, 2), (4, 2.0, 2), (2, 0.5, 2)]
     assert found[0].error == 0.0
     assert found[1].error == pytest.approx(1.0)
     assert found[2].error is None
-    assert confirmed(searched().trials, searcher.ledger.goal) == []
+    assert confirmed(searched().trials, searcher.history, searcher.ledger.goal) == []
     assert searcher.explain(searcher.trials[-1]) == "to confirm trial 2"
+
+
+@pytest.mark.parametrize("rule", ["m: >= 0.5", "m: >= 0.5 at every step"])
+def test_what_breaks_a_constraint_when_it_is_run_again_comes_last(rule):
+    """Its trial in the search was lucky with the constraint, as others are with the value."""
+    name, _, bound = rule.partition(": ")
+    searcher = Searcher(SPACE, "random", seed=0, constraints={name: bound}, steps=2)
+    for value in (3.0, 2.0, 1.0):
+        searcher.tell(searcher.ask(), {"value": value, "m": 1.0})
+    for number, numbers in {0: [0.0, 0.0], 1: [1.0, 0.0], 2: [1.0, 1.0]}.items():
+        for m in numbers:
+            config = searcher.trials[number].config
+            asked = searcher.apply(searcher.known(config, Origin.CONFIRMED, {"confirms": number}))
+            if searcher.report(asked.trial, {"value": 3.0 - number, "m": m}).prune and number:
+                searcher.prune(asked.trial)
+            else:
+                searcher.tell(asked.trial, {"value": 3.0 - number, "m": m})
+    found = confirmed(searcher.trials, searcher.history, searcher.ledger.goal)
+    assert [(each.trial.number, each.infeasible) for each in found] == [(2, 0), (1, 1), (0, 2)]
 
 
 def test_one_configuration_is_run_again_once_however_often_it_was_searched():

@@ -40,9 +40,12 @@ def facts(study: Study) -> str:
         over = "its expected value over contexts" if study.context is not None else "what a model expects there"
         told.append(("", over, shown(study.best.details["expected"])))
     if done and (found := study.confirmed):
-        told.append(
-            ("", f"mean of trial {found[0].trial.number}, recommended after further runs", shown(found[0].mean))
+        why = (
+            "which broke the fewest constraints in further runs"
+            if found[0].infeasible
+            else "recommended after further runs"
         )
+        told.append(("", f"mean of trial {found[0].trial.number}, {why}", shown(found[0].mean)))
     if running := study.count(State.PENDING):
         told.append(("", "running or enqueued when this was made", str(running)))
     if pruned := study.count(State.PRUNED):

@@ -206,22 +206,27 @@ def _expected(trial: Trial) -> str:
 
 
 def confirmations(study: Study) -> list[RenderableType]:
-    """The configurations that were run again at the end, the one with the best mean first; empty where none was."""
+    """The configurations that were run again at the end, the recommended one first; empty where none was."""
     found = study.confirmed
     if not found:
         return []
     best, metric = found[0], study.description.metric
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("trial", f"mean {metric}", "± error", "runs", f"searched {metric}"):
+    has_broken = any(each.infeasible for each in found)
+    for name in ("trial", f"mean {metric}", "± error", "runs", *["infeasible"] * has_broken, f"searched {metric}"):
         table.add_column(name, justify="right")
     for each in found:
         error = "" if each.error is None else f"{each.error:.2g}"
         runs = f"{len(each.values)} of {each.planned}" if len(each.values) < each.planned else str(each.planned)
-        table.add_row(str(each.trial.number), f"{each.mean:.6g}", error, runs, f"{each.trial.value:.6g}")
+        infeasible = [str(each.infeasible)] * has_broken
+        table.add_row(str(each.trial.number), f"{each.mean:.6g}", error, runs, *infeasible, f"{each.trial.value:.6g}")
     words = Text.assemble(
         "recommended by the means of further runs: ",
         (f"trial {best.trial.number}", "bold green"),
         f", {best.mean:.6g}",
+        f"; but it breaks constraints in {best.infeasible} of {best.planned}, and every other in as many or more"
+        if best.infeasible
+        else "",
     )
     return [words, named_grid(config_values(study, best.trial)), table]
 
