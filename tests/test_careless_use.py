@@ -131,6 +131,18 @@ def test_what_is_no_path(path):
         raybo.plots(path)
 
 
+@pytest.mark.parametrize("path", ["sqlite:///job.db", Path("sqlite:///job.db"), "mysql+pymysql://me@host/job.db"])
+def test_a_url_is_no_path(path):
+    uses = [
+        lambda: raybo.load(path),
+        lambda: tune(job, trials=1, storage=path),
+        lambda: tune(job, trials=1, known_from=path),
+    ]
+    for use in uses:
+        with pytest.raises(JournalError, match=r"must be a path, got the URL '.*'; give the file alone: job\.db$"):
+            use()
+
+
 def test_numbers_of_numpy_are_limits(monkeypatch):
     plans = []
     monkeypatch.setattr("raybo.engine.driver._run", lambda _, planned, *__: plans.append(planned.keywords))

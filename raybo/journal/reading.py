@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import stat
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from raybo.journal.chain import beginning, following
 from raybo.journal.checks import Checker, Nonsense, description_of
 from raybo.journal.description import Description
 from raybo.journal.schema import APPLICATION, SCHEMA, errors_in_a_line
+
+URL = re.compile(r"[a-z][a-z0-9+]+:/")  # as other libraries name a storage, sqlite:///study.db; a Path has one slash
 
 
 @dataclass(frozen=True)
@@ -158,9 +161,12 @@ class Rows:
 def as_path(given: Path | str, what: str = "a journal") -> Path:
     """What a user gives as a path, as one; JournalError where it is none."""
     try:
-        return Path(given)
+        path = Path(given)
     except TypeError:
         raise JournalError(f"{what} must be a path, got {shown(given)}") from None
+    if URL.match(str(path)) and not Path(path.parts[0]).exists():
+        raise JournalError(f"{what} must be a path, got the URL {shown(str(given))}; give the file alone: {path.name}")
+    return path
 
 
 def exists(path: Path | str) -> bool:
