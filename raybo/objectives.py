@@ -311,6 +311,10 @@ def _check_function(function: Any) -> None:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # a builtin, whose parameters nobody can tell
         parameters = []
+    if inspect.isfunction(function) and len(parameters) > 1 and parameters[0].name == "self":
+        raise ObjectiveError(
+            f"{name} is a method without its object; give raybo.objective(...)(thing.{name}) in place of the decorator"
+        )
     if not parameters or parameters[0].kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD):
         raise ObjectiveError(
             f"an objective must be a function whose first parameter is the configuration, got {shown(function)}"

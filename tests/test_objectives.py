@@ -386,6 +386,7 @@ class Plain:
         (functools.partial(asynchronous), "is async"),
         (Job(), "Job is async"),
         (Plain, "got the class Plain"),
+        (lambda self, config: 1.0, "is a method without its object; give raybo.objective"),
         (lambda: 1.0, "a function whose first parameter is the configuration"),
         (lambda *, folds=5: 1.0, "a function whose first parameter is the configuration"),
         (lambda **settings: 1.0, "a function whose first parameter is the configuration"),
