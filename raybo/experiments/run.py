@@ -152,7 +152,7 @@ def _tuned(run: Run, objective: Objective, stop_if_asked: Callable[..., None], h
 
 
 def _require_same(run: Run, objective: Objective, study: Study) -> None:
-    """JournalError where what is kept is a run of something else: a complete one would be shown as it is."""
+    """JournalError where what is kept is a run of something else, or a longer one: it would be shown as it is."""
     entry, earlier = run.entry, study.description
     rule = (entry.scheduler, entry.scheduler_options or {})
     now, _ = describe(objective, entry.method, run.seed, entry.options_for(run.problem), earlier, rule)
@@ -160,6 +160,11 @@ def _require_same(run: Run, objective: Objective, study: Study) -> None:
         raise JournalError(
             f"{run.path}: it holds a run of something else: {'; '.join(different)}; give the same settings, or another "
             "directory with --output"
+        )
+    if (spent := _spent(study)) > run.problem.trials:
+        raise JournalError(
+            f"{run.path}: it holds {spent} trials, more than the {run.problem.trials} of this comparison; give as many "
+            "trials, or another directory with --output"
         )
 
 
@@ -213,8 +218,15 @@ def trials_wanted(study: Study | None, budget: int) -> int | None:
         return None if ended >= budget else budget
     if ended < (planned := max(budget, study.planned or 0)):
         return planned
-    more = budget - -(-steps_spent(study) // study.steps)
+    more = budget - _spent(study)
     return None if more < 1 else ended + more
+
+
+def _spent(study: Study) -> int:
+    """What a run has used of its budget: its trials, or with a scheduler the whole runs that their steps amount to."""
+    if study.steps is None or study.description.scheduler is None:
+        return study.count(*COUNTED)
+    return -(-steps_spent(study) // study.steps)
 
 
 def is_complete(study: Study, trials: int) -> bool:

@@ -140,6 +140,8 @@ def test_complete_runs_of_something_else_are_not_shown_as_this(job, tmp_path):
         compared(entry, settings={"shift": 5.0})
     with pytest.raises(JournalError, match=r"options is {\"initial\": 2} .* and {\"initial\": 3} now"):
         compared(Entry("a", "gp-ucb", {"initial": 3}))
+    with pytest.raises(JournalError, match=r"it holds 4 trials, more than the 3 of this comparison; .* --output$"):
+        compare(Experiment("e", "title", [Problem("p", "job.py", 3)], [entry], 1), out, root=tmp_path, here=True)
     Path(tmp_path, "job.py").write_text(JOB.replace("Float(0, 1), ", "Float(0, 20), "))
     with pytest.raises(JournalError, match=r"x is Float.* and Float.*high=20\.0"):
         compared(entry)
