@@ -15,6 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import raybo
 from raybo.engine.driver import describe
@@ -152,7 +153,10 @@ def _tuned(run: Run, objective: Objective, stop_if_asked: Callable[..., None], h
 
 
 def _require_same(run: Run, objective: Objective, study: Study) -> None:
-    """JournalError where what is kept is a run of something else, or a longer one: it would be shown as it is."""
+    """JournalError where what is kept is a run of something else, or a longer one: it would be shown as it is.
+
+    Under a scheduler a run may take more steps than its budget, as trials that wait are still finished.
+    """
     entry, earlier = run.entry, study.description
     rule = (entry.scheduler, entry.scheduler_options or {})
     now, _ = describe(objective, entry.method, run.seed, entry.options_for(run.problem), earlier, rule)
@@ -161,9 +165,9 @@ def _require_same(run: Run, objective: Objective, study: Study) -> None:
             f"{run.path}: it holds a run of something else: {'; '.join(different)}; give the same settings, or another "
             "directory with --output"
         )
-    if (spent := _spent(study)) > run.problem.trials:
+    if not _spends_steps(study) and (ended := study.count(*COUNTED)) > run.problem.trials:
         raise JournalError(
-            f"{run.path}: it holds {spent} trials, more than the {run.problem.trials} of this comparison; give as many "
+            f"{run.path}: it holds {ended} trials, more than the {run.problem.trials} of this comparison; give as many "
             "trials, or another directory with --output"
         )
 
@@ -214,19 +218,17 @@ def trials_wanted(study: Study | None, budget: int) -> int | None:
     if study is None:
         return budget
     ended = study.count(*COUNTED)
-    if study.steps is None or study.description.scheduler is None:
+    if not _spends_steps(study):
         return None if ended >= budget else budget
     if ended < (planned := max(budget, study.planned or 0)):
         return planned
-    more = budget - _spent(study)
+    more = budget - -(-steps_spent(study) // cast(int, study.steps))
     return None if more < 1 else ended + more
 
 
-def _spent(study: Study) -> int:
-    """What a run has used of its budget: its trials, or with a scheduler the whole runs that their steps amount to."""
-    if study.steps is None or study.description.scheduler is None:
-        return study.count(*COUNTED)
-    return -(-steps_spent(study) // study.steps)
+def _spends_steps(study: Study) -> bool:
+    """Whether the budget is in steps: a scheduler ends trials early."""
+    return study.steps is not None and study.description.scheduler is not None
 
 
 def is_complete(study: Study, trials: int) -> bool:
