@@ -14,6 +14,7 @@ import numpy as np
 from raybo.errors import NumericalError
 from raybo.surrogate import GP, Observations, Outputs, Tamed, fit_map, noisy_model
 from raybo.surrogate.kernels import Array
+from raybo.surrogate.outputs import LARGEST
 
 LEAST_TRIALS = 5  # finished ones, below which nothing is expected
 CONDITIONED = 500  # trials at most, the best fifth of them and an even choice of the rest
@@ -56,15 +57,16 @@ class Expectation:
 
     def at(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m,)
         """Mean and standard deviation of f, without noise, at the rows of X, in the values' units."""
-        values = self._values(X)
-        mean = values @ _weights()
-        away = values - mean[:, None]
+        halves = 0.5 * self._values(X)  # differences of the largest floats are not finite
+        mean = np.clip(halves @ _weights(), -0.5 * LARGEST, 0.5 * LARGEST)
+        away = halves - mean[:, None]
         power = np.exp2(np.frexp(np.abs(away).max(axis=1, initial=0.0))[1].clip(-1_000, 1_000))  # huge squares overflow
-        return mean, power * np.sqrt(np.maximum(np.square(away / power[:, None]) @ _weights(), 0.0))
+        return 2.0 * mean, 2.0 * power * np.sqrt(np.maximum(np.square(away / power[:, None]) @ _weights(), 0.0))
 
     def gain(self, X: Array, best: float) -> Array:  # (m, d) -> (m,)
         """By how much f is expected to be above a value, in the values' units, never below 0."""
-        return np.asarray(np.maximum(self._values(X) - best, 0.0) @ _weights())
+        halves = np.maximum(0.5 * self._values(X) - 0.5 * best, 0.0) @ _weights()
+        return np.asarray(2.0 * np.minimum(halves, 0.5 * LARGEST))
 
     def _values(self, X: Array) -> Array:  # (m, 15)
         mean, var = self.gp.posterior(X)

@@ -10,6 +10,8 @@ Arrays are (n, k), k metrics, all maximised.
 
 from __future__ import annotations
 
+import math
+import sys
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -36,15 +38,23 @@ def non_dominated(Y: Array) -> NDArray[np.bool_]:  # (n, k) -> (n,)
 def hypervolume(Y: Array, reference: Array) -> float:  # (n, k), (k,)
     """Volume of the points that are above the reference and that some row of Y dominates.
 
-    Exact: a sweep for two metrics, else the sum over the rows of what each adds to the later ones.
+    Exact: a sweep for two metrics, else the sum over the rows of what each adds to the later ones. At most the largest
+    float.
 
     Source: While, Bradstreet, Barone (2012), "A fast way of calculating exact hypervolumes" (WFG).
     """
     Y = Y.reshape(-1, len(reference))
-    above = Y[(Y > reference).all(axis=1)] - reference
-    if not len(above):
+    Y = Y[(Y > reference).all(axis=1)]
+    if not len(Y):
         return 0.0
-    return _volume(np.unique(above[non_dominated(above)], axis=0))
+    # differences and products of large floats are infinite; a power of two changes no digit
+    exponents = np.frexp(np.abs(np.vstack([Y, reference])).max(axis=0))[1]
+    above = np.ldexp(Y, -exponents) - np.ldexp(reference, -exponents)
+    volume = _volume(np.unique(above[non_dominated(above)], axis=0))
+    try:
+        return math.ldexp(volume, int(exponents.sum()))
+    except OverflowError:
+        return sys.float_info.max
 
 
 def _volume(Y: Array) -> float:  # (n, k), none dominated, above 0

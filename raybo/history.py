@@ -17,7 +17,7 @@ from raybo.arguments import is_number, whole_number
 from raybo.error_text import shown
 from raybo.errors import TrialError
 from raybo.events import FAILURES, OPEN, Event, Kind, State, Tags, Trial, states_before
-from raybo.goal import Goals
+from raybo.goal import LARGEST, Goals
 from raybo.grown import Grown
 from raybo.records import Records
 from raybo.space import Array, Cube
@@ -300,6 +300,12 @@ class History:
         """Which of the finished trials keep all constraints."""
         return np.asarray((self.margins >= 0.0).all(axis=1), dtype=np.bool_)
 
+    @property
+    def violation(self) -> Array:  # (n,)
+        """How far the finished trials are from keeping all constraints: the worst of these, in standard deviations."""
+        margins = self.margins
+        return np.asarray(np.maximum(-margins / _spread(margins), 0.0).max(axis=1))
+
     def of_number(self, j: int) -> History:
         """The history as one of a single number with its reports: the j-th metric, from k on a constraint's margin."""
 
@@ -386,6 +392,15 @@ class History:
         """How many trials carry a tag of that name."""
         found = self.records.with_tag(name)
         return 0 if found is None else found[2]
+
+
+def _spread(columns: Array) -> Array:  # (n, c) -> (c,)
+    """Standard deviations; 1 where all values are equal."""
+    # squares of the largest and of the smallest floats are none; a power of two changes no digit
+    power = np.exp2(np.frexp(np.abs(columns).max(axis=0, initial=0.0))[1].clip(-1_000, 1_000))
+    with np.errstate(over="ignore"):
+        std = np.minimum((columns / power).std(axis=0) * power, LARGEST)
+    return np.where(std > 0.0, std, 1.0)
 
 
 def _longer(

@@ -294,11 +294,8 @@ class Ledger:
 
         There must be a finished one.
         """
-        margins = self.history.margins
-        spread = np.where(margins.std(axis=0) > 0.0, margins.std(axis=0), 1.0)
-        place = int(np.argmin((np.maximum(-margins, 0.0) / spread).max(axis=1)))
         done = [trial for trial in self.trials if trial.state is State.FINISHED]
-        nearest = done[place]
+        nearest = done[int(np.argmin(self.history.violation))]
         return f"no trial satisfies all constraints yet; trial {nearest.number} comes closest: {self.broken(nearest)}"
 
     def broken(self, trial: Trial) -> str:

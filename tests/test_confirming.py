@@ -166,6 +166,21 @@ def test_expectations_are_in_the_values_units():
     np.testing.assert_allclose(found.gain(new, -1e6), mean + 1e6)
 
 
+def test_of_values_of_any_size_what_is_expected_is_finite():
+    """Differences of the largest floats are infinite; what is expected scales with the values."""
+    X = np.random.default_rng(0).random((9, 2))
+    y = np.where(np.arange(9) % 3 > 0, X[:, 0], -X[:, 1])
+    found = Expectation.of(X, y, (False, False))
+    mean, sd = found.at(X)
+    huge = Expectation.of(X, y * 2.0**1023, (False, False))
+    np.testing.assert_allclose(np.array(huge.at(X)) / 2.0**1023, [mean, sd], rtol=1e-4)
+    assert huge.gain(X, float(y.min()) * 2.0**1023).max() > 0.0
+    largest = float(np.finfo(np.float64).max)
+    extreme = Expectation.of(X, largest * np.where(np.arange(9) % 3 > 0, 1.0, -1.0), (False, False))
+    for told in (*extreme.at(X), extreme.gain(X, -largest)):
+        assert np.isfinite(told).all()
+
+
 def test_nothing_is_expected_far_beyond_all_values():
     """A power that makes wild values normal, inverted where the model is unsure, is wilder still."""
     rng = np.random.default_rng(1)

@@ -36,6 +36,19 @@ def test_a_grid_has_the_hypervolume_of_its_stairs():
     assert hypervolume(np.array([[3.0, 1.0], [2.0, 2.0], [1.0, 3.0], [0.5, 0.5]]), np.zeros(2)) == 6.0
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_hypervolume_of_values_of_any_size(k):
+    """Differences and products beyond the largest float are no more than it, and those within it are exact."""
+    largest = float(np.finfo(np.float64).max)
+    Y = largest * np.vstack([2.0 * np.eye(k) - 1.0, np.full(k, 0.5)])
+    assert hypervolume(np.nextafter(Y, 0.0), np.full(k, -largest)) == largest
+    scales = np.array([2.0**600, 2.0**500, 2.0**-900])[:k]
+    Y, reference = points(k), np.full(k, 0.15)
+    assert hypervolume(Y * scales / 2.0**80, reference * scales / 2.0**80) == pytest.approx(
+        hypervolume(Y, reference) * scales.prod(initial=2.0 ** (-80 * k)), rel=1e-12
+    )
+
+
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_points_that_are_not_above_the_reference_add_nothing(k):
     Y = points(k)

@@ -225,6 +225,17 @@ def test_the_best_of_one_metric_is_feasible_or_the_nearest_is_told():
     assert searcher.best.number == 2
 
 
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e200, 5e307])
+def test_how_far_a_trial_is_from_feasible_does_not_depend_on_the_unit(size):
+    """Squares of the smallest and the largest floats are 0 and infinite; the trial that is nearest stays the third."""
+    searcher = told(metrics=None, constraints={"memory": "<= 0", "time": "<= 0"})
+    for memory, time in ((3.0, 1.0), (1.0, 3.0), (1.0, 1.0), (2.0, 2.0)):
+        searcher.tell(searcher.ask(), {"value": 1.0, "memory": size * memory, "time": time})
+    searcher.fail(searcher.ask(), "broke")
+    np.testing.assert_allclose(searcher.history.violation, np.array([3.0, 3.0, 1.0, 2.0]) / np.std([3, 1, 1, 2]))
+    assert "trial 2 comes closest" in searcher.ledger.nearest
+
+
 def test_the_history_has_a_row_for_each_metric_and_constraint():
     history = run("random").history
     X = history.X

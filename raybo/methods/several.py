@@ -143,7 +143,7 @@ class Several:
 
         fits = _of_numbers(history, options, fit)
         kept = history.feasible
-        best = history.X[kept] if kept.any() else history.X[[int(np.argmin(_violation(history)))]]
+        best = history.X[kept] if kept.any() else history.X[[int(np.argmin(history.violation))]]
         if history.goals.k == 1 and kept.any():
             best = best[np.argsort(-history.y[kept], kind="stable")]
         return _joined(history, fits, best, None)
@@ -341,17 +341,11 @@ def _known(fits: Sequence[OfNumber], history: History) -> Array:  # (p, d)
     return np.vstack([np.empty((0, history.d)), *(fit.known for fit in fits if isinstance(fit, Fitted))])
 
 
-def _violation(history: History) -> Array:  # (n,)
-    """How far the finished trials are from keeping all constraints: the worst of these, in standard deviations."""
-    margins = history.margins
-    return np.asarray(np.maximum(-margins / _spread(margins), 0.0).max(axis=1))
-
-
 def _best_of_many(history: History, rng: np.random.Generator) -> Array:  # (b, d)
     """The best feasible points, of several metrics those in random directions; else those nearest to being feasible."""
     kept = history.feasible
     if not kept.any():
-        return history.X[np.argsort(_violation(history), kind="stable")[:NEAR]]
+        return history.X[np.argsort(history.violation, kind="stable")[:NEAR]]
     X, Y = history.X[kept], history.Y[kept]
     if history.goals.k == 1:
         return X[np.argsort(-Y[:, 0], kind="stable")[:NEAR]]
@@ -398,8 +392,3 @@ def _front(
     order = observed[np.argsort(Y[observed, 0], kind="stable")]
     spread = np.unique(np.linspace(0, len(order) - 1, NEAR).round().astype(int)) if len(order) else order
     return front, reference, order[spread]
-
-
-def _spread(margins: Array) -> Array:  # (n, c) -> (c,)
-    std = margins.std(axis=0)
-    return np.where(std > 0.0, std, 1.0)
