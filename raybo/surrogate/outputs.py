@@ -19,6 +19,7 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 ROBUST_SD = 1.4826  # of a normal sample, in median absolute deviations
 POWERS = (-2.0, 4.0)  # among which the most likely is sought
 FARTHEST = 1e9  # where an inverse that has left the transform's range is stopped, in standard deviations
+HIGHEST = 1e140  # the same of a value far beyond those that a transform was made from; a likelihood squares it
 
 
 class Outputs(Protocol):
@@ -63,9 +64,9 @@ class Standardised:
         return np.asarray(np.square(errors / self.std))  # the square of either may overflow, or vanish
 
     def apply(self, y: Array) -> Array:
-        """Into standardised units."""
-        # the halves keep differences of the largest floats finite
-        return np.asarray((0.5 * y - 0.5 * self.mean) / (0.5 * self.std))
+        """Into standardised units; at most 1e140 of them."""
+        with np.errstate(over="ignore"):  # the halves keep differences of the largest floats finite
+            return np.clip((0.5 * y - 0.5 * self.mean) / (0.5 * self.std), -HIGHEST, HIGHEST)
 
     def invert(self, z: Array) -> Array:
         """Back; at most the largest float."""
@@ -124,8 +125,9 @@ class YeoJohnson:
         return cls(best)
 
     def apply(self, y: Array) -> Array:
-        """Into the transformed scale."""
-        return np.asarray(_yeo_johnson(y, np.array([self.power]))[0])
+        """Into the transformed scale; at most the largest float."""
+        with np.errstate(over="ignore"):
+            return np.clip(_yeo_johnson(y, np.array([self.power]))[0], -LARGEST, LARGEST)
 
     def invert(self, z: Array) -> Array:
         """Back; beyond the transform's range, which is bounded where the power is not in [0, 2], at +-1e9."""
@@ -195,6 +197,7 @@ class SignedLog:
     def of(cls, y: Array) -> SignedLog:
         """The transform that suits y (n,): its scale is the median size of y."""
         sizes = np.abs(y)
+        sizes = np.minimum(sizes, 0.5 * LARGEST)  # the median of two is their mean
         scale = float(np.median(sizes)) or float(sizes.max(initial=0.0)) or 1.0
         raw = cls(max(scale, SMALLEST), Standardised(0.0, 1.0))
         return cls(raw.scale, Standardised.of(raw.apply(y)))

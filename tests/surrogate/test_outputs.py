@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from raybo.surrogate import Clipped, Standardised, Tamed, YeoJohnson
+from raybo.surrogate import Clipped, SignedLog, Standardised, Tamed, YeoJohnson
 
 ANY = st.lists(st.floats(-1e308, 1e308), min_size=1, max_size=20)
 
@@ -115,3 +115,19 @@ def test_the_power_is_the_most_likely_one(seed, n):
 def test_too_few_values_are_not_warped():
     assert YeoJohnson.of(np.array([0.0, 1.0])).power == 1.0
     assert YeoJohnson.of(np.zeros(9)).power == 1.0
+
+
+@pytest.mark.parametrize("made", [Standardised.of, Tamed.of, SignedLog.of])
+@pytest.mark.parametrize("size", [1e-300, 1.0, 1e150])
+def test_values_far_beyond_those_of_a_transform_stay_finite_and_in_order(made, size):
+    outputs = made(size * np.array([1.0, 2.0, 2.5, 4.0]))
+    largest = float(np.finfo(np.float64).max)
+    z = outputs.apply(np.array([-largest, 1.5 * size, 3.0 * size, largest]))
+    assert np.isfinite(np.square(z)).all()
+    assert (np.diff(z) >= 0.0).all()
+
+
+def test_margins_of_the_largest_floats_are_told_apart():
+    largest = float(np.finfo(np.float64).max)
+    z = SignedLog.of(np.array([-largest, largest])).apply(np.array([-largest, 0.0, largest]))
+    np.testing.assert_allclose(z, [-1.0, 0.0, 1.0], atol=1e-9)
