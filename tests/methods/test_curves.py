@@ -7,9 +7,11 @@ import pytest
 from scipy.stats import norm
 
 from raybo.events import Event, Kind, State
+from raybo.history import Record
 from raybo.methods.default.curves import (
     MANY,
     ROWS_OF_MANY,
+    WITHIN,
     AtLastStep,
     _chosen,
     at_step,
@@ -290,3 +292,35 @@ def test_with_nobody_to_beat_a_trial_goes_on():
     verdicts = [searcher.report(trial, 1.0 / step, step) for step in range(1, 27)]
     assert {verdict.action for verdict in verdicts} == {"go"}
     assert {verdict.why for verdict in verdicts} == {""}
+
+
+@pytest.mark.parametrize("size", [1e8, 1e200])
+@pytest.mark.parametrize("scheduler", ["asha", "curve"])
+def test_early_steps_may_be_wilder_than_any_length_scales_explain(scheduler, size):
+    """Values that begin far above where they end: proposals are the model's, and so are verdicts."""
+    searcher = Searcher(
+        floats(2), mode="max", seed=0, trials=16, steps=9, scheduler=scheduler, scheduler_options={"grace": 3}
+    )
+    for _ in range(16):
+        trial = searcher.ask()
+        assert "fallback" not in trial.tags
+        end = hill(coordinates(trial))
+        for step in range(1, 10):
+            value = size * (1.0 + trial.number) if step < 3 else end - 1.0 / step
+            if searcher.report(trial, value, step).prune:
+                searcher.prune(trial)
+                break
+        else:
+            searcher.tell(trial, end)
+    assert sum("curves" in trial.tags for trial in searcher.trials) >= 5
+
+
+def test_beside_a_fit_that_is_kept_wild_steps_are_put_nearer_too(history):
+    theta = expected_ends(history).theta
+    history.records.append(Record(np.full(2, 0.5), {"curves": theta.tolist()}, State.PENDING))
+    np.testing.assert_array_equal(expected_ends(history, refit=False).theta, theta)
+    for step, y in ((1, 0.0), (2, 1e12), (4, 0.0)):
+        history.apply(Event(Kind.REPORTED, 9, {"step": step, "value": y}))
+    ends = expected_ends(history, refit=False)
+    np.testing.assert_array_equal(ends.theta, theta)
+    assert np.abs(ends.gp.y).max() == WITHIN

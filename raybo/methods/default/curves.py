@@ -22,6 +22,7 @@ from typing import TypeAlias
 import numpy as np
 
 from raybo.acquisition import UpperConfidence
+from raybo.errors import NumericalError
 from raybo.events import State, Tags
 from raybo.history import History, Proposal, Record
 from raybo.methods.apart import solve_apart
@@ -29,7 +30,8 @@ from raybo.methods.design import design_size, sobol_proposal
 from raybo.methods.refits import is_kept, last_estimate, starts_of_fit
 from raybo.methods.several import Transform
 from raybo.space import Array
-from raybo.surrogate import GP, Observations, Outputs, Tamed, fit_map, standard_model
+from raybo.surrogate import GP, Likelihood, Model, Observations, Outputs, Tamed, fit_map, standard_model
+from raybo.surrogate.fit import IMPOSSIBLE
 
 DESIGN = 10  # points
 OPTIMISM = 2.0  # standard deviations
@@ -37,6 +39,8 @@ ROWS, ROWS_OF_MANY = 300, 200  # points of curves that the model is made of, see
 MANY = 150  # trials, from which on a proposal takes less: where most end at their first step, there are a thousand
 KEPT_SHARE = 50  # from MANY on a fit is kept until trials have grown by so much of themselves
 CUT = (State.PRUNED, State.PAUSED, State.STOPPED)  # they reported, and somebody ended or halted them
+WITHIN = 10.0  # standard deviations from the ends' mean: where steps are put that are too far off for any model
+FAR_OFF = 1e4  # the same: nearer than this none is
 LEAST_VARIANCE = 1e-18  # of an end, below which only rounding is left
 Row: TypeAlias = tuple[Record, float, float]  # a trial, the place of a step on its axis, and the value there
 THETA = "curves"  # the tag that keeps the hyperparameters
@@ -194,11 +198,14 @@ def expected_ends(history: History, outputs: Transform = Tamed.of, *, refit: boo
     units = outputs(last)
     at_most = ROWS if len(history) < MANY else ROWS_OF_MANY
     rows = _chosen(records, history.steps, at_most)
-    observations = _observations(history, rows, units, float(last.min()), at_most)
-    model, d = standard_model(), history.d + 1
-    theta = last_estimate(history, model, d, tag)
-    if theta is None or (refit and not _is_kept(history, len(observations.X))):
-        theta = fit_map(observations, model, starts_of_fit(history, model, d, theta))
+    worst = float(last.min())
+    observations = _observations(history, rows, units, worst, at_most)
+    model = standard_model()
+    try:
+        theta = _estimate(history, observations, model, refit, tag)
+    except NumericalError:  # early steps so far off that no length-scales explain them beside the ends
+        observations = _observations(history, rows, units, worst, at_most, within=WITHIN)
+        theta = _estimate(history, observations, model, refit, tag)
     gp = GP.of(observations, model, theta)
     mean = gp.mean(at_step(np.array([r.x for r in records]), 1.0))
     finished = [r.y for r in records if r.y is not None]
@@ -207,6 +214,21 @@ def expected_ends(history: History, outputs: Transform = Tamed.of, *, refit: boo
         [record.x for record, place, _ in rows if record.state in CUT and place == _place(record.step, history.steps)]
     )
     return Ends(gp, units, numbers, mean, cut.reshape(-1, history.d), incumbent, theta, tag)
+
+
+def _estimate(history: History, observations: Observations, model: Model, refit: bool, tag: str) -> Array:  # (p,)
+    """The hyperparameters, those of the last fit where it is kept.
+
+    Raises:
+        NumericalError: none explain the observations, or those of the last fit do not explain values that are far off.
+    """
+    d = history.d + 1
+    theta = last_estimate(history, model, d, tag)
+    if theta is None or (refit and not _is_kept(history, len(observations.X))):
+        return fit_map(observations, model, starts_of_fit(history, model, d, theta))
+    if np.abs(observations.y).max() > FAR_OFF and Likelihood(observations, model).log_density(theta) <= -IMPOSSIBLE:
+        raise NumericalError("what is known of early steps is not explained by the hyperparameters that were kept")
+    return theta
 
 
 def _is_kept(history: History, n: int) -> bool:
@@ -250,12 +272,15 @@ def at_step(X: Array, place: float) -> Array:  # (m, d) -> (m, d + 1)
     return np.column_stack([X, np.full(len(X), place)])
 
 
-def _observations(history: History, rows: list[Row], outputs: Outputs, worst: float, at_most: int) -> Observations:
+def _observations(
+    history: History, rows: list[Row], outputs: Outputs, worst: float, at_most: int, within: float = math.inf
+) -> Observations:
+    """What the model is made of; no value farther than `within` standard deviations from the ends' mean."""
     failed = history.X_failed[-at_most // 5 :]
     X = np.column_stack([np.array([record.x for record, _, _ in rows]), [place for _, place, _ in rows]])
     y = np.array([value for _, _, value in rows] + [worst] * len(failed))
     flags = (*history.cube.categorical, False)
-    return Observations.of(np.vstack([X, at_step(failed, 1.0)]), outputs.apply(y), flags)
+    return Observations.of(np.vstack([X, at_step(failed, 1.0)]), np.clip(outputs.apply(y), -within, within), flags)
 
 
 def _chosen(records: list[Record], steps: int | None, at_most: int) -> list[Row]:
