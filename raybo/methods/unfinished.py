@@ -12,9 +12,12 @@ error is measured by predicting each of those trials from the others. With fewer
 from __future__ import annotations
 
 import math
+import threading
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import cast
 
 import numpy as np
 from scipy import linalg
@@ -27,6 +30,10 @@ from raybo.space import Array
 UNFINISHED = (State.PENDING, State.PAUSED, State.PRUNED, State.STOPPED)
 FEWEST = 3  # trials that a prediction is made from
 MISSES = 100  # of them at most are left out in turn
+
+# A cache only: of each trial its record, by what it was predicted, and the record as methods see it. Most trials that
+# wait are the same from one proposal to the next.
+_of_thread = threading.local()
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,32 +67,46 @@ def predicted(history: History) -> History:
 
     Such a trial looks finished in it, with `error` saying how uncertain its value is, and `is_open` whether it goes on.
     """
-    open_ends = [
-        number for number, record in enumerate(history.records) if record.state in UNFINISHED and record.reports
-    ]
-    if not open_ends:
+    records = history.records
+    unfinished = [number for number in records.numbers(*UNFINISHED).tolist() if records[number].reports]
+    if not unfinished:
         return history
+    finished = [records[number] for number in records.numbers(State.FINISHED).tolist()]
     seen, regressions = history.copy(), dict[int, Regression | None]()
-    for number in open_ends:
-        record = history.records[number]
-        if record.step not in regressions:
-            regressions[record.step] = regression(history.records, record.step)
-        by = regressions[record.step]
+    known, now = _of_thread.__dict__.get("known", {}), dict[int, tuple[Record, Regression, Record]]()
+    for number in unfinished:
+        record = records[number]
+        step, reported = record.reports[-1]
+        if step not in regressions:
+            regressions[step] = regression(finished, step)
+        by = regressions[step]
         if by is not None:
-            y = by.at(record.reports[-1][1])
-            is_open = not record.has_ended
-            seen.records[number] = replace(record, state=State.FINISHED, y=y, error=by.miss, is_open=is_open)
-            seen.predicted_open += is_open
+            before = known.get(number)
+            if before is not None and before[0] is record and before[1] is by:
+                made = before[2]
+            else:
+                y, is_open = by.at(reported), not record.has_ended
+                made = replace(record, state=State.FINISHED, y=y, error=by.miss, is_open=is_open)
+            now[number] = record, by, made
+            seen.records[number] = made
+            seen.predicted_open += made.is_open
+    _of_thread.known = now
     return seen
 
 
-def regression(records: Iterable[Record], step: int) -> Regression | None:
-    """From what the finished trials had come to by a step to their values; None where too few tell, or too wildly."""
-    pairs = [
-        (record.reports[place - 1][1], record.y)
-        for record in records
-        if record.y is not None and (place := bisect_right(record.reports, step, key=_step)) > 0
-    ]
+def regression(finished: Iterable[Record], step: int) -> Regression | None:
+    """From what finished trials had come to by a step to their values; None where too few tell, or too wildly."""
+    return _fitted(
+        tuple(
+            (record.reports[place - 1][1], cast(float, record.y))
+            for record in finished
+            if (place := bisect_right(record.reports, step, key=_step)) > 0
+        )
+    )
+
+
+@lru_cache(maxsize=64)  # a cache only: one for each step at which trials wait, until another has finished
+def _fitted(pairs: tuple[tuple[float, float], ...]) -> Regression | None:
     if len(pairs) < FEWEST:
         return None
     x, y = np.array(pairs, dtype=np.float64).T

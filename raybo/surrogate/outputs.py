@@ -127,7 +127,7 @@ class YeoJohnson:
     def apply(self, y: Array) -> Array:
         """Into the transformed scale; at most the largest float."""
         with np.errstate(over="ignore"):
-            return np.clip(_yeo_johnson(y, np.array([self.power]))[0], -LARGEST, LARGEST)
+            return np.asarray(np.clip(_yeo_johnson(y, np.array([self.power]))[0], -LARGEST, LARGEST))
 
     def invert(self, z: Array) -> Array:
         """Back; beyond the transform's range, which is bounded where the power is not in [0, 2], at +-1e9."""

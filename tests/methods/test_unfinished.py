@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from raybo.events import Kind, State
+from raybo.events import Event, Kind, State
 from raybo.methods import METHODS, needs_context
 from raybo.methods.fitting import fitted
 from raybo.methods.regional import Regional
@@ -61,6 +62,28 @@ def test_two_ends_tell_nothing_and_without_reports_nothing_is_made():
     end(history, curve(history, [0]), Kind.PRUNED, step=1)
     assert predicted(history).records[2].state is State.PRUNED
     assert len(predicted(history).y) == 2
+
+
+def test_what_was_predicted_before_changes_no_prediction():
+    """Of two histories in turn, whose trials go on, end and are at other steps, and of each of them alone."""
+
+    def grown(made, sign):
+        for i in range(12):
+            end(made, curve(made, sign * np.array([i % 5, i % 7, i])))
+            waiting = curve(made, [sign * i] if i % 2 else [sign * i, 0.5])
+            end(made, waiting, *([Kind.PAUSED] if i % 3 == 0 else [Kind.PRUNED] if i % 3 == 1 else [Kind.FAILED]))
+            if i > 8:
+                made.apply(Event(Kind.REPORTED, curve(made, [3.0]), {"step": 2, "value": float(i)}))
+            yield [(r.state, r.y, r.error, r.is_open) for r in predicted(made).records]
+        for number in made.records.numbers(State.PENDING, State.PAUSED).tolist():  # which changes no regression
+            end(made, number, Kind.PRUNED)
+            yield [(r.state, r.y, r.error, r.is_open) for r in predicted(made).records]
+
+    in_turn = list(zip(grown(empty(3), 1.0), grown(empty(3), -1.0), strict=True))
+    assert in_turn == list(zip(list(grown(empty(3), 1.0)), list(grown(empty(3), -1.0)), strict=True))
+    with ThreadPoolExecutor(1) as pool:  # where nothing is known of earlier predictions
+        assert [pair[0] for pair in in_turn] == pool.submit(list, grown(empty(3), 1.0)).result()
+    assert sum(error > 0.0 for _, _, error, _ in in_turn[-1][0]) > 8
 
 
 def test_the_surrogate_is_less_sure_of_what_was_predicted():
