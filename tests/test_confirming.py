@@ -79,6 +79,26 @@ def test_which_are_run_again_does_not_depend_on_how_that_goes():
     assert len(again(searcher.trials)) == 6
 
 
+def test_a_run_that_the_user_stopped_is_made_up_for():
+    searcher, confirm = searched(), Confirm(2, 2)
+    first = still_to_run(confirm, searcher.trials, searcher.history)
+    asked = searcher.apply(searcher.known(searcher.trials[first[0]].config, Origin.CONFIRMED, {"confirms": first[0]}))
+    assert still_to_run(confirm, searcher.trials, searcher.history) == first[1:]
+    searcher.apply(Event(Kind.STOPPED, asked.trial, {"reason": "by the user"}))
+    assert still_to_run(confirm, searcher.trials, searcher.history) == first
+    assert confirmed(searcher.trials, searcher.history, searcher.ledger.goal) == []
+
+
+@pytest.mark.parametrize("n", [3, 12])  # too few for a model, and enough
+def test_only_what_has_finished_and_keeps_the_constraints_is_run_again(n):
+    searcher = Searcher(SPACE, "random", seed=0, constraints={"m": "<= 1"})
+    for i in range(n):
+        searcher.tell(searcher.ask(), {"value": 100.0 if i == 1 else float(i), "m": 2.0 if i == 1 else 0.5})
+    searcher.fail(searcher.ask(), "it raised")
+    searcher.ask()
+    assert sorted(most_promising(searcher.trials, searcher.history, 99)) == [i for i in range(n) if i != 1]
+
+
 def test_the_means_are_of_further_runs_and_the_best_comes_first():
     searcher = searched()
     for number, values in {4: [1.0, 3.0], 9: [2.5, 2.5], 2: [0.5, None]}.items():
@@ -118,6 +138,12 @@ def test_one_configuration_is_run_again_once_however_often_it_was_searched():
         searcher.add({"x": 0.3, "y": 0.6}, 1.0)
     assert most_promising(searcher.trials, searcher.history, 2)[0] == 3
     assert len(set(most_promising(searcher.trials, searcher.history, 9))) == 4
+    searcher.add({"x": 0.3, "y": 0.6}, 3.0)
+    searcher.add({"x": 0.3, "y": 0.6}, 2.0)
+    for known in (8, 14):  # too few for a model, and enough
+        while len(searcher.trials) < known:
+            searcher.tell(searcher.ask(), 0.0)
+        assert most_promising(searcher.trials, searcher.history, 1) == [6]  # named by its best run
 
 
 def test_expectations_are_made_when_they_are_asked_for():

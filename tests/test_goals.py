@@ -52,12 +52,13 @@ def run(method, n=16, **options):
 # ---- what is wanted
 
 
-@pytest.mark.parametrize("text", ["<= 2e9", ">=-3", "  >=  0.5 "])
+@pytest.mark.parametrize("text", ["<= 2e9", ">=-3", "  >=  0.5 ", "<= 0.12345678901"])
 def test_a_constraint_is_a_bound(text):
     constraint = Constraint.read("memory", text)
     assert Constraint.read("memory", constraint.rule) == constraint
     at = constraint.bound
     assert constraint.margin(at) == 0.0
+    assert constraint.broken_by(at) == ""
     assert constraint.value_of(constraint.margin(at + 1.5)) == at + 1.5
     assert (constraint.margin(at + 1.0) < 0.0) is text.strip().startswith("<=")
 

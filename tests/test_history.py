@@ -95,6 +95,22 @@ def test_a_copy_stands_still():
     assert history.records[1].state is State.PENDING
 
 
+def test_a_copy_is_like_the_history_that_it_is_of():
+    history = History(SPACE.cube, Goals(("a", "b"), ("max", "min")), SPACE.cube, 9, 1)
+    history.apply(Event(Kind.PLANNED, None, {"trials": 3}))
+    history.generation, history.predicted_open, history.next_context = 1, 2, np.array([0.5, 0.5])
+    copy = vars(history.copy())
+    assert copy.keys() == vars(history).keys()
+    assert [name for name, value in vars(history).items() if copy[name] is not value] == ["records"]
+
+
+def test_a_trial_that_runs_again_has_not_ended():
+    history = history_of(asked(0), Event(Kind.FAILED, 0, {"reason": "raised"}))
+    assert (history.records[0].ended, history.ended) == (2, 1)
+    history.apply(Event(Kind.RETRIED, 0, {"reason": "it is wanted again", "attempt": 2}))
+    assert (history.records[0].ended, history.records[0].has_ended, history.ended) == (0, False, 0)
+
+
 @pytest.mark.parametrize("kind", [Kind.TOLD, Kind.FAILED, Kind.RETRIED, Kind.STOPPED])
 @pytest.mark.parametrize("trial", [-1, 2, 99, None, "0", 0.0, {"a": 1}])
 def test_a_trial_that_is_not_pending_cannot_end(kind, trial):

@@ -14,7 +14,7 @@ from benchmarks.default.__main__ import main
 from benchmarks.default.peers import PEERS, Named
 from benchmarks.default.problem import Problem, Task
 from benchmarks.default.runs import AFTER, OPTIMUM, Run, Table, run
-from benchmarks.default.score import Scale, difference, ranks, scales, scores, targets_reached
+from benchmarks.default.score import CAP, Scale, difference, ranks, scales, scores, targets_reached
 from benchmarks.default.sets import DEVELOPMENT, PROBLEMS, SETS, SMALL, VALIDATION
 from benchmarks.default.variants import searcher
 
@@ -136,6 +136,16 @@ def test_differences_are_of_equal_seeds_and_their_interval_holds_the_truth():
     assert less.won + less.lost == 40
     assert less.won > less.lost
     assert less.p < 1e-3
+
+
+def test_levels_are_means_over_problems_of_medians_over_seeds_and_costs_medians_over_runs():
+    finals = {"levy5": (0.1, 0.2, 0.9), "cosine8": (50.0, 60.0)}
+    made = [a_run(p, v, s, x + (v == "b")) for v in "ab" for p, each in finals.items() for s, x in enumerate(each)]
+    made = [replace(each, milliseconds=float(place)) for place, each in enumerate(made)]
+    found = scores(made, {p: Scale(0.0, 1.0) for p in finals})
+    assert found["a"].of("final", list(finals)) == pytest.approx((0.2 + CAP) / 2)
+    assert found["a"].cost(list(finals)) == 2.0
+    assert difference(found["a"], found["b"], "final", list(finals)).mean == pytest.approx((-1.0 + 0.0) / 2)
 
 
 def test_ranks_are_among_the_seeds_that_all_have_and_ties_share_theirs():

@@ -125,6 +125,7 @@ def test_a_goal_says_what_is_better(mode):
     values = [turn * value for value in (1.0, 3.0, 2.0, 3.0)]
     assert (goal.best_of(values), goal.worst_of([*values, float("nan")])) == (turn * 3.0, turn * 1.0)
     assert goal.best_first(values).tolist() == [1, 3, 2, 0]
+    assert goal.best_first(np.arange(60) % 2).tolist()[:30] == list(range(mode == "max", 60, 2))  # the earliest first
     given = np.array(values)
     assert goal.best_so_far(given).tolist() == [turn * value for value in (1.0, 3.0, 3.0, 3.0)]
     assert str(goal.gap(given, turn * 3.0).tolist()) == "[2.0, 0.0, 1.0, 0.0]"  # and not -0.0

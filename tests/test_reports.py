@@ -143,6 +143,7 @@ def test_the_value_of_a_repeated_run_is_its_own_with_what_else_it_said():
             repeated = {"repeated": True} if step == 2 else {}
             assert told_of(*start, RETRIED, said(step, 0.5, 101.0, **repeated), which="best")["value"] == best
     assert told_of(*again, value=7.0)["value"] == 7.0
+    assert told_of(*first, metrics={"loss": 1.0, "size": 2})["metrics"] == {"loss": 1.0, "size": 2}  # as it returned
     searcher = study_of(ASKED, *again)
     assert searcher.trials[0].reports == [(1, 0.9), (2, 0.99)]  # the curve is one curve
 

@@ -15,7 +15,9 @@ import raybo
 from raybo.cli.console import conclude
 from raybo.engine.driver import describe
 from raybo.engine.event_log import EventLog
+from raybo.engine.flight import Flight
 from raybo.engine.judging import Judging
+from raybo.engine.lifecycle import Life
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan
 from raybo.events import Event, Kind, State, planned, saved_share
@@ -159,6 +161,20 @@ def test_what_was_promoted_is_not_halted_again(job, tmp_path):
         judging.take_up()
         judging.close()
     assert raybo.load(path).trials[resumed.trial].state is State.PENDING
+
+
+def test_what_is_promoted_goes_on_once_its_last_process_has_gone(job, tmp_path):
+    study = run(job, tmp_path / "s.db", **PROMOTE)
+    resumed = next(event for event in study.events if event.kind is Kind.RESUMED)
+    path = tmp_path / "t.db"
+    with contextlib.closing(Journal(path)) as opened:
+        opened.begin(study.description)
+        opened.append([event for event in study.events if event.number < resumed.number])
+    with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
+        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
+        assert judging.promoted({}) == resumed.trial
+        assert judging.promoted({resumed.trial: Flight(Life(resumed.trial))}) is None
+        judging.close()
 
 
 def test_a_comparison_with_a_scheduler_spends_the_steps_of_as_many_whole_trials(job, tmp_path):

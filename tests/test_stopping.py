@@ -90,6 +90,7 @@ def test_three_proposals_in_a_row_that_promise_too_little():
     assert after(0.05, 0.05) == ""
     assert after(0.05, 0.2, 0.05, 0.05) == ""
     assert after(0.05, 0.05, 0.05, 0.2) == ""
+    assert after(0.1, 0.1, 0.1) == ""  # no less than that
     assert after(None, 0.05, None, 0.04, 0.03) == "the last 3 proposals were expected to improve value by 0.05 at most"
 
 

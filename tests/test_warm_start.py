@@ -367,6 +367,26 @@ def test_results_of_a_narrower_space_are_known_in_a_wider_one_with_what_the_new_
         assert [known.value for known in found] == [0.0, 1.0]
 
 
+def test_a_default_is_for_those_results_alone_that_have_no_value_there():
+    small, large = {"C": Float(0, 1)}, {"C": Float(0, 1), "d": Float(0, 1)}
+    old = study_of({"m": Categorical([small, large])}, [{"m": {"C": 0.2}}, {"m": {"C": 0.3, "d": 0.7}}])
+    found = warm_start.known_from(old, Goals(), Space({"m": Categorical([large, "none"])}), {"m.d": 0.5})
+    assert [known.config["m"] for known in found] == [{"C": 0.2, "d": 0.5}, {"C": 0.3, "d": 0.7}]
+
+
+def test_what_was_enqueued_before_is_not_wanted_once_more(path):
+    searcher = searcher_of(describe(), SPACE, None)
+    row = SPACE.pack(config())
+    asked = warm_start.wanted(searcher, row)
+    searcher.apply(asked)
+    assert warm_start.wanted(searcher, row) is None
+    assert warm_start.wanted(searcher, SPACE.pack(config(0.6))) is not None
+    searcher.apply(Event(Kind.STOPPED, asked.trial, {"reason": "by the user"}))
+    assert warm_start.wanted(searcher, row) is not None
+    with pytest.raises(SpaceError, match="is not a configuration of the space; give every parameter that is open"):
+        warm_start.wanted(searcher, row[:-1])
+
+
 def test_without_a_default_the_refusal_says_so():
     old = study_of({"lr": Float(0, 1)}, [{"lr": 0.2}])
     wide = Space({"lr": Float(0, 1), "dropout": Float(0, 1)})

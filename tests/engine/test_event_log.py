@@ -15,7 +15,7 @@ from raybo.engine.event_log import EventLog
 from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan
 from raybo.errors import JournalError
-from raybo.events import Event, Kind, State
+from raybo.events import Event, Kind, Origin, State
 from raybo.journal import Description, read
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
@@ -264,13 +264,17 @@ def test_where_artifacts_are_is_recorded_once_and_without_a_password(plan):
     for _ in range(2):
         with opened(there) as log:
             log.commit()
-    with opened(replace(plan, artifacts="/elsewhere")) as log:
+    for _ in range(2):
+        with opened(replace(plan, artifacts="/elsewhere")) as log:
+            log.commit()
+    with opened(there) as log:
         log.commit()
     told = [event.data for event in read(plan.path)[1]]
     assert told == [
         {"trials": 3},
         {"trials": 3, "artifacts": "s3://bucket/prefix"},
         {"trials": 3, "artifacts": "/elsewhere"},
+        {"trials": 3, "artifacts": "s3://bucket/prefix"},
     ]
 
 
@@ -287,3 +291,131 @@ def test_the_first_trial_that_tells_a_scheduler_nothing_is_noted(plan):
         log.commit()
         note = f"trial {silent - 1}: it finished without a report, so the scheduler asha had nothing to judge"
         assert said(log).notes == [note]
+
+
+def test_an_equal_value_is_no_better_best(plan):
+    with opened(plan) as log:
+        first, second = ask(log), ask(log)
+        improved = tell(log, second, 2.0)
+        tell(log, first, 2.0)  # now the earliest of the best
+        assert (log.searcher.ledger.incumbent.number, log.improved) == (first, improved)
+
+
+def fail(log, number, attempt=1, reason="it raised"):
+    return log.add(Event(Kind.FAILED, number, {"reason": reason, "attempt": attempt, "seconds": 1.0})).number
+
+
+def retry(log, number):
+    return log.add(Event(Kind.RETRIED, number, {"reason": "it had failed, and is retried", "attempt": 2})).number
+
+
+def test_trials_that_were_run_again_are_not_among_those_that_failed(plan):
+    with opened(plan) as log:
+        failed, again = ask(log), ask(log)
+        fail(log, again)
+        at = fail(log, failed)
+        retry(log, again)
+        log.commit()
+    with opened(plan) as log:
+        assert log.failures == {failed: at}
+
+
+def test_only_trials_of_which_more_is_known_than_that_they_were_asked_for_are_touched(plan):
+    with opened(plan) as log:
+        begun, waiting = ask(log), ask(log)
+        log.add(Event(Kind.BEGUN, begun, {"attempt": 1}))
+        log.commit()
+    with opened(plan) as log:
+        assert log.touched == {begun} != {waiting}
+
+
+def test_how_long_it_takes_goes_by_what_has_ended_since_the_driver_began(plan):
+    plan = replace(plan, trials=4)
+    with opened(plan) as log:
+        tell(log, ask(log), 2.0)
+        failed = ask(log)
+        after = fail(log, failed)
+        log.commit()
+    with opened(replace(plan, after=after)) as log:
+        assert said(log).left is None
+        retry(log, failed)
+        log.commit()
+        assert said(log).left is None
+        tell(log, failed, 1.0)
+        log.commit()
+        status = said(log)
+        assert status.left == pytest.approx(2 * status.elapsed)  # one has ended, two are to come
+
+
+def test_runs_that_confirm_are_beside_the_planned_ones(plan):
+    with opened(plan) as log:
+        for value in (1.0, 2.0):
+            tell(log, ask(log), value)
+        again = log.add(log.searcher.known(log.searcher.trials[0].config, Origin.CONFIRMED, {"confirms": 0})).trial
+        log.commit()
+        status = said(log)
+        assert (status.planned, status.confirming) == (4, 1)
+        assert status.left == pytest.approx(status.elapsed)  # two of four
+        assert not log.has_asked_enough()
+        tell(log, again, 1.0)
+        ask(log)
+        assert log.has_asked_enough()
+
+
+def test_a_note_is_heard_once_by_who_has_heard_all_before_it(plan):
+    with opened(plan) as log:
+        number = fail(log, ask(log))
+        log.commit()
+        assert said(log, after=number - 1).notes == ["trial 0 failed: it raised"]
+        assert said(log, after=number).notes == []
+        log.note("something that no event holds")
+        assert said(log, after=number).notes == ["something that no event holds"]
+
+
+def test_why_it_ended_is_recorded_although_its_last_trial_was_stopped_for_the_same_reason(plan):
+    with opened(plan) as log:
+        log.add(Event(Kind.STOPPED, ask(log), {"reason": "stopped by the user", "attempt": 1}))
+        for _ in range(2):
+            log.end("stopped by the user")
+        log.commit()
+    assert [event.kind for event in read(plan.path)[1]][-2:] == [Kind.STOPPED, Kind.ENDED]
+
+
+def test_those_that_report_are_told_the_furthest_first(plan):
+    description = replace(plan.description, steps=9)
+    with opened(replace(plan, description=description)) as log:
+        for number, steps in enumerate((2, 3, 0, 3)):
+            assert ask(log) == number
+            for step in range(1, steps + 1):
+                log.add(Event(Kind.REPORTED, number, {"step": step, "value": step / 10, "attempt": 1}))
+        log.commit()
+        assert said(log).reporting == [(1, 3, 0.3), (3, 3, 0.3), (0, 2, 0.2)]
+
+
+def test_failures_are_alike_where_they_are_of_this_command_and_nothing_was_ever_run_to_its_end(plan):
+    with opened(plan) as log:
+        known = log.add(log.searcher.known({"x": 0.5})).trial
+        tell(log, known, 1.0)  # from elsewhere
+        for _ in range(4):
+            number = fail(log, ask(log))
+        assert log.alike.count == 4
+        log.commit()
+    with opened(replace(plan, known=number)) as log:
+        assert log.alike.count == 0
+        fail(log, ask(log))
+        assert log.alike.count == 1
+        tell(log, ask(log), 1.0)
+        fail(log, ask(log))
+        assert log.alike.count == 0
+
+
+def test_the_front_is_told_as_it_is_now(plan):
+    description = replace(plan.description, metrics={"loss": "min", "size": "min"})
+    several = replace(objective, goals=description.goals)
+    with contextlib.closing(EventLog(replace(plan, description=description), several, Pace(2, True))) as log:
+        for loss, size, front in [(1.0, 9.0, 1), (2.0, 5.0, 2), (3.0, 1.0, 3)]:
+            data = {"value": loss, "metrics": {"size": size}, "seconds": 1.0, "attempt": 1}
+            log.add(Event(Kind.TOLD, ask(log), data))
+            log.commit()
+            assert said(log).front[0] == front
+        assert said(log).front[1] == pytest.approx(1.0 * 4.0)

@@ -131,6 +131,13 @@ def test_what_a_dead_worker_had_written_is_found(tmp_path):
     assert left_by(tmp_path, ("another", 3, 1), 7) == (7, b"")
 
 
+def test_of_a_file_that_began_anew_a_dead_workers_words_are_counted_from_the_first(tmp_path):
+    header = f"study 3 1 {output.HEADER_BYTES} 1000".ljust(output.HEADER_BYTES - 1) + "\n"
+    (tmp_path / f"{output.PREFIX}worker").write_bytes(header.encode() + b"the last words")
+    assert left_by(tmp_path, ME, 1_004) == (1_004, b"last words")
+    assert left_by(tmp_path, ME, 990) == (1_000, b"the last words")  # ten bytes were in the file before
+
+
 # ---- in the study
 
 
@@ -162,6 +169,17 @@ def test_attempts_are_kept_one_after_the_other_and_late_pieces_are_not_heard(stu
     assert study.since(0) == ([(0, "one"), (0, "two"), (0, "rest"), (0, "grün")], 0, 4)
     assert study.since(3) == ([(0, "grün")], 0, 4)
     assert study.since(99) == study.since(0)  # whoever watched another process that ran the study
+
+
+def test_what_is_heard_is_counted_with_what_was_missed_and_no_letter_is_cut_in_two(study):
+    study.begin(0, 1)
+    first, second = "grü".encode()[:-1], "grü\n".encode()[-2:]
+    study.hear(0, 1, (0, first))
+    study.hear(0, 1, (3, second))
+    assert study.heard(0) == 5
+    study.hear(0, 1, (1_000, b"much later\n"))  # only the last of a flood is sent
+    assert study.heard(0) == 1_011
+    assert study.since(0)[0] == [(0, "grü"), (0, "much later")]
 
 
 def test_a_first_attempt_begins_the_file_anew(study, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import inspect
 import os
 import stat
 import subprocess
@@ -180,6 +181,80 @@ def test_a_job_that_swallows_the_end_is_told_again():
     assert study.steps == [1]
 
 
+def test_so_is_one_that_swallows_that_a_report_was_bad():
+    told = []
+
+    def job(config):
+        for value in (0.1, float("nan"), 0.3, 0.4):
+            try:
+                raybo.report(value)
+            except BaseException as end:  # noqa: BLE001
+                told.append(str(end))
+        return 0.9
+
+    study = StudySide()
+    run(job, study)
+    assert told == ["at step 2, its accuracy is nan, not a finite number"] * 3
+    assert study.steps == [1]
+
+
+def test_what_was_reported_before_the_end_was_told_is_not_sent_after_it():
+    taken, reported = threading.Event(), threading.Event()
+
+    class Slow(StudySide):
+        def __call__(self, batch):
+            taken.set()
+            assert reported.wait(20)
+            return super().__call__(batch)
+
+    def job(config):
+        raybo.report(0.1)
+        assert taken.wait(20)
+        raybo.report(0.2)
+        reported.set()
+        for _ in range(2_000):
+            time.sleep(0.001)
+            raybo.report(0.3)
+
+    study = Slow(Answer("prune", "too slow"))
+    occurrence, _ = run(job, study)
+    assert (occurrence, study.steps) == (Occurrence.LEFT, [1])
+
+
+def test_after_one_long_step_short_ones_are_sent_in_batches_again():
+    def job(config):
+        time.sleep(0.15)  # its verdict is waited for
+        for step in range(200):
+            yield step / 1_000
+
+    study = StudySide()
+    run(job, study, course=Course(has_rule=True))
+    assert study.batches[0][0]["step"] == 1
+    assert len(study.batches) < 20
+
+
+def test_a_step_that_is_given_beside_the_metrics_counts():
+    def job(config):
+        raybo.report({"accuracy": 0.1, "step": 3})
+        raybo.report({"accuracy": 0.2, "step": 4}, step=7)
+
+    study = StudySide()
+    run(job, study)
+    assert study.steps == [3, 7]
+
+
+def test_a_generator_that_somebody_holds_is_closed_too():
+    held = []
+
+    def job(config):
+        held.append(counting(9)(config))
+        return held[0]
+
+    study = StudySide(Answer("prune", "8th of 9"))
+    assert run(job, study, course=Course(has_rule=True, waits_at=1))[0] is Occurrence.LEFT
+    assert inspect.getgeneratorstate(held[0]) == inspect.GEN_CLOSED
+
+
 @pytest.mark.parametrize(
     ("metrics", "why"),
     [
@@ -190,7 +265,10 @@ def test_a_job_that_swallows_the_end_is_told_again():
             "steps must increase, but it reported step 3 after step 3",
         ),
         ([{"accuracy": 0.1, "step": 0}], "report: step must be a whole number from 1, got 0"),
-        ([{"accuracy": 0.1, "step": 11}], "it reported step 11, and the objective declares steps=10"),
+        (
+            [{"accuracy": 0.1, "step": 10}, {"accuracy": 0.1, "step": 11}],
+            "it reported step 11, and the objective declares steps=10",
+        ),
     ],
 )
 def test_a_bad_report_fails_the_trial_with_what_was_before_it_kept(metrics, why):
@@ -285,6 +363,15 @@ def test_what_is_kept_of_a_trial_that_has_ended(tmp_path, keep, left):
     assert names(tmp_path) == left
 
 
+def test_a_failed_trial_keeps_its_checkpoints_to_be_run_again(tmp_path):
+    def job(config):
+        yield from saving(2)(config)
+        yield float("nan")
+
+    assert run(job, StudySide(), tmp_path, keep="none")[0] is Occurrence.BAD_RESULT
+    assert names(tmp_path) == ["1-1", "1-2"]
+
+
 def test_a_run_goes_on_from_the_checkpoint_that_is_committed_and_counts_on_from_its_step(tmp_path):
     assert run(saving(6, die_at=4), StudySide(), tmp_path)[0] is Occurrence.RAISED
     assert names(tmp_path) == ["1-2", "1-3"]
@@ -359,14 +446,16 @@ def test_saving_twice_before_a_report_keeps_the_later_and_a_failed_one_is_none(t
         for text in ("first", "second"):
             with raybo.saving() as directory:
                 (directory / "which").write_text(text)
+        seen.extend(names(tmp_path))
         with contextlib.suppress(ValueError), raybo.saving() as directory:
             (directory / "which").write_text("third")
             raise ValueError("half of it")
         yield 0.1
 
-    study = StudySide()
+    study, seen = StudySide(), []
     run(job, study, tmp_path)
     (data,) = study.batches[0]
+    assert seen == [data["checkpoint"]]
     assert (tmp_path / data["checkpoint"] / "which").read_text() == "second"
     assert names(tmp_path) == [data["checkpoint"]]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import raybo
@@ -34,6 +34,7 @@ from raybo.experiments.verdicts import (
     mcnemar,
     paired_test,
     typical,
+    word_of,
 )
 from raybo.journal import Description
 from raybo.study import Study
@@ -172,6 +173,7 @@ def test_the_page_of_all_claims_leaves_out_what_too_few_runs_say(tmp_path):
 
 
 @given(st.lists(st.integers(0, 14), min_size=1, max_size=40))
+@example([6, 7, 7, 7])  # three with seven pairs each could be decided if the one with six were not
 def test_what_is_judged_could_be_decided_and_what_is_not_could_not(pairs):
     """By Holm's method on the least p-values there are: those of runs that all say the same."""
     judged = decidable(pairs)
@@ -291,6 +293,18 @@ def test_what_was_missed_is_told_as_a_share():
     )
     (verdict,) = judge(plan, measured(plan, studies))
     assert (verdict.better, verdict.worse) == (0.25, 1.0)
+
+
+@pytest.mark.parametrize(("better", "word"), [("a", "holds"), ("b", "does not hold")])
+def test_a_claim_of_missing_less_often_is_for_the_side_that_does(better, word):
+    problem = Problem("p", "job.py", trials=1, optimum=10.0, found_within=2.0)
+    claims = [Claim("it misses less often", "missed", better, "ab".replace(better, ""))]
+    plan, studies = experiment({"a": [[9.0]] * 7, "b": [[1.0]] * 7}, problem=problem, claims=claims)
+    assert [verdict.word for verdict in judge(plan, measured(plan, studies))] == [word]
+
+
+def test_what_is_at_the_level_is_undecided():
+    assert [word_of(p, 1) for p in (0.049, LEVEL, math.nan)] == ["holds", "undecided", "undecided"]
 
 
 def test_costs_of_a_journal_of_0_1_are_not_measured():
