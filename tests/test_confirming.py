@@ -171,6 +171,38 @@ def test_details_are_those_of_the_trial_with_what_is_expected():
     assert few.best == few.best_expected
 
 
+@pytest.mark.parametrize("mode", ["max", "min"])
+def test_what_is_expected_takes_in_what_was_told_since_in_the_users_sign(mode):
+    searcher, turn = searched(n=12, mode=mode), 1.0 if mode == "max" else -1.0
+    before = searcher.ledger.expectations()
+    assert len(before) == 12
+    for _ in range(5):
+        searcher.add(searcher.trials[3].config, turn * 10.0)
+    after = searcher.ledger.expectations()
+    assert len(after) == 17
+    assert turn * after[3][0] > turn * before[3][0] + 1.0
+    assert searcher.best.details["expected"] == pytest.approx(after[searcher.best.number][0])
+
+
+def test_the_best_expected_keeps_the_constraints():
+    searcher = Searcher(SPACE, "random", seed=1, constraints={"m": "<= 1"})
+    for _ in range(20):
+        trial = searcher.ask()
+        value = hill(trial.config)
+        searcher.tell(trial, {"value": value, "m": 2.0 if value > -0.1 else 0.5})
+    best = max((trial for trial in searcher.trials if trial.feasible), key=lambda trial: trial.value)
+    assert max(searcher.trials, key=lambda trial: trial.value).violations
+    assert searcher.best_expected.feasible
+    assert searcher.best_expected.value > best.value - 0.1
+
+
+def test_of_very_many_trials_the_best_ones_are_looked_at(monkeypatch):
+    searcher = searched(noise=0.3, n=40)
+    assert searcher.best_expected.number != searcher.best.number
+    monkeypatch.setattr("raybo.ledger.LIKELY", 1)
+    assert searcher.best_expected.number == searcher.best.number
+
+
 def test_nothing_is_expected_of_nothing():
     with pytest.raises(TrialError):
         _ = Searcher(SPACE, "random").best_expected

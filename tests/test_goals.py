@@ -202,6 +202,20 @@ def test_the_front_is_what_no_feasible_trial_dominates():
         _ = searcher.best
 
 
+def test_volume_is_above_the_worst_that_feasible_trials_have_shown():
+    ledger = told(
+        {"accuracy": 0.9, "seconds": 5.0, "memory": 1.0},
+        {"accuracy": 0.8, "seconds": 3.0, "memory": 1.5},
+        {"accuracy": 0.1, "seconds": 99.0, "memory": 9.0},
+        constraints={"memory": "<= 1.5"},
+    ).ledger
+    assert ledger.reference() == {"accuracy": 0.8, "seconds": 5.0}
+    assert [trial.number for trial in ledger.front] == [0, 1]  # what is just within a bound keeps it
+    assert ledger.hypervolume() == 0.0
+    at = {"accuracy": 0.5, "seconds": 10.0}
+    assert ledger.hypervolume(at) == pytest.approx(0.4 * 5.0 + 0.3 * 2.0)
+
+
 def test_the_front_by_steps_is_the_front_at_once():
     rng = np.random.default_rng(3)
     rows = np.round(rng.random((60, 3)) * 5) / 5

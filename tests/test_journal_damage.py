@@ -167,6 +167,23 @@ def test_what_is_changed_by_hand_is_seen(path, statement):
         read(path)
 
 
+def test_a_last_event_that_was_changed_with_its_checksum_is_told_by_its_number(path):
+    _, events = write(path)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute(
+            "SELECT number, kind, trial, at, data, checksum FROM event ORDER BY number"
+        ).fetchall()
+        *content, _ = rows[-1]
+        content[-1] = json.dumps({**json.loads(content[-1]), "seconds": 2.0})
+        changed = following(rows[-2][-1], *content)
+        connection.execute(
+            "UPDATE event SET data = ?, checksum = ? WHERE number = ?", (content[-1], changed, content[0])
+        )
+        connection.commit()
+    with pytest.raises(JournalError, match=rf"it is damaged \(event {len(events)} has been changed\)"):
+        read(path)
+
+
 def test_a_mark_of_another_study_or_of_nothing_says_nothing(path, tmp_path):
     whole = write(path)
     other = tmp_path / "other.db"

@@ -96,7 +96,7 @@ def test_both_views_of_a_trial_and_the_counts_agree():
 def test_an_event_gets_the_number_that_follows_unless_it_has_one():
     ledger = ledger_of()
     assert [ledger.apply(asked(0)).number, ledger.apply(told(0, 1.0)).number] == [1, 2]
-    assert ledger.apply(Event(Kind.PLANNED, None, {"trials": 3}, number=3)).number == 3
+    assert ledger.apply(Event(Kind.PLANNED, None, {"trials": 3}, number=7)).number == ledger.last_event == 7
 
 
 def test_what_cannot_follow_changes_nothing():

@@ -199,10 +199,7 @@ def verdicts_owed(searcher: Searcher, events: Sequence[Event]) -> list[Event]:
     due = {
         event.number
         for number, event in last.items()
-        if rule is not None
-        and number not in broke
-        and trials[number].state is State.PENDING
-        and rule.can_judge(searcher.history, number)
+        if rule is not None and number not in broke and rule.can_judge(searcher.history, number)
     }
     if rule is not None and due:
         ledger = Ledger(searcher.space, searcher.goals, searcher.context, searcher.steps, rule.metric)

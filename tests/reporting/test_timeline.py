@@ -40,6 +40,15 @@ def test_a_failed_trial_that_ran_again_has_both_its_spans():
     ]
 
 
+def test_an_attempt_that_another_one_followed_was_lost():
+    events = [event for event in retried().events if event.kind is not Kind.FAILED]
+    study = Study(retried().description, [replace(event, number=i) for i, event in enumerate(events, 1)])
+    assert [(span.begin, span.end, span.state) for span in spans(study)] == [
+        (0.0, 60.0, State.LOST),
+        (60.0, 62.0, State.FINISHED),
+    ]
+
+
 def test_a_trial_that_is_enqueued_has_its_span_from_when_it_begins():
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
     kinds = [(0, 0), (1, 0), (0, 50), (0, 55)]

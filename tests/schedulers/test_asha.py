@@ -158,6 +158,25 @@ def test_a_short_study_that_pauses_trials_ends_with_a_result(name):
         assert states[best.number] is State.FINISHED
 
 
+def test_who_has_come_further_goes_on_first():
+    rule, history = make("asha", {"variant": "promote", "eta": 2}, 16), empty(16)
+    for values in ([0.5, 0.5], [0.3, 0.3], [0.9], [0.1]):  # the first is in the top at rung 2, the third at rung 1
+        end(history, curve(history, values), Kind.PAUSED, step=len(values))
+    assert rule.next_promoted(history) == 0
+    history.apply(Event(Kind.RESUMED, 0, {"step": 2, "attempt": 2}))
+    assert rule.next_promoted(history) == 2
+
+
+def test_a_trial_that_was_stopped_is_made_up_for_before_another_goes_on_for_a_result():
+    rule, history = make("asha", {"variant": "promote"}, 64), empty(64)
+    history.apply(planned(2))
+    end(history, curve(history, [0.3]), Kind.PAUSED, step=1)
+    end(history, ask(history), Kind.STOPPED)
+    assert rule.next_promoted(history) is None
+    end(history, curve(history, [0.2]), Kind.PAUSED, step=1)
+    assert rule.next_promoted(history) == 0
+
+
 def test_nobody_goes_on_for_a_result_while_another_may_bring_one():
     rule, history = make("asha", {"variant": "promote"}, 64), empty(64)
     history.apply(planned(3))

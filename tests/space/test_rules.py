@@ -351,3 +351,35 @@ def test_what_has_rules_can_be_pickled_and_copied(copied):
     again = copied(searcher)
     assert again.space == space
     assert [trial.config for trial in again.ask(20)] == [trial.config for trial in searcher.ask(20)]
+
+
+@pytest.mark.parametrize(
+    ("text", "near", "far"),
+    [
+        ("x < 0.5", (0.51, 0.9), (0.9, 0.9)),
+        ("x < 0.5 and y < 0.5", (0.51, 0.51), (0.51, 0.9)),
+        ("x < 0.5 or y < 0.5", (0.51, 0.9), (0.7, 0.7)),
+        ("not (x < 0.5 and y < 0.5)", (0.49, 0.0), (0.3, 0.3)),  # one of the two is enough
+        ("not (x < 0.5 or y < 0.5)", (0.4, 0.4), (0.4, 0.0)),
+        ("x == y", (0.5, 0.6), (0.5, 0.9)),
+        ("0.4 < x < 0.6", (0.65, 0.5), (0.1, 0.5)),
+    ],
+)
+def test_what_is_nearer_to_keeping_a_rule_lacks_less(text, near, far):
+    rule = read_rule(text, ["x", "y"], [Float(0, 1), Float(0, 1)])
+    lack = rule.lack({axis: np.array([near[axis], far[axis]]) for axis in (0, 1)})
+    assert 0.0 < lack[0] < lack[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("size < 'm'", [True, False, False]),
+        ("'m' < size", [False, False, True]),
+        ("'m' >= size", [True, True, False]),
+        ("'s' < size <= 'm'", [False, True, False]),
+    ],
+)
+def test_a_value_with_an_order_may_stand_on_either_side(text, wanted):
+    rule = read_rule(text, ["size"], [Ordinal(["s", "m", "l"])])
+    assert rule.holds({0: np.arange(3.0)}).tolist() == wanted

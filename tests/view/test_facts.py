@@ -50,6 +50,17 @@ def test_a_tail_reads_only_what_has_come_since(tmp_path):
     assert tail.times == 2
 
 
+def test_a_tail_of_a_study_that_has_yet_to_begin_notices_another_in_its_place(tmp_path):
+    study = run("random", 3)
+    path = keep(study, tmp_path / "s.db", 0)
+    tail = Tail(path)
+    assert tail.read() == []
+    other = replace(study.description, seed=7)
+    Journal(path, other).close()  # it gives way
+    assert tail.read() == []
+    assert (tail.description, tail.times) == (other, 2)
+
+
 def test_a_tail_sees_damage_and_a_file_that_has_gone(tmp_path):
     import sqlite3
 
@@ -233,6 +244,18 @@ def test_curves_are_where_the_best_became_better(tmp_path):
     assert [step[0] for step in told["steps"]] == sorted(step[0] for step in told["steps"])
 
 
+def test_what_breaks_a_constraint_is_on_no_curve(tmp_path):
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, constraints={"m": "<= 1"})
+    events = []
+    for number, (value, m) in enumerate([(0.1, 0.5), (0.9, 3.0), (0.4, 0.5)]):
+        events.append(searcher.apply(searcher.propose(searcher.history)))
+        events.append(searcher.apply(Event(Kind.TOLD, number, {"value": value, "metrics": {"m": m}})))
+    space, rules = searcher.space.to_json(), searcher.goals.rules
+    description = Description("job", "value", "max", space, "random", 0, constraints=rules)
+    told = facts.curve("s", Followed(keep(Study(description, events), tmp_path / "s.db")))
+    assert [(ended, value) for ended, _, value in told["steps"]] == [(1, 0.1), (3, 0.4), (3, 0.4)]
+
+
 def test_pruned_trials_count_among_those_that_have_ended(tmp_path):
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=3)
     events = [searcher.apply(Event(Kind.PLANNED, None, {"trials": 4}))]
@@ -244,10 +267,12 @@ def test_pruned_trials_count_among_those_that_have_ended(tmp_path):
             else Event(Kind.TOLD, number, {"value": value})
         )
         events.append(searcher.apply(ended))
+    events.append(searcher.apply(searcher.propose(searcher.history)))
+    events.append(searcher.apply(Event(Kind.STOPPED, 4, {"reason": "by the user"})))  # which counts for none
     description = Description("job", "value", "max", searcher.space.to_json(), "random", 0)
     followed = Followed(keep(Study(description, events), tmp_path / "s.db"))
     told = facts.overview("s", followed)
-    assert (told["done"], told["planned"], told["counts"]) == (4, 4, {"finished": 2, "pruned": 2})
+    assert (told["done"], told["planned"], told["counts"]) == (4, 4, {"finished": 2, "pruned": 2, "stopped": 1})
     assert [step[0] for step in facts.curve("s", followed)["steps"]] == [1, 4, 4]
 
 

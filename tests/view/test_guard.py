@@ -33,7 +33,12 @@ def test_every_path_is_refused_without_the_token(journal):
     async def question(client):
         paths = [*PATHS, *(address(journal, rest) for rest in ("", "/rows", "/figures", "/trials/0", "/curve"))]
         for path in paths:
-            for given in ({}, {"Authorization": "Bearer wrong"}, {"Cookie": f"{cookie_name(TOKEN)}=wrong"}):
+            for given in (
+                {},
+                {"Authorization": "Bearer wrong"},
+                {"Authorization": f"Basic {TOKEN}"},
+                {"Cookie": f"{cookie_name(TOKEN)}=wrong"},
+            ):
                 answer = await client.get(path, headers=given)
                 assert answer.status == 401, path
                 assert "Set-Cookie" not in answer.headers
@@ -57,7 +62,10 @@ def test_the_address_gives_a_cookie_that_opens_the_rest(journal):
         for path in ("/", "/page/app.js", "/plotly.js", "/api/studies", address(journal, "/rows")):
             assert (await client.get(path, headers=held)).status == 200, path
             client.session.cookie_jar.clear()
-        assert (await client.get("/api/studies", headers=BEARER)).status == 200
+        answer = await client.get("/api/studies", headers=BEARER)
+        assert (answer.status, "Set-Cookie" in answer.headers) == (200, False)
+        linked = {"Sec-Fetch-Site": "cross-site"}  # from a chat, or a notebook
+        assert (await client.get("/", params={"token": TOKEN}, headers=linked)).status == 200
 
     asking(journal)(question)
 
