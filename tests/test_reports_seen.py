@@ -374,9 +374,9 @@ def test_where_nothing_has_finished_the_best_is_the_pruned_one_that_came_furthes
 def test_of_those_that_came_as_far_the_one_with_the_best_last_report_came_furthest(mode):
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", mode, seed=0, steps=9)
     turn = 1.0 if mode == "max" else -1.0
-    for values in ((0.9,), (0.8, 0.2), (0.1, 0.3), (0.2, 0.25)):
+    for curve in ((0.9,), (0.8, 0.2), (0.1, 0.3), (0.2, 0.25)):
         trial = searcher.ask()
-        for step, value in enumerate(values, start=1):
+        for step, value in enumerate(curve, start=1):
             searcher.report(trial, turn * value, step)
         searcher.prune(trial, "no")
     assert searcher.best.number == searcher.ledger.furthest.number == 2

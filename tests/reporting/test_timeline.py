@@ -12,7 +12,7 @@ from raybo.events import Event, Kind, Origin, State
 from raybo.integrations.optuna_journal import END_TRIAL, optuna_exporter
 from raybo.journal import Description
 from raybo.reporting.run_figures import timeline
-from raybo.reporting.timeline import busy_share, spans
+from raybo.reporting.timeline import busy_share, pauses_of, spans
 from raybo.study import Study
 
 
@@ -47,6 +47,26 @@ def test_an_attempt_that_another_one_followed_was_lost():
         (0.0, 60.0, State.LOST),
         (60.0, 62.0, State.FINISHED),
     ]
+
+
+def test_workers_are_as_busy_as_they_were_while_the_study_ran():
+    """It was planned long before its first trial, two of ten seconds each ran with a gap of ten, and one much later."""
+    searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
+    events = [searcher.apply(Event(Kind.PLANNED, None, {"trials": 3}))]
+    seconds = [0]
+    for number, begin in enumerate((100, 120, 500)):
+        at = f"2026-01-01T00:{begin // 60:02d}:{begin % 60:02d}+00:00"
+        events.append(searcher.apply(searcher.propose(searcher.history)))
+        told = {"value": 0.5, "attempt": 1, "started": at, "seconds": 10.0, "host": "a"}
+        events.append(searcher.apply(Event(Kind.TOLD, number, told)))
+        seconds += [begin, begin + 10]
+    timed = [
+        replace(event, at=f"2026-01-01T00:{second // 60:02d}:{second % 60:02d}+00:00")
+        for event, second in zip(events, seconds, strict=True)
+    ]
+    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), timed)
+    assert pauses_of(study) == [(0.0, 100.0), (130.0, 500.0)]
+    assert busy_share(study, spans(study)) == pytest.approx(30 / 40)
 
 
 def test_a_trial_that_is_enqueued_has_its_span_from_when_it_begins():

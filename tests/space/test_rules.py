@@ -383,3 +383,27 @@ def test_what_is_nearer_to_keeping_a_rule_lacks_less(text, near, far):
 def test_a_value_with_an_order_may_stand_on_either_side(text, wanted):
     rule = read_rule(text, ["size"], [Ordinal(["s", "m", "l"])])
     assert rule.holds({0: np.arange(3.0)}).tolist() == wanted
+
+
+def test_a_number_that_is_not_finite_is_not_made_finite_again():
+    assert holds("min(1 / a, 5) < 6", a=2)
+    assert not holds("min(1 / a, 5) < 6", a=0)
+    assert not holds("max(log(a), 5) > 4", a=0)
+
+
+def test_what_just_misses_a_rule_lacks_something():
+    rule = read_rule("x < 0.5", ["x"], [Float(0, 1)])
+    lack = rule.lack({0: np.array([0.4, 0.5])})
+    assert lack[0] == 0.0 < lack[1] < 1e-6
+
+
+def test_a_rule_on_a_parameter_that_is_not_open_is_no_rule():
+    model = Categorical([{"kind": "svm", "C": Float(0, 1)}, {"kind": "line"}])
+    space = Space({"m": model, "x": Float(0, 1)}, where="m.svm.C + x < 0.4")
+    line = {"m": {"kind": "line"}, "x": 0.9}
+    assert space.accept(line) == line
+    with pytest.raises(SpaceError, match=r"m\.svm\.C"):
+        space.accept({"m": {"kind": "svm", "C": 0.2}, "x": 0.9})
+    found = space.sample(np.random.default_rng(0), 60)
+    assert max(config["x"] for config in found if config["m"]["kind"] == "line") > 0.9
+    assert max(config["x"] for config in found if config["m"]["kind"] == "svm") < 0.4
