@@ -167,6 +167,13 @@ def test_what_is_changed_by_hand_is_seen(path, statement):
         read(path)
 
 
+def test_checksums_are_those_of_earlier_releases_and_depend_on_all_that_went_before():
+    first = beginning("{}")
+    assert first == "2afb9b83f9314e5d029766197f539792"
+    assert following(first, 1, "told", None, "2026", "[]") == "60c687a11ec6679224ae41bf56ebdd2e"
+    assert following(beginning("[]"), 1, "told", None, "2026", "[]") != following(first, 1, "told", None, "2026", "[]")
+
+
 def test_a_last_event_that_was_changed_with_its_checksum_is_told_by_its_number(path):
     _, events = write(path)
     with contextlib.closing(sqlite3.connect(path)) as connection:
