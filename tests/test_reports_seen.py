@@ -149,13 +149,19 @@ def plan_of(description, path):
     )  # fmt: skip
 
 
-def test_what_was_promoted_is_not_halted_again(job, tmp_path):
-    study = run(job, tmp_path / "s.db", **PROMOTE)
+def begun_up_to_the_promotion(path, study, *, has_it):
+    """A journal of a study's events up to its first promotion, which is returned."""
     resumed = next(event for event in study.events if event.kind is Kind.RESUMED)
-    path = tmp_path / "t.db"
     with contextlib.closing(Journal(path)) as opened:
         opened.begin(study.description)
-        opened.append([event for event in study.events if event.number <= resumed.number])
+        opened.append([event for event in study.events if event.number < resumed.number + has_it])
+    return resumed
+
+
+def test_what_was_promoted_is_not_halted_again(job, tmp_path):
+    study = run(job, tmp_path / "s.db", **PROMOTE)
+    path = tmp_path / "t.db"
+    resumed = begun_up_to_the_promotion(path, study, has_it=True)
     with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
         judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
         judging.take_up()
@@ -165,11 +171,8 @@ def test_what_was_promoted_is_not_halted_again(job, tmp_path):
 
 def test_what_is_promoted_goes_on_once_its_last_process_has_gone(job, tmp_path):
     study = run(job, tmp_path / "s.db", **PROMOTE)
-    resumed = next(event for event in study.events if event.kind is Kind.RESUMED)
     path = tmp_path / "t.db"
-    with contextlib.closing(Journal(path)) as opened:
-        opened.begin(study.description)
-        opened.append([event for event in study.events if event.number < resumed.number])
+    resumed = begun_up_to_the_promotion(path, study, has_it=False)
     with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
         judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
         assert judging.promoted({}) == resumed.trial
