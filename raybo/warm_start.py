@@ -94,7 +94,7 @@ def known_from(
     study = other if isinstance(other, Study) else load(other)
     name = study.path.name if study.path is not None else study.description.objective
     theirs, mine = (replace(wanted, constraints=()) for wanted in (study.goals, goals))
-    if theirs != mine:
+    if set(zip(theirs.names, theirs.modes, strict=True)) != set(zip(mine.names, mine.modes, strict=True)):
         raise JournalError(
             f"{name}: it wants {theirs}, and this study {mine}; results for another metric are no help here"
         )
@@ -109,7 +109,7 @@ def known_from(
             continue
         value: Any = trial.value
         if not goals.is_plain:
-            value = {**(trial.details.get("metrics") or {}), goals.names[0]: trial.value}
+            value = {**(trial.details.get("metrics") or {}), theirs.names[0]: trial.value}
             try:
                 told(value, trial.number, goals)
             except TrialError as error:

@@ -364,6 +364,10 @@ def test_results_from_elsewhere_bring_all_their_numbers(tmp_path):
         enqueue(path, {"x": 0.2, "y": 0.1}, 3.0)
     known = known_from(study, Goals.of(METRICS, {"memory": "<= 9"}), raybo.Space(SPACE))
     assert [each.value["memory"] for each in known] == [trial.values["memory"] for trial in study.trials]
+    otherwise = Goals.of(dict(reversed(METRICS.items())))
+    assert [each.value for each in known_from(study, otherwise, raybo.Space(SPACE))] == [
+        trial.values for trial in study.trials
+    ]
     with pytest.raises(JournalError, match=r"none of its 4 results fits the space: .* has no watts"):
         known_from(study, Goals.of(METRICS, {"watts": "<= 9"}), raybo.Space(SPACE))
     with pytest.raises(JournalError, match="it wants max accuracy, min seconds, and this study min loss"):

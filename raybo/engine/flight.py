@@ -84,7 +84,7 @@ class Flight:
                 return Occurrence.OVER_LIMIT, {"reason": reason, "seconds": limit}
             if self.reason:
                 return Occurrence.STOPPED, {"reason": self.reason}
-            return _of_ray_error(error)
+            return of_ray_error(error)
         finally:
             if watch is not None:
                 watch.cancel()
@@ -117,7 +117,7 @@ async def _returned(task: Any) -> Any:
     return await task
 
 
-def _of_ray_error(error: Exception) -> Outcome:
+def of_ray_error(error: Exception) -> Outcome:
     """What a failure that Ray reports was: the loss of a worker, unless it was the job's own doing."""
     if isinstance(error, ray.exceptions.OutOfMemoryError):
         return Occurrence.OVER_LIMIT, {"reason": f"it was killed for lack of memory: {first_line(error)}"}

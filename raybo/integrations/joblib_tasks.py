@@ -2,20 +2,25 @@
 
 Each batch of calls is one task with one processor. Arrays of a megabyte or more go to Ray's object store once, however
 many tasks use them; workers read them from there without copying, and must not write to them. Estimators travel whole,
-both ways: their arrays are their own, and they go on to learn into them.
+both ways: their arrays are their own, and they go on to learn into them. A batch whose worker or node is lost starts
+again, as a trial does.
 """
 
 from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, cast
 
 import numpy as np
 from joblib._parallel_backends import ParallelBackendBase
 
+from raybo.engine.flight import of_ray_error
+from raybo.engine.lifecycle import Occurrence
+
+RETRIES = 2  # of a batch whose worker is lost
 SHARED_BYTES = 2**20  # of an array that is worth sharing
 
 
@@ -24,17 +29,24 @@ class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
 
     Args:
         ray: the module, connected.
+        lost: what calls that lost their workers return instead, from the calls and why their worker ended; None if
+            that is an error.
     """
 
     supports_retrieve_callback = True
     supports_sharedmem = False
     default_n_jobs = -1
 
-    def __init__(self, ray: Any, **keywords: Any) -> None:
+    def __init__(
+        self, ray: Any, lost: Callable[[Sequence[Any], str], list[Any] | None] = lambda *_: None, **keywords: Any
+    ) -> None:
         super().__init__(**keywords)
-        self.ray = ray
+        self.ray, self.lost = ray, lost
+        errors = ray.exceptions
+        self.worker_ended = (errors.WorkerCrashedError, errors.NodeDiedError, errors.OutOfMemoryError)
         self.shared: dict[tuple[Any, ...], tuple[Any, Any]] = {}  # arrays that are kept, with where they lie
-        self.task = ray.remote(num_cpus=1)(_call)
+        # Ray itself would try again without end what is killed for lack of memory
+        self.task = ray.remote(num_cpus=1, max_retries=0)(_call)
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
         """As many as asked for; as many as the cluster has processors where all are asked for."""
@@ -52,20 +64,43 @@ class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
         self.parallel = parallel
         return self.effective_n_jobs(n_jobs)
 
-    def submit(self, func: Callable[[], Any], callback: Callable[[Any], None] | None = None) -> Future[Any]:
+    def submit(self, func: Callable[[], Any], callback: Callable[[Any], None] | None = None) -> _Batch:
         """Run a batch of calls in a task; the callback hears of its end."""
-        content, references = self._packed(func)
-        future: Future[Any] = self.task.remote(content, *references).future()
+        batch = _Batch(func)
+        self._start(batch, *self._packed(func), RETRIES)
         if callback is not None:
-            future.add_done_callback(callback)
-        return future
+            batch.add_done_callback(callback)
+        return batch
 
-    def retrieve_result_callback(self, out: Future[Any]) -> Any:
+    def _start(self, batch: _Batch, content: bytes, references: list[Any], retries: int) -> None:
+        def end(task: Future[Any]) -> None:
+            error = task.exception()
+            if error is None:
+                batch.set_result(task.result())
+            elif retries and self._is_loss(error):
+                try:
+                    self._start(batch, content, references, retries - 1)
+                except Exception as refused:  # noqa: BLE001  # joblib would wait for ever
+                    batch.set_exception(refused)
+            else:
+                batch.set_exception(error)
+
+        self.task.remote(content, *references).future().add_done_callback(end)
+
+    def _is_loss(self, error: BaseException) -> bool:
+        """Whether another attempt may succeed."""
+        return isinstance(error, self.worker_ended) and of_ray_error(error)[0] is Occurrence.WORKER_LOST
+
+    def retrieve_result_callback(self, out: _Batch) -> Any:
         """What a batch returned; raises what it raised."""
-        try:
-            return pickle.loads(out.result())  # noqa: S301  # what this driver's own task returned
-        except self.ray.exceptions.RayTaskError as error:
+        error = out.exception()
+        if isinstance(error, self.ray.exceptions.RayTaskError):
             raise error.cause from None
+        if isinstance(error, self.worker_ended):
+            instead = self.lost(out.calls.items, of_ray_error(error)[1]["reason"])
+            if instead is not None:
+                return instead
+        return pickle.loads(out.result())  # noqa: S301  # what this driver's own task returned
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
         """Joblib gives up after a failure; tasks that still run end by themselves."""
@@ -94,6 +129,18 @@ class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
         if key not in self.shared:
             self.shared[key] = (array, self.ray.put(array))
         return self.shared[key][1]
+
+
+class _Batch(Future[bytes]):
+    """What becomes of a batch of calls.
+
+    Args:
+        calls: joblib's batch.
+    """
+
+    def __init__(self, calls: Any) -> None:
+        super().__init__()
+        self.calls = calls
 
 
 def _call(content: bytes, *arrays: Any) -> bytes:

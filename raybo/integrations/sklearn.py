@@ -6,8 +6,9 @@
 Everything after the choice of candidates is scikit-learn's own: scorers, pipelines, refitting, results, routed
 metadata, callbacks. Candidates are chosen batch by batch, but what a search does once is still done once: all
 candidates are scored on the same splits, and one warning at the end covers all failed fits and non-finite scores. With
-`n_jobs` other than 1, each fit of a fold is a Ray task. With `steps`, an estimator that learns step by step is scored
-after each step, and a scheduler may end it there.
+`n_jobs` other than 1, each fit of a fold is a Ray task; a fit that loses its worker starts again, twice at most, and
+then counts as failed. With `steps`, an estimator that learns step by step is scored after each step, and a scheduler
+may end it there.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ try:
     import joblib
     from sklearn.exceptions import FitFailedWarning
     from sklearn.model_selection._search import BaseSearchCV
-    from sklearn.model_selection._validation import _insert_error_scores, _warn_or_raise_about_fit_failures
+    from sklearn.model_selection._validation import (
+        _fit_and_score,
+        _insert_error_scores,
+        _warn_or_raise_about_fit_failures,
+    )
     from sklearn.utils import check_random_state
 except ImportError:
     from raybo.errors import MissingExtra, install_command
@@ -316,7 +321,10 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         from raybo.engine.connection import ray_for_study
         from raybo.integrations.joblib_tasks import RayTasks
 
-        with ray_for_study(None, None) as ray, joblib.parallel_config(RayTasks(ray), n_jobs=self.n_jobs):
+        with (
+            ray_for_study(None, None) as ray,
+            joblib.parallel_config(RayTasks(ray, _without_worker), n_jobs=self.n_jobs),
+        ):
             yield
 
 
@@ -379,3 +387,29 @@ def _rows_of_failure(error: ValueError) -> list[dict[str, Any]]:
         if frame.f_code is _warn_or_raise_about_fit_failures.__code__:
             return list(frame.f_locals["results"])
     return []
+
+
+def _without_worker(calls: Sequence[Any], why: str) -> list[dict[str, Any]] | None:
+    """scikit-learn's results of failed fits, for fits that lost their workers; None for other calls."""
+    results = []
+    for call, arguments, named in calls:
+        if getattr(call, "function", None) is not _fit_and_score:
+            return None
+        estimator = arguments[0]
+        estimator.fit = _Fails(why)
+        results.append(call(*arguments, **named))
+    return results
+
+
+class _Fails:
+    """Stands in for the `fit` of an estimator whose worker ended.
+
+    Args:
+        why: how it ended.
+    """
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError(self.why)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import warnings
 
@@ -474,6 +475,48 @@ def test_joblib_on_ray_shares_arrays_and_raises_what_the_call_raised(ray_session
         assert type(caught.value) is ZeroDivisionError  # and not Ray's own that looks like it
     assert backend.effective_n_jobs(-1) == 4
     assert backend.effective_n_jobs(3) == 3
+
+
+class TakesItsWorkerAlong(LogisticRegression):
+    """Ends its process as often as its file of marks does not yet say, where C is large."""
+
+    def __init__(self, marks=None, times=99, C=1.0):
+        super().__init__(C=C)
+        self.marks, self.times = marks, times
+
+    def fit(self, X, y):
+        before = self.marks.read_text() if self.marks.exists() else ""
+        if self.C > 1 and len(before) < self.times:
+            self.marks.write_text(before + "x")
+            os._exit(1)
+        return super().fit(X, y)
+
+
+@pytest.mark.ray
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_fit_that_takes_its_worker_along_has_failed_and_one_that_lost_it_starts_again(ray_session, tmp_path):
+    def tuned(file, times, **keywords):
+        learner = TakesItsWorkerAlong(tmp_path / file, times)
+        return quick(learner, {"C": [0.5, 5.0]}, method="auto", n_iter=2, cv=KFold(2), n_jobs=2, **keywords).fit(X, Y)
+
+    with (
+        pytest.warns(UserWarning, match="test scores are non-finite"),
+        pytest.warns(
+            FitFailedWarning, match=r"2 fits failed out of a total of 4(?s:.)*its worker died \(WorkerCrashedError\)"
+        ),
+    ):
+        search = tuned("always", 99)
+    scores = dict(
+        zip([c["C"] for c in search.cv_results_["params"]], search.cv_results_["mean_test_score"], strict=True)
+    )
+    assert np.isnan(scores[5.0])
+    assert search.best_params_ == {"C": 0.5}
+    lost = next(trial for trial in search.searcher_.trials if trial.config["C"] == 5.0)
+    assert lost.state is raybo.State.FAILED
+    assert lost.reason.endswith("its worker died (WorkerCrashedError)")
+    with pytest.raises(RuntimeError, match=r"^its worker died"):
+        tuned("raises", 99, error_score="raise")
+    assert np.isfinite(tuned("once", 1).cv_results_["mean_test_score"]).all()
 
 
 @pytest.mark.ray
