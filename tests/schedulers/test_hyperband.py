@@ -57,3 +57,24 @@ def test_those_that_wait_are_promoted_within_their_bracket():
     waiting = [t for t, r in enumerate(history.records) if r.state is State.PAUSED and r.reports[0][0] == 1]
     assert len(waiting) // 3 == 1
     assert rule.next_promoted(history) == max(waiting, key=lambda t: history.records[t].reports[0][1])
+
+
+def test_two_rules_over_the_same_trials_keep_their_own_rungs():
+    def studied():
+        history = empty(9)
+        for trial in range(12):
+            curve(history, [float(trial % 5)] * 9)
+        return history
+
+    def verdicts_of(grace, history):
+        rule = make("hyperband", {"grace": grace}, 9)
+        return [
+            rule.decide(history, trial, step) if rule.decides(history, trial, step) else None
+            for trial in range(12)
+            for step in range(1, 9)
+        ]
+
+    history = studied()  # seen by one rule after the other
+    found = {grace: verdicts_of(grace, history) for grace in (1, 2)}
+    assert found == {grace: verdicts_of(grace, studied()) for grace in (1, 2)}
+    assert found[1] != found[2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import socket
 
 import pytest
@@ -148,3 +150,14 @@ def test_tokens_are_long_and_different():
     tokens = {new_token() for _ in range(100)}
     assert len(tokens) == 100
     assert min(map(len, tokens)) >= 40
+
+
+def test_a_request_of_more_than_a_megabyte_is_refused(journal):
+    async def question(client):
+        own = {**BEARER, "Origin": f"http://{client.host}:{client.port}", "Content-Type": "application/json"}
+        for size, status in ((2**20, 413), (2**19, 409)):  # the shorter one is read, and is too long for a note
+            body = io.BytesIO(json.dumps({"text": "x" * size}).encode())
+            answer = await client.post(address(journal, "/notes"), data=body, headers=own)
+            assert answer.status == status, await answer.text()
+
+    asking(journal)(question)
