@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -193,3 +194,18 @@ def test_a_lock_that_says_nonsense_is_a_lock(path, monkeypatch):
                 Journal(path, DESCRIPTION)
         lock.lock_file(path).unlink()
         Path(path).unlink()
+
+
+@pytest.mark.parametrize(
+    ("holder", "is_superseded"),
+    [
+        ({}, True),
+        ({"host": "another"}, False),
+        ({"driver": 1}, False),
+        ({"process": 4242}, False),  # the driver writes itself
+    ],
+)
+def test_a_study_process_that_its_driver_has_replaced_holds_nothing(holder, is_superseded):
+    held_by = {"host": socket.gethostname(), "driver": 4242, "process": 4243, **holder}
+    assert lock._is_superseded(held_by, 4242) is is_superseded
+    assert not lock._is_superseded({**held_by, "driver": os.getpid()}, os.getpid())  # we are no study's process

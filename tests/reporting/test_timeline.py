@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
+import numpy as np
 import pytest
 
 import raybo
@@ -141,3 +143,23 @@ def test_on_several_hosts_a_pruned_trial_fills_a_gap():
     study = on_hosts(("a", 0, 4), ("b", 0, 10), ("", 4, 7), ("a", 7, 10), ("", 8, 9))
     places = {span.trial: (span.host, span.lane) for span in spans(study)}
     assert places == {0: ("a", 0), 1: ("b", 0), 2: ("a", 0), 3: ("a", 0), 4: ("", 0)}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_lane_holds_two_trials_at_a_time_and_there_are_no_more_lanes_than_trials_at_a_time(seed):
+    rng = np.random.default_rng(seed)
+    begins = np.sort(rng.integers(0, 50, 40))
+    runs = [
+        (str(rng.choice(["a", "b", ""])), int(begin), int(begin + length))
+        for begin, length in zip(begins, rng.integers(1, 9, 40), strict=True)
+    ]
+    found = spans(on_hosts(*runs))
+    assert len(found) == 40
+    lanes: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for span in found:
+        lanes.setdefault((span.host, span.lane), []).append((span.begin, span.end))
+    for held in lanes.values():
+        assert all(before[1] <= after[0] for before, after in pairwise(sorted(held)))
+    for host in ("a", "b"):
+        at_once = max(sum(h == host and b <= t < e for h, b, e in runs) for t in range(60))
+        assert sum(h == host for h, _ in lanes) == at_once
