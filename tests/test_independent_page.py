@@ -124,18 +124,6 @@ def summary():
             less = less_of(scores[ours], scores[RANDOM], "final", *whole(scores, ours, chosen))
             assert less.high < 0.0
     yield "`gp-ucb` and `uhe` end with less regret than random search on all four."
-    yield from cut_short(scores)
-
-
-def cut_short(scores: dict[str, Scores]):
-    """What was not run on all instances."""
-    words = "none", "one", "two", "three", "four"
-    for chosen in BBOB:
-        for rival in RIVALS[:-1]:
-            regrets = [scores[rival].regrets["final"].get(problem.name, {}) for problem in SETS[chosen]]
-            if (runs := min(map(len, regrets))) < len(SEEDS):
-                assert max(map(len, regrets)) == runs
-                yield f"in {chosen[5:-1]} dimensions on {words[runs]} of the five instances of each function only"
 
 
 HEADINGS = {
