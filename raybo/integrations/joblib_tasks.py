@@ -45,7 +45,7 @@ class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
         errors = ray.exceptions
         self.worker_ended = (errors.WorkerCrashedError, errors.NodeDiedError, errors.OutOfMemoryError)
         self.shared: dict[tuple[Any, ...], tuple[Any, Any]] = {}  # arrays that are kept, with where they lie
-        # Ray itself would try again without end what is killed for lack of memory
+        # retried by `_start` instead, which tells a lost worker from a lack of memory
         self.task = ray.remote(num_cpus=1, max_retries=0)(_call)
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
