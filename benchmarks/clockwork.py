@@ -25,14 +25,14 @@ import numpy as np
 
 import raybo
 from benchmarks.searches import Array
-from raybo.engine import loop as engine_loop
+from raybo.common.threads import limit_threads
 from raybo.engine.driver import describe
-from raybo.engine.lifecycle import Occurrence
-from raybo.engine.loop import StudyLoop
 from raybo.engine.plan import Plan
-from raybo.engine.task import Parcel
-from raybo.objectives import Objective
-from raybo.threads import limit_threads
+from raybo.engine.study import loop as engine_loop
+from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.study.loop import StudyLoop
+from raybo.engine.trial.task import Parcel
+from raybo.job.objective import Objective
 
 RAY_SECONDS = 0.001  # of the study's process for each start and each result: 0.5 to 1 ms were measured
 

@@ -23,8 +23,8 @@ import raybo
 from benchmarks.figures import Figure, Figures, command, missing
 from benchmarks.searches import processes
 from raybo import Categorical, Float, Integer
+from raybo.common.threads import limit_threads
 from raybo.space import Array, Config
-from raybo.threads import limit_threads
 
 QUICK = {"seeds": 2, "trials": 25, "shapes": "nested,deep"}
 AUTO, TPE = "auto", "Optuna's TPE"

@@ -19,10 +19,10 @@ from benchmarks.figures import Figure, Figures, at_most, command
 from benchmarks.searches import processes, published
 from raybo import Searcher, methods
 from raybo.acquisition import ContextConfidence
+from raybo.common.threads import limit_threads
 from raybo.context import Density, Expectation, best_expected, fit_joint
 from raybo.experiments import Entry, Problem
-from raybo.history import History
-from raybo.threads import limit_threads
+from raybo.record.history import History
 from trials.context import ackley
 from trials.papers.unknown_context import ACKLEY, DRBO, FIRST_SEED, NEWSVENDOR, OPTIONS, SBO
 

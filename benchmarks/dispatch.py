@@ -22,8 +22,8 @@ from typing import Any
 import raybo
 from benchmarks.figures import Figure, Figures, at_least, command, missing
 from benchmarks.searches import unit_space
-from raybo.engine.connection import ray_for_study
-from raybo.engine.niceness import give_way
+from raybo.engine.ray.connection import ray_for_study
+from raybo.engine.ray.priority import give_way
 
 QUICK = {"trials": 500, "rounds": 1, "tune_trials": 10}
 SPACE = unit_space(5)

@@ -15,7 +15,7 @@ from typing import Any
 import raybo
 from benchmarks import lcbench
 from benchmarks.early_runs import Problem
-from raybo.reports import heard_by
+from raybo.job.reports import heard_by
 from trials.boosting_rounds import boosting_rounds
 from trials.network_epochs import network_epochs
 

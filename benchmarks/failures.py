@@ -17,7 +17,7 @@ from scipy.stats import qmc
 import raybo
 from benchmarks.figures import Figure, Figures, command
 from benchmarks.guesses import Array, branin, hartmann6, training
-from raybo.threads import limit_threads
+from raybo.common.threads import limit_threads
 
 FAILING = 0.4  # of the space, by the rule
 ACCIDENTS = 0.1  # of the trials

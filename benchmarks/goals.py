@@ -26,9 +26,9 @@ import numpy as np
 import raybo
 from benchmarks.figures import Figure, Figures, at_most, command
 from benchmarks.goal_rivals import RIVALS, searcher
-from raybo.front import hypervolume
-from raybo.goal import Goals
-from raybo.threads import limit_threads
+from raybo.common.threads import limit_threads
+from raybo.record.goals import Goals
+from raybo.record.pareto import hypervolume
 from trials.constrained import CONSTRAINED
 from trials.fast_boosting import fast_boosting
 from trials.several_goals import FRONTS

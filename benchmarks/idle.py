@@ -13,9 +13,9 @@ from pathlib import Path
 import raybo
 from benchmarks.figures import Figure, Figures, at_least, command
 from benchmarks.searches import unit_space
-from raybo.engine.connection import ray_for_study
-from raybo.events import Kind
-from raybo.study import Study
+from raybo.engine.ray.connection import ray_for_study
+from raybo.record.events import Kind
+from raybo.study.study import Study
 
 QUICK = {"trials": 60}
 TARGETS = {("gp-ucb", 100.0): 90.0, ("auto", 100.0): 99.0, ("auto", 20.0): 90.0}  # percent

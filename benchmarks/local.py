@@ -22,10 +22,10 @@ import numpy as np
 import raybo
 from benchmarks.figures import Figure, Figures, at_least, at_most, command, missing
 from benchmarks.searches import processes, published
-from raybo.events import Event, Kind
-from raybo.history import History
+from raybo.common.threads import limit_threads
 from raybo.methods.many_dimensions import min_ucb  # so that scipy's threads are there to be limited
-from raybo.threads import limit_threads
+from raybo.record.events import Event, Kind
+from raybo.record.history import History
 from trials.papers.local import EXPERIMENTS, OURS
 
 QUICK = {"rounds": 1, "seeds": 2}

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import raybo
 from benchmarks.figures import Figure, Figures, at_most, command
-from raybo.engine.connection import ray_for_study
 from raybo.engine.plan import Status
-from raybo.events import Kind
-from raybo.study import Study
+from raybo.engine.ray.connection import ray_for_study
+from raybo.record.events import Kind
+from raybo.study.study import Study
 
 QUICK = {"trials": 3_000}
 MORE = 10  # trials that continue it

@@ -22,7 +22,7 @@ from benchmarks.figures import Figures, at_least, at_most, command
 from benchmarks.report import study_of
 from raybo.journal import Journal, Tail
 from raybo.reporting.watch import Window
-from raybo.study import Study, searcher_of
+from raybo.study.study import Study, searcher_of
 
 QUICK = {"trials": 2_000}
 FRAMES = 50

@@ -25,10 +25,10 @@ import numpy as np
 import raybo
 from benchmarks.figures import Figure, Figures, at_most, command
 from benchmarks.searches import Array, unit_space
-from raybo.front import hypervolume
-from raybo.goal import Goals
-from raybo.methods import regional
-from raybo.threads import limit_threads
+from raybo.common.threads import limit_threads
+from raybo.methods.parts import local_data
+from raybo.record.goals import Goals
+from raybo.record.pareto import hypervolume
 from trials.constrained import CONSTRAINED
 from trials.several_goals import FRONTS
 from trials.synthetic import PROBLEMS as KNOWN
@@ -108,12 +108,12 @@ class Run:
 @contextmanager
 def only_exact(method: str) -> Iterator[str]:
     """The method to make, and for `exact` no history that counts as large."""
-    kept = regional.LARGE
-    regional.LARGE = 10**9 if method == EXACT else kept
+    kept = local_data.LARGE
+    local_data.LARGE = 10**9 if method == EXACT else kept
     try:
         yield "auto" if method == EXACT else method
     finally:
-        regional.LARGE = kept
+        local_data.LARGE = kept
 
 
 def with_goals(name: str, method: str, seed: int, trials: int) -> Run:

@@ -24,19 +24,19 @@ import numpy as np
 
 import raybo
 from benchmarks.figures import Figure, Figures, at_least, at_most, command
-from raybo.engine.checkpoints import Checkpoints
-from raybo.engine.connection import ray_for_study
-from raybo.engine.event_log import EventLog
-from raybo.engine.flight import Flight
-from raybo.engine.judging import Judging
-from raybo.engine.lifecycle import Life, Phase
-from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan
-from raybo.engine.task import run_trial
-from raybo.engine.trial_reports import BATCH_SECONDS, Answer, Course, TrialReports
-from raybo.events import Data, Kind
+from raybo.engine.ray.connection import ray_for_study
+from raybo.engine.study.dispatch import Flight
+from raybo.engine.study.event_log import EventLog
+from raybo.engine.study.judging import Judging
+from raybo.engine.study.lifecycle import Life, Phase
+from raybo.engine.study.pace import Pace
+from raybo.engine.trial.checkpoints import Checkpoints
+from raybo.engine.trial.reports import BATCH_SECONDS, Answer, Course, TrialReports
+from raybo.engine.trial.task import run_trial
 from raybo.journal import Description
 from raybo.journal.lock import lock_file
+from raybo.record.events import Data, Kind
 from raybo.schedulers import SCHEDULERS
 
 QUICK = {"trials": 40, "reports": 1_000, "seconds": 2}

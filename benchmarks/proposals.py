@@ -19,7 +19,7 @@ import numpy as np
 import raybo
 from benchmarks.figures import Figure, Figures, at_most, command
 from benchmarks.searches import parse_method, ripples, unit_space, value_of
-from raybo.threads import limit_threads
+from raybo.common.threads import limit_threads
 
 QUICK = {"sizes": "1000,10000", "dimensions": "6", "asks": 20}
 GOALS = {1_000: 20.0, 3_000: 40.0, 10_000: 60.0}  # milliseconds

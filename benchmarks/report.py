@@ -14,11 +14,11 @@ import numpy as np
 
 import raybo
 from benchmarks.figures import Figure, Figures, command, missing
-from raybo.events import Event, Kind
 from raybo.journal import Description
+from raybo.record.events import Event, Kind
 from raybo.reporting import draw
 from raybo.searcher import Searcher
-from raybo.study import Study
+from raybo.study.study import Study
 
 QUICK: dict[str, object] = {}
 

@@ -21,7 +21,7 @@ import numpy as np
 import raybo
 from benchmarks.figures import Figure, Figures, at_least, command, missing
 from benchmarks.searches import processes
-from raybo.threads import limit_threads
+from raybo.common.threads import limit_threads
 from trials.synthetic import PROBLEMS
 
 QUICK = {"seeds": 1, "asks": 6, "problems": "branin,hartmann6"}

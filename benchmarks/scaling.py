@@ -14,7 +14,7 @@ import statistics
 
 from benchmarks.figures import Figure, Figures, at_most, command
 from benchmarks.searches import ask_seconds, told_of
-from raybo.threads import limit_threads
+from raybo.common.threads import limit_threads
 
 QUICK = {"sizes": "100,1000", "asks": 5}
 CLAIMED = 1_000  # finished trials

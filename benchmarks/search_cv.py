@@ -14,7 +14,7 @@ import numpy as np
 
 import raybo
 from benchmarks.figures import Figure, Figures, command, missing
-from raybo.engine.connection import ray_for_study
+from raybo.engine.ray.connection import ray_for_study
 
 QUICK = {"seeds": 1}
 C, GAMMA = (1e-3, 1e3), (1e-6, 1e1)

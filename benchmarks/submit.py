@@ -17,7 +17,7 @@ from pathlib import Path
 
 import raybo
 from benchmarks.figures import Figure, Figures, command, missing
-from raybo.events import Kind
+from raybo.record.events import Kind
 from tests.engine.hosts import LocalHead
 
 QUICK = {"rounds": 1}

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.figures import Figure, Figures, at_least, command, missing
 from benchmarks.searches import ask_seconds, ripples, told_of
-from raybo.threads import limit_threads
+from raybo.common.threads import limit_threads
 
 QUICK = {"sizes": "100"}
 CLAIMED = 100  # finished trials

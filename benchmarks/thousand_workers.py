@@ -30,9 +30,9 @@ from benchmarks import looked_at, proposals
 from benchmarks.clockwork import Course, log_normal, simulate
 from benchmarks.figures import Figure, Figures, at_least, command
 from benchmarks.searches import unit_space
-from raybo.engine.connection import ray_for_study
-from raybo.events import Kind
-from raybo.study import Study
+from raybo.engine.ray.connection import ray_for_study
+from raybo.record.events import Kind
+from raybo.study.study import Study
 
 QUICK = {"parts": "proposals,clock,staleness", "trials": 2_000, "workers": "100,1000", "asks": 10, "stale": 300}
 IN_BRIEF = {"parts": "clock,staleness,check,study"}  # the others are benchmarks of their own

@@ -15,8 +15,8 @@ import numpy as np
 import raybo
 from benchmarks.figures import Figure, Figures, command
 from benchmarks.guesses import Array, ackley, branin, hartmann6, training
-from raybo.confirming import Confirm, confirmed, still_to_run
-from raybo.events import Event, Kind, Origin
+from raybo.record.events import Event, Kind, Origin
+from raybo.study.confirmation import Confirm, confirmed, still_to_run
 
 
 def ridge(u: Array) -> float:

@@ -18,7 +18,7 @@ from typing import Any
 
 import raybo
 from benchmarks.figures import Figure, Figures, at_most, command, missing
-from raybo.engine.connection import ray_for_study
+from raybo.engine.ray.connection import ray_for_study
 
 QUICK = {"trials": 30}
 NAMES = ("a", "b", "c", "d")

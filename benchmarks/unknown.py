@@ -17,8 +17,8 @@ import numpy as np
 import raybo
 from benchmarks.figures import Figure, Figures, at_most, command
 from benchmarks.searches import Array, processes, published, simple_regret
+from raybo.common.threads import limit_threads
 from raybo.experiments import Entry
-from raybo.threads import limit_threads
 from trials.papers.unknown_hyperparameters import ALGORITHM_1, SLICE, TRAP
 from trials.synthetic import PROBLEMS
 

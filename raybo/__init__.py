@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from raybo.engine.driver import tune
-    from raybo.errors import (
+    from raybo.common.errors import (
         JournalError,
         JournalInUse,
         MethodError,
@@ -21,26 +20,27 @@ if TYPE_CHECKING:
         SpaceError,
         TrialError,
     )
-    from raybo.events import State, Trial
-    from raybo.objectives import Objective, objective, report_context
+    from raybo.engine.driver import tune
+    from raybo.job.current_trial import CurrentTrial, current_trial
+    from raybo.job.objective import Objective, objective, report_context
+    from raybo.job.reports import TrialPruned, checkpoint, report, saving
+    from raybo.job.shared_data import shared
+    from raybo.record.events import State, Trial
     from raybo.reporting.plots import plots
-    from raybo.reports import TrialPruned, checkpoint, report, saving
-    from raybo.running_trial import CurrentTrial, current_trial
     from raybo.searcher import Searcher
-    from raybo.shared_data import shared
     from raybo.space import Categorical, Float, Integer, Ordinal, Space
-    from raybo.study import Study, load
+    from raybo.study.study import Study, load
 
 _HOMES = {  # public names and where they live; loaded when first used, so that `import raybo` stays quick
     **dict.fromkeys(["Categorical", "Float", "Integer", "Ordinal", "Space"], "raybo.space"),
-    **dict.fromkeys(["Objective", "objective", "report_context"], "raybo.objectives"),
-    **dict.fromkeys(["State", "Trial"], "raybo.events"),
-    **dict.fromkeys(["CurrentTrial", "current_trial"], "raybo.running_trial"),
-    **dict.fromkeys(["TrialPruned", "checkpoint", "report", "saving"], "raybo.reports"),
+    **dict.fromkeys(["Objective", "objective", "report_context"], "raybo.job.objective"),
+    **dict.fromkeys(["State", "Trial"], "raybo.record.events"),
+    **dict.fromkeys(["CurrentTrial", "current_trial"], "raybo.job.current_trial"),
+    **dict.fromkeys(["TrialPruned", "checkpoint", "report", "saving"], "raybo.job.reports"),
     "Searcher": "raybo.searcher",
-    "shared": "raybo.shared_data",
+    "shared": "raybo.job.shared_data",
     "plots": "raybo.reporting.plots",
-    **dict.fromkeys(["Study", "load"], "raybo.study"),
+    **dict.fromkeys(["Study", "load"], "raybo.study.study"),
     "tune": "raybo.engine.driver",
     **dict.fromkeys(
         [
@@ -55,7 +55,7 @@ _HOMES = {  # public names and where they live; loaded when first used, so that 
             "SpaceError",
             "TrialError",
         ],
-        "raybo.errors",
+        "raybo.common.errors",
     ),
 }
 

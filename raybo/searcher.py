@@ -13,19 +13,31 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import numpy as np
 
 from raybo import methods, schedulers
-from raybo.arguments import by_name, whole_number
-from raybo.error_text import shown
-from raybo.errors import MethodError, NumericalError, TrialError
-from raybo.events import Data, Event, Kind, Origin, State, Tags, Trial, origin_of, planned, states_before, told_context
-from raybo.explaining import explain, is_proposed, reading_tags
-from raybo.goal import Goals, Mode
-from raybo.history import GENERATION, History, Proposal
-from raybo.ledger import Ledger
+from raybo.common.arguments import by_name, whole_number
+from raybo.common.errors import MethodError, NumericalError, TrialError
+from raybo.common.messages import shown
+from raybo.common.threads import limit_threads
+from raybo.methods.explaining import explain, is_proposed, reading_tags
+from raybo.record.events import (
+    Data,
+    Event,
+    Kind,
+    Origin,
+    State,
+    Tags,
+    Trial,
+    origin_of,
+    planned,
+    states_before,
+    told_context,
+)
+from raybo.record.goals import Goals, Mode
+from raybo.record.history import GENERATION, History, Proposal
+from raybo.record.ledger import Ledger
+from raybo.record.results import reported, told
 from raybo.schedulers import GO, Verdict
 from raybo.schedulers.rule import JOB, Rule, broken_by, event_of
 from raybo.space import Array, Row, Space, context_space
-from raybo.threads import limit_threads
-from raybo.told import reported, told
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # typing has it from Python 3.11
@@ -454,7 +466,7 @@ def expected_gain(history: History, asked: Event) -> float | None:
 
     None for the points of an initial design, which promise nothing, and while trials are too few to expect anything.
     """
-    from raybo.expected import Expectation  # loads the Gaussian process
+    from raybo.surrogate.noisy_trials import Expectation  # loads the Gaussian process
 
     if "sobol" in asked.data["tags"] or "design" in asked.data["tags"]:
         return None

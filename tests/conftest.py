@@ -78,7 +78,7 @@ def local_ray():
     """A local Ray that this process is connected to."""
     import ray
 
-    from raybo.engine.connection import start_local
+    from raybo.engine.ray.connection import start_local
 
     with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as directory:  # Ray's sockets need a short path
         try:

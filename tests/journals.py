@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import raybo
-from raybo.errors import JournalError
-from raybo.events import State
+from raybo.common.errors import JournalError
+from raybo.record.events import State
 
 
 def finished(path: str | Path) -> int:

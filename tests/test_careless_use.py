@@ -17,20 +17,20 @@ import pytest
 from click.testing import CliRunner
 
 import raybo
-from raybo import methods, schedulers, warm_start
+from raybo import methods, schedulers
 from raybo.cli import cli, main
-from raybo.confirming import Confirm
+from raybo.common.errors import JournalError, MethodError, ObjectiveError, RayboError, SpaceError, TrialError
 from raybo.engine.driver import tune
-from raybo.errors import JournalError, MethodError, ObjectiveError, RayboError, SpaceError, TrialError
-from raybo.events import Event, Kind
 from raybo.integrations.export import Recorder, exporter
 from raybo.journal import Journal, exists, read
-from raybo.replay import replay
+from raybo.record.events import Event, Kind
+from raybo.record.stopping import Limits
 from raybo.reporting.story_figures import told_by_method
 from raybo.space import Space
-from raybo.stopping import Limits
-from raybo.study import Study
-from tests.test_journal_damage import DESCRIPTION, history
+from raybo.study.confirmation import Confirm
+from raybo.study.replay import replay
+from raybo.study.study import Study, warm_start
+from tests.journal.test_damage import DESCRIPTION, history
 
 SPACE = {"x": raybo.Float(0, 1)}
 
@@ -360,7 +360,7 @@ def test_the_end_of_a_file_is_not_taken_for_ctrl_c(monkeypatch):
     def load(path):
         raise EOFError("marshal data too short")
 
-    monkeypatch.setattr("raybo.study.load", load)
+    monkeypatch.setattr("raybo.study.study.load", load)
     monkeypatch.setattr("sys.argv", ["raybo", "show", "job.db"])
     with pytest.raises(EOFError, match="too short"):
         main()

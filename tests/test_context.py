@@ -17,16 +17,16 @@ from rich.console import Console
 
 import raybo
 from raybo import methods
-from raybo.engine.lifecycle import Occurrence
-from raybo.engine.task import run_trial
-from raybo.errors import JournalError, MethodError, ObjectiveError, SpaceError, TrialError
-from raybo.events import Event, Kind, State
-from raybo.history import History
+from raybo.common.errors import JournalError, MethodError, ObjectiveError, SpaceError, TrialError
+from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.trial.task import run_trial
 from raybo.journal import Description, Journal
+from raybo.record.events import Event, Kind, State
+from raybo.record.history import History
 from raybo.reporting.tables import best_view, study_view
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space, context_space, read_context, read_text
-from raybo.study import Study
+from raybo.study.study import Study
 
 SPACE = Space({"x": Float(0, 1)})
 LOAD = Space({"load": Float(0, 20)})

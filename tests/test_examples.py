@@ -14,7 +14,7 @@ import pytest
 import raybo
 
 ROOT = Path(__file__).parents[1]
-JOURNAL = ROOT / "tests" / "journals_of_0_1" / "gp-ucb.sqlite"  # any will do: examples call it job.db
+JOURNAL = ROOT / "tests" / "journal" / "journals_of_0_1" / "gp-ucb.sqlite"  # any will do: examples call it job.db
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 

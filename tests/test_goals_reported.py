@@ -16,32 +16,32 @@ import pytest
 
 import raybo
 from raybo import schedulers
-from raybo.engine.checkpoints import Checkpoints
-from raybo.engine.event_log import EventLog
-from raybo.engine.flight import Flight
-from raybo.engine.judging import Judging, verdicts_owed
-from raybo.engine.lifecycle import Life, Occurrence, Phase
-from raybo.engine.pace import Pace
+from raybo.common.errors import JournalError, MethodError, ObjectiveError, TrialError
 from raybo.engine.plan import Plan
-from raybo.engine.task import run_trial
-from raybo.engine.trial_reports import Answer, Course, TrialReports
-from raybo.errors import JournalError, MethodError, ObjectiveError, TrialError
-from raybo.events import Event, Kind, State
+from raybo.engine.study.dispatch import Flight
+from raybo.engine.study.event_log import EventLog
+from raybo.engine.study.judging import Judging, verdicts_owed
+from raybo.engine.study.lifecycle import Life, Occurrence, Phase
+from raybo.engine.study.pace import Pace
+from raybo.engine.trial.checkpoints import Checkpoints
+from raybo.engine.trial.reports import Answer, Course, TrialReports
+from raybo.engine.trial.task import run_trial
 from raybo.experiments.here import tune_here
-from raybo.goal import Constraint, Goals
-from raybo.history import History
 from raybo.journal import Journal
 from raybo.methods.default.curves import fitted_curves
-from raybo.methods.several import FitOptions, Several
-from raybo.methods.unfinished import predicted
-from raybo.replay import replay, replay_verdicts
+from raybo.methods.parts.multi_objective import FitOptions, Several
+from raybo.methods.parts.running_trials import predicted
+from raybo.record.events import Event, Kind, State
+from raybo.record.goals import Constraint, Goals
+from raybo.record.history import History
+from raybo.record.stopping import Limits, Stopping
 from raybo.reporting.figures import panels
 from raybo.reporting.front_view import constraints_line
 from raybo.reporting.studies import studies_in
 from raybo.reporting.tables import best_view
 from raybo.space import Space
-from raybo.stopping import Limits, Stopping
-from raybo.study import searcher_of
+from raybo.study.replay import replay, replay_verdicts
+from raybo.study.study import searcher_of
 from raybo.surrogate import standard_model
 
 SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}

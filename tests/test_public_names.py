@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import raybo
-from raybo import errors
+from raybo.common import errors
 
 CONTRACT = {"Space", "Float", "Integer", "Categorical", "Searcher", "objective", "tune", "load", "RayboError"}
 
@@ -53,7 +53,7 @@ LIGHT = {
     "import raybo; raybo.load": {"ray", "rich", "pandas"},
     "import raybo.cli": {"ray", "scipy", "sqlite3", "pandas"},
     "import raybo.reporting.tables": {"ray"},
-    "import raybo.engine.lifecycle": {"ray", "sqlite3"},
+    "import raybo.engine.study.lifecycle": {"ray", "sqlite3"},
 }
 
 

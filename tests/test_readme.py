@@ -31,11 +31,11 @@ import pytest
 import raybo
 from raybo import methods
 from raybo.cli import cli, main
-from raybo.events import Data, Kind
 from raybo.experiments.papers import find_experiments
 from raybo.journal.description import Description
 from raybo.journal.schema import TABLES
-from raybo.reporting.words import shown
+from raybo.record.events import Data, Kind
+from raybo.reporting.formatting import shown
 from tests.imports import reduced, rooms
 
 ROOT = Path(__file__).parents[1]

@@ -14,27 +14,27 @@ from rich.console import Console
 import raybo
 from raybo.cli.console import conclude
 from raybo.engine.driver import describe
-from raybo.engine.event_log import EventLog
-from raybo.engine.flight import Flight
-from raybo.engine.judging import Judging
-from raybo.engine.lifecycle import Life
-from raybo.engine.pace import Pace
 from raybo.engine.plan import Plan
-from raybo.events import Event, Kind, State, planned, saved_share
+from raybo.engine.study.dispatch import Flight
+from raybo.engine.study.event_log import EventLog
+from raybo.engine.study.judging import Judging
+from raybo.engine.study.lifecycle import Life
+from raybo.engine.study.pace import Pace
 from raybo.experiments import Entry, Experiment, Problem, compare
 from raybo.experiments.here import tune_here
 from raybo.experiments.measures import values
 from raybo.experiments.run import is_complete, steps_spent
 from raybo.integrations.export import exporter
+from raybo.job.loading import load_objective
 from raybo.journal import Description, Journal
 from raybo.journal.beside import trial_directory
-from raybo.loading import load_objective
-from raybo.replay import replay, replay_verdicts
+from raybo.record.events import Event, Kind, State, planned, saved_share
 from raybo.reporting.curves_in_text import BLOCKS, spark_line
 from raybo.reporting.summary import best_configuration
 from raybo.reporting.tables import study_view
 from raybo.reporting.trial_view import trial_view
-from raybo.study import Study
+from raybo.study.replay import replay, replay_verdicts
+from raybo.study.study import Study
 
 JOB = """
 import raybo

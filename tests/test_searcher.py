@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raybo.errors import MethodError, NumericalError, RayboError, SpaceError, TrialError
-from raybo.events import State
-from raybo.history import Proposal
+from raybo.common.errors import MethodError, NumericalError, RayboError, SpaceError, TrialError
+from raybo.record.events import State
+from raybo.record.history import Proposal
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 

@@ -10,11 +10,11 @@ from click.testing import CliRunner
 
 import raybo
 from raybo.cli import cli
-from raybo.engine import studies as on_cluster
 from raybo.engine.driver import describe
-from raybo.engine.studies import Detached, studies_here, studies_on
-from raybo.events import Event, Kind, planned
+from raybo.engine.ray import detached_studies as on_cluster
+from raybo.engine.ray.detached_studies import Detached, studies_here, studies_on
 from raybo.journal import Journal
+from raybo.record.events import Event, Kind, planned
 from raybo.reporting.studies import Progress, progress_of, studies_in
 
 

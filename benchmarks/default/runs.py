@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.default.problem import Task
 from benchmarks.default.sets import PROBLEMS
 from benchmarks.default.variants import searcher, with_workers
-from raybo.threads import limit_threads
+from raybo.common.threads import limit_threads
 
 AFTER = (5, 10, 20, 40, 60, 100)  # trials after which the best is kept, beside the last
 NOISE = 1  # a stream of a run's seed

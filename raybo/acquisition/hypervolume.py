@@ -29,7 +29,7 @@ from scipy.special import log_ndtr
 from raybo.acquisition.confidence import UpperConfidence, std_and_gradient
 from raybo.acquisition.improvement import STD_FLOOR, hazard, log_tau_and_ratios
 from raybo.acquisition.protocols import Array, Surrogate
-from raybo.front import cells
+from raybo.record.pareto import cells
 
 Indices: TypeAlias = NDArray[np.intp]
 

@@ -15,9 +15,9 @@ import click
 
 import raybo
 from raybo.cli.console import say
-from raybo.error_text import near, shortened
-from raybo.errors import MethodError, ObjectiveError, RayboError, SpaceError
-from raybo.terminal_text import visible
+from raybo.common.errors import MethodError, ObjectiveError, RayboError, SpaceError
+from raybo.common.messages import near, shortened
+from raybo.common.terminal import visible
 
 WRONG_USE = (MethodError, ObjectiveError, SpaceError)
 

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from raybo.error_text import first_line
+from raybo.common.messages import first_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -206,7 +206,7 @@ def at_most_one(ctx: click.Context, *names: str) -> None:
 
 def default_storage(target: str) -> Path:
     """Where a study is kept by default: in the current directory, named after the objective's file."""
-    from raybo.loading import study_name
+    from raybo.job.loading import study_name
 
     return Path(f"{study_name(target)}.db")
 

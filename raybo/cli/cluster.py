@@ -26,11 +26,11 @@ from raybo.cli.arguments import (
     read_list,
 )
 from raybo.cli.console import conclude, make_console, say, say_json
-from raybo.error_text import counted
+from raybo.common.messages import counted
 
 if TYPE_CHECKING:
     from raybo.integrations.jobs import Cluster, Job
-    from raybo.integrations.travel import Arrival
+    from raybo.integrations.transfer import Arrival
 
 DASHBOARD = click.option(
     "--address",
@@ -147,7 +147,7 @@ def jobs(address: str, as_json: bool) -> None:
     STOPPED), exit_code, began (UTC), target, storage (the journal on the head node) and message.
     """
     from raybo.integrations.jobs import Cluster
-    from raybo.reporting.fitted import text_table
+    from raybo.reporting.table_layout import text_table
 
     def state(job: Job) -> str:
         return job.state.lower() + (f" ({job.exit_code})" if job.exit_code else "")
@@ -289,7 +289,7 @@ def _stop_here(path: Path) -> None:
 def job_run(storage: str, arguments: tuple[str, ...]) -> None:
     """Run `raybo tune` as a job, on the journal STORAGE, with what was sent along."""
     from raybo.cli.tuning import tune
-    from raybo.integrations.travel import unload
+    from raybo.integrations.transfer import unload
     from raybo.journal import exists
 
     path = Path(storage).expanduser()
@@ -308,7 +308,7 @@ def job_run(storage: str, arguments: tuple[str, ...]) -> None:
 @click.argument("storage")
 def job_send(storage: str) -> None:
     """Print the journal STORAGE for `raybo fetch`."""
-    from raybo.integrations.travel import lines_of, pack
+    from raybo.integrations.transfer import lines_of, pack
 
     for line in lines_of(pack(Path(storage).expanduser())):
         say(line)
@@ -319,7 +319,7 @@ def job_send(storage: str) -> None:
 
 def _follow(cluster: Cluster, name: str, here: Path | None) -> None:
     """Show a job until it ends, bring its journal to `here` or say where it is, and leave with its exit code."""
-    from raybo.errors import RayError
+    from raybo.common.errors import RayError
     from raybo.integrations.jobs import failure
 
     try:

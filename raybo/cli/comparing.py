@@ -15,7 +15,7 @@ import click
 
 from raybo.cli.arguments import JSON, PATH, TARGET, at_most_one, pairs
 from raybo.cli.console import make_console, say, say_json
-from raybo.errors import MethodError
+from raybo.common.errors import MethodError
 
 if TYPE_CHECKING:
     from raybo.experiments import Experiment, Figure, Verdict
@@ -109,7 +109,7 @@ def compare(
     at_most_one(ctx, "here", "workers")
     at_most_one(ctx, "output", "out")
     from raybo.experiments import Entry, Experiment, Problem
-    from raybo.loading import study_name
+    from raybo.job.loading import study_name
 
     entries = []
     for text in map(str.strip, BETWEEN_METHODS.split(names)):
@@ -199,7 +199,7 @@ def _chosen(names: tuple[str, ...], everything: bool, known: Mapping[str, Experi
     """The experiments that were asked for: in the order of the names, or the cheapest first."""
     from fnmatch import fnmatch
 
-    from raybo.error_text import nearest
+    from raybo.common.messages import nearest
 
     if everything:
         return sorted(known, key=lambda name: getattr(known[name], "hours", 0.0))
@@ -227,7 +227,7 @@ def _compare(
 
     from raybo.experiments import compare as run
     from raybo.experiments import table
-    from raybo.reporting.fitted import text_table
+    from raybo.reporting.table_layout import text_table
 
     console = make_console()
     with Progress(console=console, transient=True, disable=as_json or not console.is_terminal) as progress:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from raybo.error_text import counted
-from raybo.terminal_text import visible
+from raybo.common.messages import counted
+from raybo.common.terminal import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from raybo.study import Study
+    from raybo.study.study import Study
 
 
 def make_console() -> Console:
     """The terminal; where there is none, lines of 140 characters. Control sequences are made visible."""
-    from raybo.engine.safe_console import SafeConsole
+    from raybo.engine.console import SafeConsole
 
     console = SafeConsole(highlight=False)
     return console if console.is_terminal else SafeConsole(highlight=False, width=140)
@@ -45,9 +45,9 @@ def conclude(console: Console, study: Study, path: Path) -> None:
     Raises:
         TrialError: it has no result.
     """
-    from raybo.errors import TrialError
-    from raybo.events import COUNTED, FAILURES, Kind, Origin, State
+    from raybo.common.errors import TrialError
     from raybo.journal.beside import is_uri
+    from raybo.record.events import COUNTED, FAILURES, Kind, Origin, State
     from raybo.reporting.tables import best_view, confirmations
 
     ended = study.count(*COUNTED)

@@ -19,12 +19,12 @@ from raybo.cli.arguments import (
     named_values,
 )
 from raybo.cli.console import make_console, say, say_json
-from raybo.error_text import counted, in_words
-from raybo.errors import RayboError
-from raybo.files import STANDARD_OUTPUT, is_stream
+from raybo.common.errors import RayboError
+from raybo.common.files import STANDARD_OUTPUT, is_stream
+from raybo.common.messages import counted, in_words
 
 if TYPE_CHECKING:
-    from raybo.study import Study
+    from raybo.study.study import Study
 
 MODES = ("trial", "context", "watch", "again")  # of `raybo show`: it is in one of them, or shows the table
 
@@ -79,7 +79,7 @@ def show(
     from raybo.reporting.trial_view import trial_view
     from raybo.reporting.watch import watch_study
     from raybo.space import read_text
-    from raybo.study import load
+    from raybo.study.study import load
 
     _refuse_what_excludes_another(ctx)
     texts = named_values(context, "--context")
@@ -137,7 +137,7 @@ def plot(journal: Path, output: Path | None) -> None:
         raybo plot job.db -o job.pdf
     """
     from raybo.reporting import draw
-    from raybo.study import load
+    from raybo.study.study import load
 
     path = output or Path(f"{journal.stem}.html")
     draw(load(journal), path)
@@ -178,7 +178,7 @@ def export(journal: Path, to: str, output: str, raw: bool, follow: bool) -> None
     """
     from raybo.integrations.export import exporter
     from raybo.reporting.watch import follow as keep_following
-    from raybo.study import load
+    from raybo.study.study import load
 
     study = load(journal)
     write = exporter(to, output, raw=raw)
@@ -254,8 +254,8 @@ def _list(names: tuple[str, ...], registry: Any, as_json: bool) -> None:
 
 
 def _replay(study: Study) -> None:
-    from raybo.errors import TrialError
-    from raybo.replay import replay, replay_verdicts
+    from raybo.common.errors import TrialError
+    from raybo.study.replay import replay, replay_verdicts
 
     replayed = list(replay(study))
     different = [again for again in replayed if again.differs and not again.is_rounding]

@@ -37,8 +37,8 @@ def studies(ctx: click.Context, directory: Path, address: str | None, as_json: b
     --json prints a list of objects with the keys name, running_on (null unless it is running), done, planned, failed
     (numbers of trials, null where unknown), best (text), method and problem (what is wrong with the journal, or null).
     """
-    from raybo.reporting.fitted import text_table
     from raybo.reporting.studies import HEADINGS, studies_in
+    from raybo.reporting.table_layout import text_table
 
     at_most_one(ctx, "directory", "address")
     found = studies_in(directory) if address is None else _on_cluster(address)
@@ -52,7 +52,7 @@ def studies(ctx: click.Context, directory: Path, address: str | None, as_json: b
 
 
 def _on_cluster(address: str) -> list[Progress]:
-    from raybo.engine.studies import studies_on
+    from raybo.engine.ray.detached_studies import studies_on
     from raybo.reporting.studies import Progress, on_the_front
 
     rows = []

@@ -25,8 +25,8 @@ from raybo.cli.arguments import (
 from raybo.cli.console import conclude, make_console, say
 
 if TYPE_CHECKING:
-    from raybo.engine.checkpoints import Keep
     from raybo.engine.plan import Status
+    from raybo.engine.trial.checkpoints import Keep
 
 
 @click.command()
@@ -95,7 +95,7 @@ def tune(
     from raybo.engine.driver import tune as run
     from raybo.engine.progress import Display
     from raybo.integrations.export import Recorder
-    from raybo.loading import load_objective
+    from raybo.job.loading import load_objective
 
     objective = load_objective(target, is_module=module)
     path = storage or default_storage(target)
@@ -172,7 +172,7 @@ def enqueue(journal: Path, values: tuple[str, ...], value: str | None) -> None:
         raybo enqueue job.db learning_rate=0.2 depth=4 --value 0.93
         raybo enqueue two-goals.db learning_rate=0.1 --value '{"accuracy": 0.93, "seconds": 12}'
     """
-    from raybo.warm_start import enqueue_text
+    from raybo.study.warm_start import enqueue_text
 
     say(enqueue_text(journal, named_values(values, "NAME=VALUE"), None if value is None else _result(value)))
 

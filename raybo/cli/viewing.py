@@ -9,7 +9,7 @@ import click
 
 from raybo.cli.arguments import PATH
 from raybo.cli.console import say
-from raybo.errors import MissingExtra, install_command
+from raybo.common.errors import MissingExtra, install_command
 
 
 @click.command()

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from raybo.common.errors import MethodError
 from raybo.context.density import Density
-from raybo.errors import MethodError
-from raybo.history import History
+from raybo.record.history import History
 from raybo.space import Array, Cube
 from raybo.surrogate import GP, Gamma, Hyperparameter, Model, Observations, Outputs, Standardised, fit_map
 from raybo.surrogate.kernels import squared_distances

@@ -10,12 +10,12 @@ import asyncio
 
 import ray
 
-from raybo.engine.loop import STOP_REASON, StudyLoop
 from raybo.engine.plan import Plan, Status
-from raybo.engine.task import Parcel
-from raybo.engine.trial_reports import Answer
-from raybo.events import Data
-from raybo.objectives import Objective
+from raybo.engine.study.loop import STOP_REASON, StudyLoop
+from raybo.engine.trial.reports import Answer
+from raybo.engine.trial.task import Parcel
+from raybo.job.objective import Objective
+from raybo.record.events import Data
 
 FAREWELL_SECONDS = 10.0  # a detached study answers so long after its end
 

@@ -11,10 +11,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from raybo.engine.checkpoints import Checkpoints, Keep
-from raybo.engine.scratch import TEMPORARY, private_directory
-from raybo.error_text import in_words
-from raybo.errors import MissingExtra, RayError, install_command
+from raybo.common.errors import MissingExtra, RayError, install_command
+from raybo.common.messages import in_words
+from raybo.engine.temporary_directories import TEMPORARY, private_directory
+from raybo.engine.trial.checkpoints import Checkpoints, Keep
 from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory, trial_uri
 
 

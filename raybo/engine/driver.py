@@ -14,33 +14,34 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from raybo import journal, methods, schedulers, warm_start
-from raybo.arguments import by_name, finite_number, one_of, truth, whole_number
-from raybo.confirming import Confirm
+from raybo import journal, methods, schedulers
+from raybo.common.arguments import by_name, finite_number, one_of, truth, whole_number
+from raybo.common.errors import MethodError, ObjectiveError, RayError
+from raybo.common.messages import ELSEWHERE, first_line, in_words, near, shown
 from raybo.engine.artifacts import Mirror
-from raybo.engine.checkpoints import Keep
-from raybo.engine.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.follow import NAMESPACE, leave, make_named, run_to_end
-from raybo.engine.pickling import pickled
 from raybo.engine.plan import Plan
 from raybo.engine.progress import Watch, watching
-from raybo.engine.pulse import RayDied
-from raybo.engine.resources import workers_available
-from raybo.engine.scratch import private_directory
-from raybo.engine.task import LARGE_BYTES, stored
-from raybo.error_text import ELSEWHERE, first_line, in_words, near, shown
-from raybo.errors import MethodError, ObjectiveError, RayError
-from raybo.events import artifacts_of
-from raybo.history import GENERATION
+from raybo.engine.ray.connection import here, is_local, ray_for_study, starts_its_own
+from raybo.engine.ray.liveness import RayDied
+from raybo.engine.ray.pickling import pickled
+from raybo.engine.ray.resources import workers_available
+from raybo.engine.temporary_directories import private_directory
+from raybo.engine.trial.checkpoints import Keep
+from raybo.engine.trial.task import LARGE_BYTES, stored
+from raybo.job.loading import is_loaded_by_path, require_not_loading
+from raybo.job.objective import Objective
+from raybo.job.shared_data import Shared, fingerprint, is_data, sending, shared_by, size_of, token_of
 from raybo.journal import Description, Journal
 from raybo.journal.beside import is_uri, trial_uri
-from raybo.loading import is_loaded_by_path, require_not_loading
-from raybo.objectives import Objective
+from raybo.record.events import artifacts_of
+from raybo.record.history import GENERATION
+from raybo.record.stopping import Limits
 from raybo.searcher import Searcher
-from raybo.shared_data import Shared, fingerprint, is_data, sending, shared_by, size_of, token_of
 from raybo.space import object_to_json
-from raybo.stopping import Limits
-from raybo.study import Study
+from raybo.study import warm_start
+from raybo.study.confirmation import Confirm
+from raybo.study.study import Study
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # typing has it from Python 3.11

@@ -10,11 +10,11 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, cast
 
 from raybo import journal
-from raybo.engine.connection import ray_for_study
-from raybo.engine.pulse import Pulse, RayDied
-from raybo.error_text import first_line
-from raybo.errors import RayboError, RayError
-from raybo.study import Study
+from raybo.common.errors import RayboError, RayError
+from raybo.common.messages import first_line
+from raybo.engine.ray.connection import ray_for_study
+from raybo.engine.ray.liveness import Pulse, RayDied
+from raybo.study.study import Study
 
 if TYPE_CHECKING:
     from raybo.engine.plan import Plan, Status

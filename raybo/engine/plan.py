@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from raybo.confirming import Confirm
-from raybo.engine.checkpoints import Keep
+from raybo.engine.trial.checkpoints import Keep
 from raybo.journal import Description
-from raybo.stopping import NO_LIMITS, Limits
+from raybo.record.stopping import NO_LIMITS, Limits
+from raybo.study.confirmation import Confirm
 
 
 @dataclass(frozen=True)

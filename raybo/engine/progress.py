@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from raybo.terminal_text import without_colours
+from raybo.common.terminal import without_colours
 
 if TYPE_CHECKING:
     from raybo.engine.plan import Status
@@ -84,7 +84,7 @@ def watching(watch: Watch | Literal[False] | None) -> Iterator[Watch | None]:
     elif _in_notebook():
         yield NotebookLine()
     elif sys.stdout is not None and sys.stdout.isatty() and "PYTEST_CURRENT_TEST" not in os.environ:
-        from raybo.engine.safe_console import SafeConsole
+        from raybo.engine.console import SafeConsole
 
         with Display(SafeConsole(highlight=False)) as display:
             yield display

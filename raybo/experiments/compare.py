@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from raybo import methods, schedulers
-from raybo.arguments import whole_number
-from raybo.engine.connection import ray_for_study
-from raybo.engine.resources import workers_available
-from raybo.errors import ObjectiveError
+from raybo.common.arguments import whole_number
+from raybo.common.errors import ObjectiveError
+from raybo.engine.ray.connection import ray_for_study
+from raybo.engine.ray.resources import workers_available
 from raybo.experiments.output import matplotlib_figure, write
 from raybo.experiments.plan import Claim, Experiment, Measure
 from raybo.experiments.results import Row, measured

@@ -19,17 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from raybo.engine.pickling import pickled, unpickled
-from raybo.engine.resources import resources_of
-from raybo.engine.task import run_trial
-from raybo.errors import JournalError
-from raybo.events import State, Trial
+from raybo.common.errors import JournalError
+from raybo.common.files import write_file
+from raybo.engine.ray.pickling import pickled, unpickled
+from raybo.engine.ray.resources import resources_of
+from raybo.engine.trial.task import run_trial
 from raybo.experiments.plan import HeldOut
-from raybo.files import write_file
+from raybo.job.objective import Objective
 from raybo.methods.story import Recommends
-from raybo.objectives import Objective
+from raybo.record.events import State, Trial
 from raybo.space import Array
-from raybo.study import Study
+from raybo.study.study import Study
 
 
 @dataclass(frozen=True)

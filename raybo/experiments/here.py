@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import raybo
-from raybo.engine.checkpoints import Checkpoints
 from raybo.engine.driver import describe
-from raybo.engine.judging import finished, verdicts_owed
-from raybo.engine.lifecycle import Occurrence
-from raybo.engine.task import run_trial
-from raybo.engine.trial_reports import Answer, Course, TrialReports
-from raybo.events import COUNTED, Data, Event, Kind, State
+from raybo.engine.study.judging import finished, verdicts_owed
+from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.trial.checkpoints import Checkpoints
+from raybo.engine.trial.reports import Answer, Course, TrialReports
+from raybo.engine.trial.task import run_trial
+from raybo.job.objective import Objective
 from raybo.journal import Journal
 from raybo.journal.beside import CHECKPOINTS, trial_directory
-from raybo.objectives import Objective
+from raybo.record.events import COUNTED, Data, Event, Kind, State
 from raybo.schedulers import Verdict
 from raybo.schedulers.rule import JOB, broken_by, event_of
 from raybo.searcher import Searcher
-from raybo.study import Study
+from raybo.study.study import Study
 
 
 def tune_here(

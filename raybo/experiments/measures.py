@@ -8,16 +8,16 @@ from typing import cast
 
 import numpy as np
 
-from raybo.errors import MethodError
-from raybo.events import COUNTED, Kind, State, Trial
+from raybo.common.errors import MethodError
 from raybo.experiments.held_out import held_out_curve, read
 from raybo.experiments.model_error import kept_model_errors
 from raybo.experiments.plan import Curve, Measure, Problem
 from raybo.experiments.run import Run
-from raybo.front import hypervolume, non_dominated
 from raybo.methods.story import Searches
+from raybo.record.events import COUNTED, Kind, State, Trial
+from raybo.record.pareto import hypervolume, non_dominated
 from raybo.space import Array
-from raybo.study import Study
+from raybo.study.study import Study
 
 EARLY_SHARE = 0.2  # of a run's trials
 

@@ -13,13 +13,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from raybo.errors import JournalError
-from raybo.events import State
-from raybo.files import write_file
+from raybo.common.errors import JournalError
+from raybo.common.files import write_file
+from raybo.job.objective import Objective
 from raybo.methods.story import Fits
-from raybo.objectives import Objective
+from raybo.record.events import State
 from raybo.space import Array
-from raybo.study import Study
+from raybo.study.study import Study
 from raybo.surrogate import GP, Observations, Standardised, fit_map, uhe_model
 
 POINTS = 2_500  # of the grid, about; the objective is evaluated at each

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from raybo.columns import as_cell, from_cell
-from raybo.errors import MissingExtra, install_command
+from raybo.common.errors import MissingExtra, install_command
+from raybo.common.files import write_file
 from raybo.experiments.measures import curve
 from raybo.experiments.page import page
 from raybo.experiments.plan import Curve, Entry, Experiment, Problem
 from raybo.experiments.results import Row, against, measured, of, read_reasons, read_rows, write_rows
 from raybo.experiments.run import Run
-from raybo.files import write_file
 from raybo.space import Array
-from raybo.study import Study
+from raybo.study.columns import as_cell, from_cell
+from raybo.study.study import Study
 
 CURVES, FIGURE, PAGE = "curves.csv", "figure.png", "README.md"
 BY_MEDIAN = "simple_regret", "model_error"  # where one run that stays far off would be all that a mean shows

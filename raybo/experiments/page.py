@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from raybo.error_text import shown
+from raybo.common.messages import shown
 from raybo.experiments.plan import Experiment, Measure
 from raybo.experiments.results import HYPERVOLUME_MEASURES, Row, columns, of
 from raybo.experiments.verdicts import LEVEL, SLOWER, Verdict, judge, pairs_needed

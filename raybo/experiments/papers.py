@@ -6,9 +6,9 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from raybo.arguments import a_list
-from raybo.error_text import in_words, shown
-from raybo.errors import ObjectiveError, RayboError
+from raybo.common.arguments import a_list
+from raybo.common.errors import ObjectiveError, RayboError
+from raybo.common.messages import in_words, shown
 from raybo.experiments.plan import Experiment, Figure
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from raybo.arguments import a_list, a_name, finite_number, one_of, whole_number
-from raybo.error_text import shown
-from raybo.errors import MethodError
+from raybo.common.arguments import a_list, a_name, finite_number, one_of, whole_number
+from raybo.common.errors import MethodError
+from raybo.common.messages import shown
 
 Measure = Literal[
     "final_regret",

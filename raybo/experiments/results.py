@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast, get_args
 
-from raybo.columns import as_cell, from_cell
-from raybo.errors import JournalError
+from raybo.common.errors import JournalError
+from raybo.common.files import write_file
 from raybo.experiments.measures import floor, measure, optimum, worst_seen
 from raybo.experiments.plan import Experiment, Measure, Problem
 from raybo.experiments.run import Run
-from raybo.files import write_file
-from raybo.study import Study
+from raybo.study.columns import as_cell, from_cell
+from raybo.study.study import Study
 
 FILE, REASONS = "runs.csv", "reasons.md"
 KEYS = ("problem", "method", "seed", "mode")

@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import cast
 
 import raybo
+from raybo.common.errors import JournalError
 from raybo.engine.driver import describe
-from raybo.errors import JournalError
-from raybo.events import COUNTED
 from raybo.experiments.held_out import evaluate
 from raybo.experiments.here import tune_here
 from raybo.experiments.model_error import keep_model_errors
 from raybo.experiments.plan import Entry, Experiment, Problem
+from raybo.job.loading import load_objective
+from raybo.job.objective import Objective
 from raybo.journal import Description
 from raybo.journal.clean import clean_json
-from raybo.loading import load_objective
-from raybo.objectives import Objective
-from raybo.study import Study
+from raybo.record.events import COUNTED
+from raybo.study.study import Study
 
 
 @dataclass(frozen=True)

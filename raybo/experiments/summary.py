@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from raybo.common.files import write_file
 from raybo.experiments.page import FEWEST, as_table
 from raybo.experiments.plan import Claim, Experiment, Figure
 from raybo.experiments.results import FILE, read_reasons, read_rows
 from raybo.experiments.verdicts import Verdict, judge
-from raybo.files import write_file
 
 PAGE = "claims.md"
 INTRODUCTION = """# Every claim, and what was found

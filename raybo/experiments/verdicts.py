@@ -31,7 +31,7 @@ import numpy as np
 
 from raybo.experiments.plan import GREATER_IS_BETTER, Claim, Experiment
 from raybo.experiments.results import Row, of
-from raybo.goal import Goal, Mode
+from raybo.record.goals import Goal, Mode
 from raybo.space import Array
 
 LEVEL = 0.05

@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from raybo.engine.auth_token import loader_of
-from raybo.errors import MissingExtra, RayError, install_command
+from raybo.common.errors import MissingExtra, RayError, install_command
+from raybo.engine.ray.auth_token import loader_of
 
 ANSWER_SECONDS = (3.0, 10.0)  # to connect, and to be answered
 

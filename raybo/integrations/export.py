@@ -24,20 +24,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from raybo.arguments import a_name, truth
-from raybo.columns import as_cell, columns_of, columns_of_reports
-from raybo.details import EXPECTED
-from raybo.error_text import in_words, nearest, shown
-from raybo.errors import MethodError, RayboError
-from raybo.files import STANDARD_OUTPUT, write_file
+from raybo.common.arguments import a_name, truth
+from raybo.common.errors import MethodError, RayboError
+from raybo.common.files import STANDARD_OUTPUT, write_file
+from raybo.common.messages import in_words, nearest, shown
 from raybo.journal import Tail, as_path, require_no_journal
 from raybo.journal.notes import read_notes
+from raybo.record.details import EXPECTED
 from raybo.space import Opaque, object_to_json
-from raybo.study import Study
+from raybo.study.columns import as_cell, columns_of, columns_of_reports
+from raybo.study.study import Study
 
 if TYPE_CHECKING:
-    from raybo.events import Trial
     from raybo.journal import Description
+    from raybo.record.events import Trial
 
 log = logging.getLogger("raybo")
 

@@ -17,8 +17,8 @@ from typing import Any, cast
 import numpy as np
 from joblib._parallel_backends import ParallelBackendBase
 
-from raybo.engine.flight import of_ray_error
-from raybo.engine.lifecycle import Occurrence
+from raybo.engine.study.dispatch import of_ray_error
+from raybo.engine.study.lifecycle import Occurrence
 
 RETRIES = 2  # of a batch whose worker is lost
 SHARED_BYTES = 2**20  # of an array that is worth sharing

@@ -20,11 +20,11 @@ from typing import Any
 
 import raybo
 from raybo import journal
-from raybo.errors import JournalError, JournalInUse, MethodError, ObjectiveError, RayError
+from raybo.common.errors import JournalError, JournalInUse, MethodError, ObjectiveError, RayError
 from raybo.integrations.dashboard import job_client, translated
 from raybo.integrations.package import zipped
-from raybo.integrations.travel import Arrival, load_up, text_of, unpack
-from raybo.loading import study_name
+from raybo.integrations.transfer import Arrival, load_up, text_of, unpack
+from raybo.job.loading import study_name
 
 PYTHON = "python3"  # the head's: the first on the PATH of the shell that ran `ray start`
 POLL_SECONDS = 0.2

@@ -11,12 +11,12 @@ import re
 from posixpath import normpath
 from typing import Any, cast
 
-from raybo.details import EXPECTED
-from raybo.errors import MissingExtra, install_command
-from raybo.events import COUNTED, OPEN, Event, Kind, State, Trial
+from raybo.common.errors import MissingExtra, install_command
 from raybo.integrations.export import Exporter, described, plain, summary_of
 from raybo.integrations.trial_terms import Names, news, numbers_of, numbers_said, parameters, time_of
-from raybo.study import Study
+from raybo.record.details import EXPECTED
+from raybo.record.events import COUNTED, OPEN, Event, Kind, State, Trial
+from raybo.study.study import Study
 
 STATUS = {
     State.FINISHED: "FINISHED",
@@ -32,7 +32,7 @@ QUOTES = re.compile("['\"`]")  # which MLflow cannot search for
 PARAMETER_CHARACTERS = 500  # that every MLflow store holds
 TAG_CHARACTERS = 4_000  # the same of a tag, of which the end tells most
 OWN = ("seconds", "suggest_seconds")  # metrics that are not a user's
-STUDY, TRIAL, STATE = "raybo.study", "raybo.trial", "raybo.state"
+STUDY, TRIAL, STATE = "raybo.study.study", "raybo.trial", "raybo.state"
 
 
 def mlflow_exporter(destination: str) -> Exporter:

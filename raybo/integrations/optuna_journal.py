@@ -23,13 +23,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from raybo.errors import RayboError
-from raybo.events import Event, Kind, State, Trial
-from raybo.files import is_stream, write_file
+from raybo.common.errors import RayboError
+from raybo.common.files import is_stream, write_file
 from raybo.integrations.export import Exporter, described, plain, summary_of
 from raybo.integrations.trial_terms import choices, news
+from raybo.record.events import Event, Kind, State, Trial
 from raybo.space import Categorical, Integer, Parameter
-from raybo.study import Study
+from raybo.study.study import Study
 
 CREATE_STUDY, STUDY_ATTRIBUTE, STUDY_SYSTEM, CREATE_TRIAL, END_TRIAL = 0, 2, 3, 4, 6
 REPORT, TRIAL_ATTRIBUTE, TRIAL_SYSTEM = 7, 8, 9

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from raybo.errors import RayError
+from raybo.common.errors import RayError
 
 log = logging.getLogger("raybo")
 

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from raybo import methods
-from raybo.arguments import a_list, a_name, number_in, one_of, truth, whole_number
-from raybo.error_text import shown
-from raybo.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError, install_command
-from raybo.events import Data, Event, Kind, Origin, State
-from raybo.goal import MODES, Goals, Mode
+from raybo.common.arguments import a_list, a_name, number_in, one_of, truth, whole_number
+from raybo.common.errors import JournalError, MethodError, MissingExtra, RayboError, SpaceError, install_command
+from raybo.common.messages import shown
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
 from raybo.integrations.tune_results import ended, is_finite, read_end
 from raybo.integrations.tune_state import SearchState
+from raybo.record.events import Data, Event, Kind, Origin, State
+from raybo.record.goals import MODES, Goals, Mode
 from raybo.searcher import Searcher as Asker
 from raybo.space import Config, Space
 from raybo.space.tune import holds_domain

@@ -34,17 +34,17 @@ try:
     )
     from sklearn.utils import check_random_state
 except ImportError:
-    from raybo.errors import MissingExtra, install_command
+    from raybo.common.errors import MissingExtra, install_command
 
     raise MissingExtra(f"RayboSearchCV needs scikit-learn: {install_command('sklearn')}") from None
 
 from raybo import methods
-from raybo.arguments import by_name, whole_number
-from raybo.error_text import first_line
-from raybo.errors import MethodError
-from raybo.events import State, Trial
+from raybo.common.arguments import by_name, whole_number
+from raybo.common.errors import MethodError
+from raybo.common.messages import first_line
 from raybo.integrations.sklearn_spaces import candidate_of, space_of
 from raybo.integrations.sklearn_steps import FoldsInSteps, rank_finished_first
+from raybo.record.events import State, Trial
 from raybo.searcher import Searcher
 
 if TYPE_CHECKING:
@@ -318,7 +318,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         if self.n_jobs in (None, 1):
             yield
             return
-        from raybo.engine.connection import ray_for_study
+        from raybo.engine.ray.connection import ray_for_study
         from raybo.integrations.joblib_tasks import RayTasks
 
         with (

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from raybo.errors import SpaceError
+from raybo.common.errors import SpaceError
 from raybo.space import Categorical, Float, Integer, Ordinal, Space, same
 
 ALTERNATIVES = "the alternatives"  # the one parameter of a space that is a list of dicts

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from raybo.errors import MissingExtra, ObjectiveError, install_command
-from raybo.events import OPEN, Trial
-from raybo.reports import checkpoint, saving
+from raybo.common.errors import MissingExtra, ObjectiveError, install_command
+from raybo.job.reports import checkpoint, saving
+from raybo.record.events import OPEN, Trial
 
 try:
     from sklearn.base import clone, is_classifier

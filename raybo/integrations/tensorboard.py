@@ -16,12 +16,12 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-from raybo.errors import MissingExtra, RayboError, install_command
-from raybo.events import FAILURES, Kind, State, Trial
+from raybo.common.errors import MissingExtra, RayboError, install_command
 from raybo.integrations.export import Exporter
 from raybo.integrations.trial_terms import Names, news, numbers_of, numbers_said, parameters, time_of
 from raybo.journal.beside import is_uri
-from raybo.study import Study
+from raybo.record.events import FAILURES, Kind, State, Trial
+from raybo.study.study import Study
 
 REFUSED = re.compile(r"[^-/\w.]")  # in tags
 EXACT = 2**53  # whole numbers beyond it are shown as text: a number is a float there

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from raybo.arguments import is_number
-from raybo.events import Event, Kind, Trial
+from raybo.common.arguments import is_number
+from raybo.record.events import Event, Kind, Trial
 from raybo.space import Categorical, Parameter, Space, choice_names
-from raybo.study import Study
+from raybo.study.study import Study
 
 Plain: TypeAlias = "bool | int | float | str | None"  # a value that every program can hold; floats are finite
 

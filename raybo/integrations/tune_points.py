@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from raybo.errors import SpaceError
+from raybo.common.errors import SpaceError
 from raybo.space import Categorical, Config, Float, Integer, Space
 
 REPEAT_INDEX = "__trial_index__"  # ray.tune.search.repeater.TRIAL_INDEX, which Repeater adds to a configuration

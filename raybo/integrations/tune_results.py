@@ -20,12 +20,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from raybo.errors import TrialError
-from raybo.events import Event, Kind, context_data
-from raybo.goal import Goals
-from raybo.history import ONE
+from raybo.common.errors import TrialError
+from raybo.record.events import Event, Kind, context_data
+from raybo.record.goals import Goals
+from raybo.record.history import ONE
+from raybo.record.results import finite, told
 from raybo.space import Space, read_context
-from raybo.told import finite, told
 
 
 def is_finite(value: object) -> bool:

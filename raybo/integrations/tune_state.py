@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from raybo.errors import JournalError
-from raybo.events import Event, Kind
-from raybo.goal import Goals, Mode
-from raybo.history import GENERATION
+from raybo.common.errors import JournalError
+from raybo.record.events import Event, Kind
+from raybo.record.goals import Goals, Mode
+from raybo.record.history import GENERATION
 from raybo.space import Opaque, Space, object_from_json, object_to_json
 
 FORMAT = 1

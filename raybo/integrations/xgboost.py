@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from raybo.arguments import whole_number
-from raybo.error_text import nearest
-from raybo.errors import MissingExtra, ObjectiveError, install_command
-from raybo.reports import checkpoint, report, saving
+from raybo.common.arguments import whole_number
+from raybo.common.errors import MissingExtra, ObjectiveError, install_command
+from raybo.common.messages import nearest
+from raybo.job.reports import checkpoint, report, saving
 
 try:
     import xgboost

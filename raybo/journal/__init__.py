@@ -1,7 +1,7 @@
 """The durable study: one SQLite file, one writer, any number of readers.
 
     study   one row: what is studied (`Description`, JSON)
-    event   number, kind, trial, at, data: the history, in order (`raybo.history.Event`, data is JSON)
+    event   number, kind, trial, at, data: the history, in order (`raybo.record.history.Event`, data is JSON)
 
 Events are only ever added, several in one transaction, and a transaction that was committed survives the death of every
 process and a power cut (WAL, synchronous=FULL). The writer holds a lock on a file beside the journal, which the system

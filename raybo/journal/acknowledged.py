@@ -13,7 +13,7 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from raybo.errors import JournalError
+from raybo.common.errors import JournalError
 
 LOOKS = 3  # at a file that is being written just now
 

@@ -17,14 +17,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
-from raybo.arguments import MOST
-from raybo.error_text import in_words
-from raybo.events import OPEN, Event, Kind, Origin, State, states_before
-from raybo.goal import Goals
-from raybo.history import GENERATION, ONE
+from raybo.common.arguments import MOST
+from raybo.common.messages import in_words
 from raybo.journal.beside import is_uri
 from raybo.journal.clean import clean_json
 from raybo.journal.description import Description
+from raybo.record.events import OPEN, Event, Kind, Origin, State, states_before
+from raybo.record.goals import Goals
+from raybo.record.history import GENERATION, ONE
 from raybo.space import Categorical, Integer, Space, context_space
 
 CHECKPOINT = re.compile(r"[0-9]+-[0-9]+")  # attempt and number, which make a directory's name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from raybo.events import Event
+from raybo.record.events import Event
 
 
 def clean_text(text: str) -> str:

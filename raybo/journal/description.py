@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any, cast
 
-from raybo.goal import Goals, Mode
+from raybo.record.goals import Goals, Mode
 from raybo.space import Space, label
 
 SINCE_0_2 = ("metrics", "constraints", "steps", "value", "scheduler", "scheduler_options", "generation")

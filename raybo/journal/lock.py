@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from raybo.errors import JournalError, JournalInUse
+from raybo.common.errors import JournalError, JournalInUse
 
 WAIT_SECONDS = 15.0  # for a writer whose driver is gone to disappear too: Ray takes up to eight seconds to notice
 FIRST_BYTE = 1 << 62  # of the range; SQLite's are at 1 << 30

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-from raybo.errors import JournalError
+from raybo.common.errors import JournalError
 from raybo.journal.beside import beside
 from raybo.journal.clean import clean_text
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from raybo.error_text import near, shown
-from raybo.errors import JournalError
-from raybo.events import Event
+from raybo.common.errors import JournalError
+from raybo.common.messages import near, shown
 from raybo.journal.acknowledged import Mark, from_text, mark_path, read_mark
 from raybo.journal.chain import beginning, following
 from raybo.journal.checks import Checker, Nonsense, description_of
 from raybo.journal.description import Description
 from raybo.journal.schema import APPLICATION, SCHEMA, errors_in_a_line
+from raybo.record.events import Event
 
 URL = re.compile(r"[a-z][a-z0-9+]+:/")  # as other libraries name a storage, sqlite:///study.db; a Path has one slash
 

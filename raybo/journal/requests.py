@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from raybo.errors import JournalError
+from raybo.common.errors import JournalError
 from raybo.journal.beside import beside
 from raybo.journal.lock import in_use
 from raybo.space import Row

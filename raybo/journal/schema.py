@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from raybo.errors import JournalError
+from raybo.common.errors import JournalError
 
 SCHEMA = 2
 APPLICATION = 0x52415942  # "RAYB", in the header of every journal

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from raybo.events import Event
 from raybo.journal.chain import beginning
 from raybo.journal.checks import Nonsense
 from raybo.journal.description import Description
 from raybo.journal.reading import Held, read_from, read_whole
+from raybo.record.events import Event
 
 
 class Tail:

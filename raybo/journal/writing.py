@@ -14,8 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from raybo.errors import JournalError
-from raybo.events import Event
+from raybo.common.errors import JournalError
 from raybo.journal import lock
 from raybo.journal.acknowledged import Mark, Marker
 from raybo.journal.chain import beginning, following
@@ -23,6 +22,7 @@ from raybo.journal.clean import clean_json
 from raybo.journal.description import Description, as_text
 from raybo.journal.reading import Held, Rows, exists, read_whole, require_regular
 from raybo.journal.schema import APPLICATION, FROM_1, SCHEMA, TABLES, errors_in_a_line
+from raybo.record.events import Event
 
 INSERT = "INSERT INTO event (number, kind, trial, at, data, checksum) VALUES (?, ?, ?, ?, ?, ?)"
 LOG_PAGES = 64  # of the write-ahead log, of 4 kB: then its changes go into the file

@@ -28,12 +28,12 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
-from raybo.error_text import nearest
-from raybo.errors import MethodError
-from raybo.events import Tags
-from raybo.goal import Goals
-from raybo.history import History, Proposal
-from raybo.methods.options import read
+from raybo.common.errors import MethodError
+from raybo.common.messages import nearest
+from raybo.common.options import read
+from raybo.record.events import Tags
+from raybo.record.goals import Goals
+from raybo.record.history import History, Proposal
 
 METHODS: dict[str, str] = {  # name: where it lives; loaded when used
     "auto": "raybo.methods.default.auto:Auto",
@@ -117,7 +117,7 @@ def seen(method: Method, history: History) -> History:
     models_reports = getattr(method, "models_reports", False) and history.steps is not None
     if models_reports or not (history.reports_in_order and history.goals.is_plain):
         return history
-    from raybo.methods.unfinished import predicted
+    from raybo.methods.parts.running_trials import predicted
 
     return predicted(history)
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from raybo.events import Tags, Trial
+from raybo.record.events import Tags, Trial
 from raybo.space import Array
 
 Look: TypeAlias = Literal["followed", "stands", "limit", "measured", "moves", "marks"]

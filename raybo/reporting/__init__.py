@@ -31,12 +31,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from raybo.errors import RayboError
-from raybo.files import STANDARD_OUTPUT
+from raybo.common.errors import RayboError
+from raybo.common.files import STANDARD_OUTPUT
 from raybo.journal import require_no_journal
 
 if TYPE_CHECKING:
-    from raybo.study import Study
+    from raybo.study.study import Study
 
 PICTURES = (".png", ".svg", ".pdf")
 

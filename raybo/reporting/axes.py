@@ -8,10 +8,10 @@ from typing import cast
 
 import numpy as np
 
-from raybo.events import State, Trial
-from raybo.reporting.words import shown
+from raybo.record.events import State, Trial
+from raybo.reporting.formatting import shown
 from raybo.space import Array, Categorical, Parameter, choice_names
-from raybo.study import Study
+from raybo.study.study import Study
 
 MOST_LEVELS = 60  # values of a stepped parameter that a curve shows; more are drawn like a continuum
 NAME_CHARACTERS = 18  # of a category under an axis

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from raybo.common.errors import NumericalError
 from raybo.context import Density, expected, fit_joint
-from raybo.errors import NumericalError
-from raybo.events import State, Trial
+from raybo.record.events import State, Trial
 from raybo.reporting.axes import Axis
 from raybo.reporting.panel import Panel
 from raybo.reporting.run_figures import hover
 from raybo.reporting.theme import BLUE, ORANGE, PALE, RED, axis_layout, escaped, figure, grid_of, mark_size, plotly
 from raybo.space import Array
-from raybo.study import Study
+from raybo.study.study import Study
 
 CURVE = 201
 SEED = 0

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.events import State, Trial, saved_share
+from raybo.record.events import State, Trial, saved_share
 from raybo.reporting.panel import Panel
 from raybo.reporting.run_figures import value_range
 from raybo.reporting.theme import BLUE, GREY, LIGHT, ORANGE, STATE_COLOURS, escaped, figure, plotly
 from raybo.space import Array
-from raybo.study import Study
+from raybo.study.study import Study
 
 DRAWN = 200_000  # points of all curves, above which steps between are left out
 

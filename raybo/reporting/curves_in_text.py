@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from raybo.events import State, Trial
-from raybo.study import Study
+from raybo.record.events import State, Trial
+from raybo.study.study import Study
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDTH = 60  # blocks of a line, at most

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.errors import NumericalError
-from raybo.goal import Goal
-from raybo.history import History
+from raybo.common.errors import NumericalError
+from raybo.record.goals import Goal
+from raybo.record.history import History
 from raybo.space import Array
-from raybo.study import Study
+from raybo.study.study import Study
 from raybo.surrogate import GP, Observations, Outputs, Tamed, fit_map, standard_model
 
 LEAST_TRIALS = 5  # finished ones, below which nothing is claimed of the objective

@@ -11,7 +11,7 @@ from raybo.reporting.panel import Panel
 from raybo.reporting.parameter_figures import importance_bars, parallel
 from raybo.reporting.run_figures import best_so_far, suggestions, timeline
 from raybo.reporting.story_figures import stories
-from raybo.study import Study
+from raybo.study.study import Study
 
 
 def panels(study: Study) -> list[Panel]:

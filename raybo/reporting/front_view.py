@@ -10,11 +10,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from raybo.arguments import is_number
-from raybo.events import Kind, State, Trial
-from raybo.reporting.fitted import Named, add_column
-from raybo.reporting.words import named
-from raybo.study import Study
+from raybo.common.arguments import is_number
+from raybo.record.events import Kind, State, Trial
+from raybo.reporting.formatting import named
+from raybo.reporting.table_layout import Named, add_column
+from raybo.study.study import Study
 
 LONGEST = 20  # rows; of a longer front those that are spread evenly over it
 

@@ -7,15 +7,15 @@ from itertools import combinations
 
 import numpy as np
 
-from raybo.errors import NumericalError
-from raybo.events import FAILURES, State, Trial
-from raybo.front import hypervolume
-from raybo.methods.failures import success_at
+from raybo.common.errors import NumericalError
+from raybo.methods.parts.failure_model import success_at
+from raybo.record.events import FAILURES, State, Trial
+from raybo.record.pareto import hypervolume
 from raybo.reporting.axes import axes_of, centre, leader, places_of
-from raybo.reporting.drawn import drawn, which
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.panel import Panel
 from raybo.reporting.run_figures import hover
+from raybo.reporting.subsample import drawn, which
 from raybo.reporting.theme import (
     BLUE,
     GREY,
@@ -31,7 +31,7 @@ from raybo.reporting.theme import (
     plotly,
 )
 from raybo.space import Array
-from raybo.study import Study
+from raybo.study.study import Study
 
 MAP = 41  # coordinates along each side of the map
 MARKS = 1_000  # trials of one kind that are marked on it

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from raybo.errors import MissingExtra, install_command
-from raybo.events import FAILURES, State, Trial
-from raybo.files import write_file
+from raybo.common.errors import MissingExtra, install_command
+from raybo.common.files import write_file
+from raybo.record.events import FAILURES, State, Trial
 from raybo.reporting.axes import Axis, axes_of, centre, leader, places_of
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.importance import Importance, importance
 from raybo.reporting.model_figures import map_of
 from raybo.reporting.run_figures import best_line, value_range
 from raybo.reporting.theme import BLUE, GREY, LIGHT, ORANGE, RED, SCALE
-from raybo.study import Study
+from raybo.study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,15 +8,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from raybo.events import FAILURES, State, Trial
+from raybo.record.events import FAILURES, State, Trial
 from raybo.reporting.axes import Axis, axes_of, centre, leader, leader_in_words, places_of
-from raybo.reporting.drawn import drawn, which
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.panel import Panel
 from raybo.reporting.run_figures import hover, value_range
+from raybo.reporting.subsample import drawn, which
 from raybo.reporting.theme import BLUE, ORANGE, RED, SCALE, axis_layout, escaped, grid_of, mark_size, plotly
 from raybo.space import Array
-from raybo.study import Study
+from raybo.study.study import Study
 
 SLICES, PAIRED, COLUMNS = 12, 4, 3  # parameters with a slice, parameters of the contours, plots in a row
 CURVE, MAP = 101, 41  # coordinates along a slice, and along each side of a contour map

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
+from raybo.common.terminal import visible
 from raybo.journal.notes import read_notes
-from raybo.reporting.fitted import named_grid
-from raybo.study import Study
-from raybo.terminal_text import visible
+from raybo.reporting.table_layout import named_grid
+from raybo.study.study import Study
 
 LAST = 20  # notes that are shown
 

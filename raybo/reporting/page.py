@@ -6,12 +6,12 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from raybo.files import write_file
+from raybo.common.files import write_file
 from raybo.reporting.figures import panels
 from raybo.reporting.panel import Panel
 from raybo.reporting.summary import asked_for, best_configuration, best_trials, facts, failures
 from raybo.reporting.theme import FONT, TOOLBAR, plotly
-from raybo.study import Study
+from raybo.study.study import Study
 
 # plotly's lines over all parameters are drawn by WebGL code that it compiles itself, hence unsafe-eval
 POLICY = (

@@ -6,16 +6,16 @@ import math
 
 import numpy as np
 
-from raybo.events import State
+from raybo.record.events import State
 from raybo.reporting.axes import Axis, axes_of, places_of
-from raybo.reporting.drawn import drawn, which
 from raybo.reporting.emulator import CONDITIONED, Emulator
 from raybo.reporting.importance import Importance
 from raybo.reporting.panel import Panel
 from raybo.reporting.run_figures import value_range
+from raybo.reporting.subsample import drawn, which
 from raybo.reporting.theme import BLUE, LIGHT, SCALE, escaped, escaped_all, figure, plotly
 from raybo.space import Array
-from raybo.study import Study
+from raybo.study.study import Study
 
 BARS, LINES = 20, 14  # parameters in the figure of importance, and in that of all trials
 BRIEF = 10  # characters of a category beside its line among others

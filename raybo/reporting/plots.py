@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from raybo.errors import TrialError
+from raybo.common.errors import TrialError
 from raybo.reporting import curve_figures, model_figures, parameter_figures, run_figures
 from raybo.reporting.emulator import LEAST_TRIALS, Emulator
 from raybo.reporting.importance import Importance, importance
@@ -13,7 +13,7 @@ from raybo.reporting.panel import Panel
 from raybo.reporting.story_figures import stories
 from raybo.reporting.summary import summary
 from raybo.reporting.theme import TOOLBAR
-from raybo.study import Study, require_study
+from raybo.study.study import Study, require_study
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.events import FAILURES, Origin, State, Trial
-from raybo.reporting.drawn import MOST, drawn, which
+from raybo.record.events import FAILURES, Origin, State, Trial
+from raybo.reporting.formatting import shown
 from raybo.reporting.panel import Panel
+from raybo.reporting.subsample import MOST, drawn, which
 from raybo.reporting.tables import config_line
 from raybo.reporting.theme import (
     BLUE,
@@ -23,9 +24,8 @@ from raybo.reporting.theme import (
     plotly,
 )
 from raybo.reporting.timeline import Span, busy_share, joined, pauses_of, spans
-from raybo.reporting.words import shown
 from raybo.space import Array
-from raybo.study import Study
+from raybo.study.study import Study
 
 FAR = 6.0  # interquartile ranges below the middle half: values beyond are left outside the frame
 HOVER_CHARACTERS = 300

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from raybo.explaining import reading_tags
+from raybo.methods.explaining import reading_tags
 from raybo.methods.story import OverTrials, PathInSpace, Scale, Series, Story, TellsStory
 from raybo.reporting.axes import axes_of
 from raybo.reporting.context_figures import density, expected_and_lucky
@@ -26,7 +26,7 @@ from raybo.reporting.theme import (
     mark_size,
     plotly,
 )
-from raybo.study import Study
+from raybo.study.study import Study
 
 TONES = {"main": BLUE, "accent": ORANGE, "muted": GREY}
 SYMBOLS = ("circle", "square")  # of marks, one series after the other

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from raybo import journal
-from raybo.errors import RayboError, TrialError
-from raybo.events import COUNTED, FAILURES
-from raybo.study import Study, load
+from raybo.common.errors import RayboError, TrialError
+from raybo.record.events import COUNTED, FAILURES
+from raybo.study.study import Study, load
 
 
 @dataclass(frozen=True)

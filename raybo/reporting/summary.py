@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
-from raybo.error_text import counted
-from raybo.events import FAILURES, State, Trial, saved_share
+from raybo.common.messages import counted
+from raybo.record.events import FAILURES, State, Trial, saved_share
+from raybo.reporting.formatting import shown
 from raybo.reporting.tables import furthest_in_words, of_planned
 from raybo.reporting.timeline import pauses_of
-from raybo.reporting.words import shown
 from raybo.space import Categorical, Float, Integer, Ordinal, Parameter, choice_names, has_guess
-from raybo.study import Study
+from raybo.study.study import Study
 
 LEADERS = 10  # trials in the table of the best
 REASONS = 8  # in the table of failures

@@ -12,13 +12,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from raybo.events import FAILURES, Origin, State, Trial
+from raybo.record.events import FAILURES, Origin, State, Trial
 from raybo.reporting.curves_in_text import reports_anything, steps_of
-from raybo.reporting.fitted import Named, add_column, named_grid
+from raybo.reporting.formatting import named, shown
 from raybo.reporting.front_view import constraints_line, front_view
 from raybo.reporting.notes_view import notes_view
-from raybo.reporting.words import named, shown
-from raybo.study import Study
+from raybo.reporting.table_layout import Named, add_column, named_grid
+from raybo.study.study import Study
 
 STYLES = {
     State.FINISHED: "",

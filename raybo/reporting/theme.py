@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from raybo.errors import MissingExtra, install_command
-from raybo.events import State
+from raybo.common.errors import MissingExtra, install_command
+from raybo.record.events import State
 from raybo.reporting.axes import Axis
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from raybo.events import Event, Kind, Origin, State
-from raybo.study import Study
+from raybo.record.events import Event, Kind, Origin, State
+from raybo.study.study import Study
 
 CLOCK_SECONDS = 2e-3  # beginnings are told in milliseconds
 UNSEEN = 1.0 / 2_000  # of the whole width

@@ -9,16 +9,16 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from raybo.errors import TrialError
-from raybo.events import FAILURES, Event, Kind, Trial
+from raybo.common.errors import TrialError
+from raybo.common.terminal import without_colours
 from raybo.journal.beside import OUTPUT
+from raybo.record.events import FAILURES, Event, Kind, Trial
 from raybo.reporting.curves_in_text import spark_line, verdict_in_words
-from raybo.reporting.fitted import named_grid
+from raybo.reporting.formatting import shown
 from raybo.reporting.notes_view import notes_view
+from raybo.reporting.table_layout import named_grid
 from raybo.reporting.tables import STYLES
-from raybo.reporting.words import shown
-from raybo.study import Study
-from raybo.terminal_text import without_colours
+from raybo.study.study import Study
 
 TAG_CHARACTERS = 100  # of a tag's value
 OUTPUT_LINES = 40  # of what it printed, the last

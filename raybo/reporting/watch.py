@@ -12,9 +12,9 @@ from rich.live import Live
 from rich.segment import Segment
 
 from raybo import journal
-from raybo.events import OPEN, State
+from raybo.record.events import OPEN, State
 from raybo.reporting.tables import best_view, heading, study_view, trials_table
-from raybo.study import Study
+from raybo.study.study import Study
 
 LOOK_SECONDS = 1.0  # between looks at the journal
 FRAME_SECONDS = 0.1  # the same where a table on a terminal is all that is made of it

@@ -12,11 +12,11 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
-from raybo.arguments import by_name
-from raybo.error_text import nearest, shown
-from raybo.errors import MethodError
-from raybo.history import History
-from raybo.methods.options import read
+from raybo.common.arguments import by_name
+from raybo.common.errors import MethodError
+from raybo.common.messages import nearest, shown
+from raybo.common.options import read
+from raybo.record.history import History
 from raybo.schedulers.verdict import GO, Verdict
 
 SCHEDULERS: dict[str, str] = {  # name: where it lives; loaded when used

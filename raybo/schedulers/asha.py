@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeAlias
 
-from raybo.history import History
-from raybo.methods.options import option
+from raybo.common.options import option
+from raybo.record.history import History
 from raybo.schedulers.of_metric import OfMetric
 from raybo.schedulers.rungs import Climbed, Ladder, climbed_by, is_paused, judged, last_resort, promotable, rung_at
 from raybo.schedulers.verdict import GO, Verdict

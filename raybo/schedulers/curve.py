@@ -18,13 +18,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr
 
-from raybo.events import Origin, State, confirms, origin_of
-from raybo.history import History
+from raybo.common.options import option
+from raybo.common.threads import limit_threads
 from raybo.methods.default.curves import expected_ends
-from raybo.methods.options import option
+from raybo.record.events import Origin, State, confirms, origin_of
+from raybo.record.history import History
 from raybo.schedulers.of_metric import OfMetric
 from raybo.schedulers.verdict import GO, Verdict, in_words
-from raybo.threads import limit_threads
 
 LOOKS = (13, 4, 2)  # parts of a run after which it is looked at
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
-from raybo.history import History
-from raybo.methods.options import option
+from raybo.common.options import option
+from raybo.record.history import History
 from raybo.schedulers.asha import Variant, verdict
 from raybo.schedulers.of_metric import OfMetric
 from raybo.schedulers.rungs import Climbed, Ladder, climbed_by, is_paused, last_resort, promotable, rung_at

@@ -16,9 +16,9 @@ from itertools import islice
 
 import numpy as np
 
-from raybo.events import State
-from raybo.history import History
-from raybo.methods.options import option
+from raybo.common.options import option
+from raybo.record.events import State
+from raybo.record.history import History
 from raybo.schedulers.folded import folded
 from raybo.schedulers.of_metric import OfMetric
 from raybo.schedulers.verdict import GO, Verdict, in_words

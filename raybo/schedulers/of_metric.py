@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from raybo.methods.options import Options, option
+from raybo.common.options import Options, option
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from raybo.events import Data, Event, Kind, confirms
-from raybo.goal import Goals
-from raybo.history import History
+from raybo.record.events import Data, Event, Kind, confirms
+from raybo.record.goals import Goals
+from raybo.record.history import History
 from raybo.schedulers import GO, Scheduler, Verdict
 
 JOB = "job"  # the rule by which a trial was ended by itself, or by a constraint

@@ -9,8 +9,8 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from raybo.events import OPEN, Origin, State, origin_of
-from raybo.history import History
+from raybo.record.events import OPEN, Origin, State, origin_of
+from raybo.record.history import History
 from raybo.schedulers.folded import folded
 from raybo.schedulers.verdict import Verdict, in_words, ordinal
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from raybo.history import History
+from raybo.record.history import History
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from raybo.error_text import shown
-from raybo.errors import SpaceError
+from raybo.common.errors import SpaceError
+from raybo.common.messages import shown
 from raybo.space.parameters import Array, Categorical, Integer, Ordinal, Parameter, level_index, levels_of
 from raybo.space.rules import Columns, Rule
 

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from raybo.arguments import is_real, number_in
-from raybo.error_text import shown
-from raybo.errors import SpaceError
+from raybo.common.arguments import is_real, number_in
+from raybo.common.errors import SpaceError
+from raybo.common.messages import shown
 from raybo.space.parameters import Categorical, Float, Integer, Parameter
 from raybo.space.space import Config, Space
 

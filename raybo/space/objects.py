@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from raybo.error_text import in_words
-from raybo.errors import SpaceError
+from raybo.common.errors import SpaceError
+from raybo.common.messages import in_words
 
 
 @dataclass(frozen=True, eq=False)  # two objects may look alike and still be two

@@ -17,9 +17,9 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from raybo.arguments import finite_number, is_number, one_of
-from raybo.error_text import shown
-from raybo.errors import SpaceError
+from raybo.common.arguments import finite_number, is_number, one_of
+from raybo.common.errors import SpaceError
+from raybo.common.messages import shown
 from raybo.space.objects import equal, identical, object_to_json, same
 
 Array: TypeAlias = NDArray[np.float64]

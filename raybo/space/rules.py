@@ -24,9 +24,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from raybo.arguments import a_list, is_real
-from raybo.error_text import nearest, shown
-from raybo.errors import SpaceError
+from raybo.common.arguments import a_list, is_real
+from raybo.common.errors import SpaceError
+from raybo.common.messages import nearest, shown
 from raybo.space.branches import branches_of, choice_names
 from raybo.space.parameters import Array, Categorical, Ordinal, Parameter
 

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from raybo.error_text import shown
-from raybo.errors import SpaceError
+from raybo.common.errors import SpaceError
+from raybo.common.messages import shown
 from raybo.space.branches import branches_of, choice_names
 from raybo.space.cube import Cube
 from raybo.space.parameters import Array, Categorical, Float, Integer, Parameter

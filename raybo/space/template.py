@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from raybo.error_text import shown
-from raybo.errors import SpaceError
+from raybo.common.errors import SpaceError
+from raybo.common.messages import shown
 from raybo.space.branches import branches_of
 from raybo.space.objects import equal, object_from_json, object_to_json
 from raybo.space.parameters import Categorical, Float, Integer, Ordinal, Parameter, Scale

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from raybo.error_text import shown
-from raybo.errors import SpaceError
+from raybo.common.errors import SpaceError
+from raybo.common.messages import shown
 from raybo.space.objects import same
 from raybo.space.parameters import Array, Categorical, Float, Integer, Parameter
 from raybo.space.paths import Path, label

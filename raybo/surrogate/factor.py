@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import lapack
 
-from raybo.errors import NumericalError
+from raybo.common.errors import NumericalError
 from raybo.surrogate.kernels import Array
 
 JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # of the mean diagonal, tried in turn

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
-from raybo.errors import NumericalError
+from raybo.common.errors import NumericalError
 from raybo.surrogate.kernels import Array
 from raybo.surrogate.likelihood import Likelihood
 from raybo.surrogate.model import Model

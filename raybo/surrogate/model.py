@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from raybo.errors import MethodError
+from raybo.common.errors import MethodError
 from raybo.surrogate.kernels import Array, Kernel, KernelName
 from raybo.surrogate.priors import Flat, Prior
 

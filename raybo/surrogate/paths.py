@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from raybo.errors import NumericalError
+from raybo.common.errors import NumericalError
 from raybo.surrogate.blocks import blocks
 from raybo.surrogate.factor import cholesky, solve
 from raybo.surrogate.gp import GP

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.errors import NumericalError
+from raybo.common.errors import NumericalError
 from raybo.surrogate.kernels import Array
 from raybo.surrogate.likelihood import Likelihood
 

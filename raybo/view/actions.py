@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from raybo import warm_start
-from raybo.error_text import shown
-from raybo.errors import JournalError, SpaceError, TrialError
+from raybo.common.errors import JournalError, SpaceError, TrialError
+from raybo.common.messages import shown
 from raybo.journal import requests
 from raybo.journal.notes import Note, read_notes, take_note
 from raybo.space import Categorical, Row, Space
+from raybo.study import warm_start
 from raybo.view.facts import Json, named, text
 from raybo.view.followed import Followed
 

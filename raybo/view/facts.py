@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from raybo.details import EXPECTED
-from raybo.error_text import first_line
-from raybo.errors import RayboError
-from raybo.events import COUNTED, FAILURES, State, Trial
+from raybo.common.errors import RayboError
+from raybo.common.messages import first_line
+from raybo.common.terminal import visible
 from raybo.journal import clean_text
+from raybo.record.details import EXPECTED
+from raybo.record.events import COUNTED, FAILURES, State, Trial
+from raybo.reporting.formatting import shown
 from raybo.reporting.summary import range_in_words
-from raybo.reporting.words import shown
 from raybo.space import Categorical, Integer, Parameter, Space, choice_names
-from raybo.study import Study
-from raybo.terminal_text import visible
+from raybo.study.study import Study
 from raybo.view.followed import Followed
 
 Json: TypeAlias = dict[str, Any]

@@ -12,9 +12,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from raybo.events import Event
+from raybo.record.events import Event
 from raybo.reporting.figures import panels
-from raybo.study import Study
+from raybo.study.study import Study
 from raybo.view.facts import Json, best_trial, front_of, text
 from raybo.view.followed import Followed
 from raybo.view.parallel import plain_lines

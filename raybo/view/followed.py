@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from raybo import journal
-from raybo.events import Event, Kind, Origin, State
-from raybo.study import Study
+from raybo.record.events import Event, Kind, Origin, State
+from raybo.study.study import Study
 
 STARTS = (Kind.ASKED, Kind.BEGUN, Kind.RETRIED, Kind.RESUMED)  # after which an attempt at a trial begins
 

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from raybo.errors import RayboError
+from raybo.common.errors import RayboError
 from raybo.view import actions
 from raybo.view.facts import Json, curve, details, overview, rows, text
 from raybo.view.figures import Figures, as_bytes

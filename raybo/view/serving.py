@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from raybo.errors import RayboError
+from raybo.common.errors import RayboError
 from raybo.view.guard import new_token
 from raybo.view.server import Server
 from raybo.view.shelf import Shelf

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from raybo import journal
-from raybo.errors import JournalError
+from raybo.common.errors import JournalError
 from raybo.view.followed import Followed
 
 MOST = 500  # journals of a directory that are shown

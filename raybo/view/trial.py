@@ -6,11 +6,11 @@ import os
 from datetime import datetime
 from typing import Any
 
-from raybo.errors import RayboError
-from raybo.events import Event
+from raybo.common.errors import RayboError
+from raybo.common.terminal import visible, without_colours
 from raybo.journal.beside import OUTPUT
-from raybo.study import Study
-from raybo.terminal_text import visible, without_colours
+from raybo.record.events import Event
+from raybo.study.study import Study
 from raybo.view.facts import Json, config_of, plain, text, why
 from raybo.view.files import Left, listed, opened
 from raybo.view.followed import Followed

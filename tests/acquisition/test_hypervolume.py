@@ -15,7 +15,7 @@ from raybo.acquisition import (
     UpperConfidence,
     random_weights,
 )
-from raybo.front import hypervolume
+from raybo.record.pareto import hypervolume
 from tests.acquisition.small_gp import gradient_error, random_gp
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raybo.acquisition import Inflated, JointDraw, UpperConfidence
-from raybo.errors import NumericalError
+from raybo.common.errors import NumericalError
 from raybo.solvers import random_grid
 from raybo.space import Float, Space
 from tests.acquisition.small_gp import SmallGP, gradient_error, random_gp

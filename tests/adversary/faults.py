@@ -16,7 +16,7 @@ from random import Random
 from unittest.mock import patch
 
 from raybo import cli
-from raybo.errors import RayError
+from raybo.common.errors import RayError
 
 EXITS = (0, 1, 2)
 LONGEST_LINE = 2_000  # characters of an error: one line that a person can read
@@ -110,7 +110,7 @@ def a_ray(cpus: int) -> Iterator[None]:
     """
     import ray
 
-    from raybo.engine.connection import ray_for_study
+    from raybo.engine.ray.connection import ray_for_study
 
     with contextlib.ExitStack() as started:
         for left in (2, 1, 0) if not ray.is_initialized() else ():

@@ -18,9 +18,9 @@ from random import Random
 from typing import Any
 
 import raybo
-from raybo.errors import RayboError
-from raybo.events import Event, Kind
+from raybo.common.errors import RayboError
 from raybo.journal import Description, Journal
+from raybo.record.events import Event, Kind
 from tests.adversary import values
 from tests.adversary.faults import Case, fingerprint, last_lines, run_command
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import raybo
 from raybo import methods
-from raybo.errors import RayboError
+from raybo.common.errors import RayboError
 from tests.adversary import values
 from tests.adversary.faults import Case, last_lines
 from tests.adversary.spaces import sound

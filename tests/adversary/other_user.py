@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 import raybo
-from raybo.errors import RayboError
+from raybo.common.errors import RayboError
 from raybo.journal import Description, Journal
 from tests.adversary.faults import Case, a_ray, last_lines, run_command
 from tests.adversary.journals import SPACE, lay, original

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import raybo
-from raybo.errors import RayboError
+from raybo.common.errors import RayboError
 from tests.adversary import values
 from tests.adversary.faults import Case, last_lines
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.integrate import trapezoid
 
-from raybo.events import Event, Kind
-from raybo.history import History
+from raybo.record.events import Event, Kind
+from raybo.record.history import History
 from raybo.space import Float, Space
 
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from raybo.common.errors import TrialError
 from raybo.context import Density, best_expected, best_for, expected, fit_joint
-from raybo.errors import TrialError
 from raybo.space import Categorical, Space
 from tests.context.histories import Met, demand, floats, newsvendor, newsvendor_expectation, of_ackley, of_newsvendor
 

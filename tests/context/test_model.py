@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from raybo.common.errors import MethodError
 from raybo.context import Density, context_model, cube_of_contexts, fit_joint, with_context
 from raybo.context.model import IMAGINED, split_distances
-from raybo.errors import MethodError
-from raybo.events import Event, Kind
+from raybo.record.events import Event, Kind
 from raybo.space import Categorical, Float, Space
 from raybo.surrogate import Observations
 from raybo.surrogate.likelihood import Likelihood

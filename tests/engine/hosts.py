@@ -23,7 +23,7 @@ PORT, DASHBOARD_PORT = 6379, 8265
 RAY = (
     sys.executable,
     "-c",
-    "import ray, ray.scripts.scripts; from raybo.engine.connection import patience_with\n"
+    "import ray, ray.scripts.scripts; from raybo.engine.ray.connection import patience_with\n"
     "with patience_with(ray): ray.scripts.scripts.main()",
 )
 

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 import raybo
+from raybo.common.errors import RayError
 from raybo.engine import follow
 from raybo.engine.follow import Ended, StudyLost, attach, stop
-from raybo.errors import RayError
-from raybo.events import Event, Kind, planned
 from raybo.journal import Description, Journal
+from raybo.record.events import Event, Kind, planned
 
 
 class ActorError(Exception):

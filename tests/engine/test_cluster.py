@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import raybo
-from raybo.events import Kind, State
+from raybo.record.events import Kind, State
 from tests.engine import hosts
 from tests.journals import finished, pending
 from tests.renewed import Renewed
@@ -238,7 +238,7 @@ def test_a_detached_study_needs_a_cluster_and_a_journal(directory):
     )
     assert refused.returncode == 1
     assert "a detached study needs a Ray that outlives this command" in refused.stderr
-    from raybo.errors import RayError
+    from raybo.common.errors import RayError
 
     job = raybo.objective(space={"x": raybo.Float(0, 1)})(lambda config: config["x"])
     with pytest.raises(RayError, match="needs a permanent journal"):

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import raybo
-from raybo.engine import connection
-from raybo.engine.connection import ray_for_study
-from raybo.errors import RayError
+from raybo.common.errors import RayError
+from raybo.engine.ray import connection
+from raybo.engine.ray.connection import ray_for_study
 
 
 @contextlib.contextmanager

@@ -11,12 +11,12 @@ from dataclasses import replace
 import pytest
 
 import raybo
-from raybo.engine.event_log import EventLog
-from raybo.engine.pace import Pace
+from raybo.common.errors import JournalError
 from raybo.engine.plan import Plan
-from raybo.errors import JournalError
-from raybo.events import Event, Kind, Origin, State
+from raybo.engine.study.event_log import EventLog
+from raybo.engine.study.pace import Pace
 from raybo.journal import Description, read
+from raybo.record.events import Event, Kind, Origin, State
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 

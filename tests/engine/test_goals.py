@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import raybo
-from raybo.events import State
-from raybo.replay import replay
+from raybo.record.events import State
+from raybo.study.replay import replay
 
 pytestmark = [pytest.mark.slow, pytest.mark.ray]
 

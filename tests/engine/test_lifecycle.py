@@ -11,9 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from raybo.engine import lifecycle
-from raybo.engine.lifecycle import ENDS_OF_A_PROCESS, InvalidTransition, Life, Occurrence, Phase, Step, step
-from raybo.events import Kind
+from raybo.engine.study import lifecycle
+from raybo.engine.study.lifecycle import ENDS_OF_A_PROCESS, InvalidTransition, Life, Occurrence, Phase, Step, step
+from raybo.record.events import Kind
 
 ENDS = {Phase.FINISHED, Phase.FAILED, Phase.LOST, Phase.STOPPED, Phase.GONE}
 FAILED = {Phase.FAILED, Phase.LOST}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raybo.engine.nodes import LOOK_SECONDS, Losses
+from raybo.engine.ray.nodes import LOOK_SECONDS, Losses
 
 
 def nodes(**alive):

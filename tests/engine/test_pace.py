@@ -6,7 +6,7 @@ from collections import deque
 
 import pytest
 
-from raybo.engine.pace import DEEPEST, DISPATCH_SECONDS, HURRY, INSTANT, RECENT, REPLACEABLE, Pace
+from raybo.engine.study.pace import DEEPEST, DISPATCH_SECONDS, HURRY, INSTANT, RECENT, REPLACEABLE, Pace
 
 
 def pace(suggestions=(), trials=(), workers=2, takes_all_room=True, spent=()):

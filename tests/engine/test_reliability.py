@@ -20,9 +20,9 @@ import pytest
 
 import raybo
 from raybo import journal
-from raybo.errors import JournalError
-from raybo.events import Event, Kind, State
+from raybo.common.errors import JournalError
 from raybo.journal import Description, Journal
+from raybo.record.events import Event, Kind, State
 
 SPACE = {"x": raybo.Float(0, 1)}
 

@@ -12,9 +12,9 @@ import time
 import pytest
 
 import raybo
-from raybo.errors import ObjectiveError
-from raybo.events import Kind, State
-from raybo.replay import replay, replay_verdicts
+from raybo.common.errors import ObjectiveError
+from raybo.record.events import Kind, State
+from raybo.study.replay import replay, replay_verdicts
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_session")]
 

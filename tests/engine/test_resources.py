@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 import raybo
-from raybo.engine import loop as engine_loop
-from raybo.engine.pace import Pace
-from raybo.engine.resources import resources_of, share_of, waiting_for_room, workers_available
-from raybo.errors import RayError
+from raybo.common.errors import RayError
+from raybo.engine.ray.resources import resources_of, share_of, waiting_for_room, workers_available
+from raybo.engine.study import loop as engine_loop
+from raybo.engine.study.pace import Pace
 
 
 def asking(**resources):

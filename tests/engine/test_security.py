@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from raybo.engine import auth_token, connection, scratch
-from raybo.engine.scratch import LOCK, private_directory, remove_leftovers
+from raybo.engine import temporary_directories
+from raybo.engine.ray import auth_token, connection
+from raybo.engine.temporary_directories import LOCK, private_directory, remove_leftovers
 
 NOBODY = 65534  # a user who owns nothing
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="another user can be played by root only")
@@ -24,7 +25,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="another user can be play
 @pytest.fixture
 def temporary(tmp_path, monkeypatch):
     """A directory of this test's own in the place of /tmp."""
-    monkeypatch.setattr(scratch, "TEMPORARY", str(tmp_path))
+    monkeypatch.setattr(temporary_directories, "TEMPORARY", str(tmp_path))
     return tmp_path
 
 
@@ -34,8 +35,8 @@ def abandoned(temporary, *, kill=True):
         f"""
         import sys, time
         from raybo.engine import scratch
-        scratch.TEMPORARY = {str(temporary)!r}
-        with scratch.private_directory() as directory:
+        temporary_directories.TEMPORARY = {str(temporary)!r}
+        with temporary_directories.private_directory() as directory:
             (directory / "ray" / "session").mkdir(parents=True)
             (directory / "ray" / "log").write_text("x")
             print(directory, flush=True)
@@ -68,7 +69,7 @@ def test_the_directory_of_a_study_is_closed_to_others_and_gone_afterwards(tempor
 def test_another_user_gets_nowhere_in_it(monkeypatch):
     with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as above:  # pytest's own is closed to them anyway
         os.chmod(above, 0o755)
-        monkeypatch.setattr(scratch, "TEMPORARY", above)
+        monkeypatch.setattr(temporary_directories, "TEMPORARY", above)
         with private_directory() as directory:
             sockets = directory / "ray" / "sockets"
             sockets.mkdir(parents=True)
@@ -86,8 +87,10 @@ def test_a_full_disk_is_told_in_a_line_and_nothing_is_left_there(temporary, monk
     def full(*_args, **_named):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(scratch.tempfile if fails == "mkdtemp" else scratch, fails, full)
-    with pytest.raises(scratch.RayError, match=r"can be made there \(No space left on device\); make room in it"):
+    monkeypatch.setattr(temporary_directories.tempfile if fails == "mkdtemp" else temporary_directories, fails, full)
+    with pytest.raises(
+        temporary_directories.RayError, match=r"can be made there \(No space left on device\); make room in it"
+    ):
         private_directory().__enter__()
     assert list(temporary.iterdir()) == []
 
@@ -102,7 +105,7 @@ def test_what_a_killed_study_left_is_removed_by_the_next_one(temporary):
 def test_what_was_cut_short_while_it_was_removed_is_removed_later(temporary, monkeypatch):
     directory, _ = abandoned(temporary)
     with monkeypatch.context() as patch:
-        patch.setattr(scratch.shutil, "rmtree", lambda path, ignore_errors: None)
+        patch.setattr(temporary_directories.shutil, "rmtree", lambda path, ignore_errors: None)
         remove_leftovers(str(temporary))
     assert (directory / LOCK).exists()
     remove_leftovers(str(temporary))
@@ -125,7 +128,7 @@ def test_a_living_study_of_another_namespace_of_processes_keeps_its_directory(te
     if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no namespaces of processes here")
     directory, process = abandoned(temporary, kill=False)
-    script = f"from raybo.engine.scratch import remove_leftovers; remove_leftovers({str(temporary)!r})"
+    script = f"from raybo.engine.temporary_directories import remove_leftovers; remove_leftovers({str(temporary)!r})"
     subprocess.run([*unshare, sys.executable, "-c", script], check=True)
     assert directory.exists()
     process.kill()
@@ -187,8 +190,8 @@ def test_four_starts_at_once_do_not_stumble_over_each_other(temporary):
         import sys
         from raybo.engine import scratch
         sys.stdin.read()
-        scratch.TEMPORARY = {str(temporary)!r}
-        with scratch.private_directory() as directory:
+        temporary_directories.TEMPORARY = {str(temporary)!r}
+        with temporary_directories.private_directory() as directory:
             (directory / "ray").mkdir()
         """
     )
@@ -217,7 +220,7 @@ def test_a_ray_of_its_own_is_out_of_others_reach(temporary):
     script = textwrap.dedent(
         """
         import os, stat
-        from raybo.engine.connection import ray_for_study
+        from raybo.engine.ray.connection import ray_for_study
 
         with ray_for_study(None, 1) as ray:
             path = ray._private.worker._global_node.raylet_socket_name

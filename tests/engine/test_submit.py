@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import raybo
-from raybo.events import Kind, State
+from raybo.record.events import Kind, State
 from tests.engine import hosts
 from tests.journals import finished
 

@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import raybo
-from raybo.engine import pickling
-from raybo.engine.lifecycle import Occurrence
-from raybo.engine.pickling import pickled
-from raybo.engine.returned import METRICS_KEPT, read_result, read_results
-from raybo.engine.task import TRACEBACK_CHARACTERS, run_trial
-from raybo.loading import load_objective
+from raybo.engine.ray import pickling
+from raybo.engine.ray.pickling import pickled
+from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.trial.result import METRICS_KEPT, read_result, read_results
+from raybo.engine.trial.task import TRACEBACK_CHARACTERS, run_trial
+from raybo.job.loading import load_objective
 
 PLAIN = (type(None), bool, int, float, str)
 
@@ -351,7 +351,7 @@ def test_what_lies_beside_the_users_file_can_be_imported_by_a_worker(tmp_path, m
     if moved:
         place = here.rename(tmp_path / "there")
     program = (
-        "import sys; from raybo.engine.pickling import unpickled; "
+        "import sys; from raybo.engine.ray.pickling import unpickled; "
         "print(unpickled(open(sys.argv[1], 'rb').read())({'x': 0.25}))"
     )
     worker = [sys.executable, "-c", program, str(tmp_path / "sent")]

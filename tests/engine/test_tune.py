@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 import raybo
+from raybo.common.errors import JournalInUse, MethodError, ObjectiveError, RayError, SpaceError, TrialError
 from raybo.engine import driver
-from raybo.engine.pace import DEEPEST
-from raybo.errors import JournalInUse, MethodError, ObjectiveError, RayError, SpaceError, TrialError
-from raybo.events import ENDS, Event, Kind, State
+from raybo.engine.study.pace import DEEPEST
 from raybo.journal import Journal, read
-from raybo.replay import replay
+from raybo.record.events import ENDS, Event, Kind, State
 from raybo.searcher import Searcher
+from raybo.study.replay import replay
 from tests.conftest import CPUS
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_session")]

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from raybo.engine.pace import Pace
-from raybo.engine.workers import Ahead, Situation, Turn, ahead, in_flight, turn
+from raybo.engine.study.pace import Pace
+from raybo.engine.study.workers import Ahead, Situation, Turn, ahead, in_flight, turn
 
 
 def pace(*, workers=2, suggestion=0.01, trial=10.0):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from raybo.errors import ObjectiveError
+from raybo.common.errors import ObjectiveError
 from raybo.experiments.papers import find_experiments
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.errors import MethodError, ObjectiveError
+from raybo.common.errors import MethodError, ObjectiveError
 from raybo.experiments import Entry, Experiment, Problem, compare, table
 from raybo.experiments.measures import floor, hypervolumes, optimum, values, worst_seen
 from raybo.experiments.results import read_rows

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.events import Event, Kind
 from raybo.experiments import Claim, Entry, Experiment, Figure, HeldOut, Problem, page
 from raybo.experiments.held_out import evaluate, held_out_curve, read, recommendations
 from raybo.experiments.measures import curve, measure
@@ -19,9 +18,10 @@ from raybo.experiments.papers import find_experiments
 from raybo.experiments.results import measured
 from raybo.experiments.run import run_all, runs
 from raybo.experiments.verdicts import judge
+from raybo.job.loading import load_objective
 from raybo.journal import Description
-from raybo.loading import load_objective
-from raybo.study import Study
+from raybo.record.events import Event, Kind
+from raybo.study.study import Study
 
 SPACE = raybo.Space({"x": raybo.Float(0, 10)})
 PLAN = HeldOut({"shift": 0.0}, last={"shift": 100.0}, metric="truth")

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import raybo
-from raybo.errors import JournalError, MissingExtra
-from raybo.events import Kind, State
+from raybo.common.errors import JournalError, MissingExtra
 from raybo.experiments import Entry, Experiment, HeldOut, Problem, compare
 from raybo.experiments.here import tune_here
 from raybo.experiments.results import read_rows
-from raybo.loading import load_objective
-from raybo.replay import replay
+from raybo.job.loading import load_objective
+from raybo.record.events import Kind, State
+from raybo.study.replay import replay
 
 JOB = """
 import raybo

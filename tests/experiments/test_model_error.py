@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.errors import JournalError, MethodError
-from raybo.events import Event, Kind
+from raybo.common.errors import JournalError, MethodError
 from raybo.experiments.measures import curve, measure
 from raybo.experiments.model_error import grid_of, keep_model_errors, kept_model_errors, model_errors
 from raybo.experiments.plan import Problem
 from raybo.journal import Description
-from raybo.study import Study
+from raybo.record.events import Event, Kind
+from raybo.study.study import Study
 from raybo.surrogate import GP, Observations, uhe_model
 
 SPACE = raybo.Space({"x": raybo.Float(0, 2)})

@@ -23,7 +23,7 @@ from raybo.experiments.results import KEYS, columns, read_reasons, read_rows
 from raybo.experiments.run import bound_objective, runs
 from raybo.experiments.summary import summary
 from raybo.experiments.verdicts import judge
-from raybo.study import searcher_of
+from raybo.study.study import searcher_of
 from raybo.surrogate import Gamma, Likelihood, random_grid_model, uhe_model
 from trials.synthetic import PROBLEMS
 

@@ -15,7 +15,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import raybo
-from raybo.events import Event, Kind
 from raybo.experiments import Claim, Entry, Experiment, Problem, page, table
 from raybo.experiments.compare import compare, pairwise
 from raybo.experiments.measures import curve, measure, optimum, values
@@ -37,7 +36,8 @@ from raybo.experiments.verdicts import (
     word_of,
 )
 from raybo.journal import Description
-from raybo.study import Study
+from raybo.record.events import Event, Kind
+from raybo.study.study import Study
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 SPENT = {"suggest_seconds": 9.0, "suggest_processor_seconds": 0.25}

@@ -13,9 +13,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from raybo.events import COUNTED, OPEN, Event, Kind, State
-from raybo.replay import replay, replay_verdicts
-from raybo.study import Study
+from raybo.record.events import COUNTED, OPEN, Event, Kind, State
+from raybo.study.replay import replay, replay_verdicts
+from raybo.study.study import Study
 
 CLOCK_SECONDS = 0.01  # the journal's times are cut to milliseconds
 

@@ -13,10 +13,10 @@ from typing import Any, TextIO
 
 import raybo
 from raybo import journal, methods
+from raybo.common.errors import RayboError, RayError
 from raybo.engine.follow import attach
 from raybo.engine.plan import Status
-from raybo.errors import RayboError, RayError
-from raybo.events import COUNTED
+from raybo.record.events import COUNTED
 from tests.faults.job import job, job_in_context, job_that_reports
 
 STUCK_SECONDS = 60.0

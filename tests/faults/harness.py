@@ -85,7 +85,7 @@ def run(
         report.later = running
     report.recoveries = running.recoveries
     report.retried = Counter(
-        event.data["reason"] for event in running.events if event.kind is raybo.events.Kind.RETRIED
+        event.data["reason"] for event in running.events if event.kind is raybo.record.events.Kind.RETRIED
     )
     report.seconds = time.monotonic() - begun
     return report

@@ -18,9 +18,9 @@ from threading import Timer
 from typing import Any
 
 from raybo import journal
-from raybo.errors import JournalError
-from raybo.events import Event
-from raybo.events import Kind as EventKind
+from raybo.common.errors import JournalError
+from raybo.record.events import Event
+from raybo.record.events import Kind as EventKind
 from tests.faults.cluster import Cluster
 from tests.faults.disk import Disk
 from tests.faults.plan import Kind, Place, PlannedStudy

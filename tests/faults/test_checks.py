@@ -19,11 +19,11 @@ import pytest
 
 import raybo
 from raybo import methods
-from raybo.events import Event, Kind
 from raybo.journal import Description
+from raybo.record.events import Event, Kind
 from raybo.schedulers import SCHEDULERS
 from raybo.schedulers.rule import event_of
-from raybo.study import Study
+from raybo.study.study import Study
 from tests.faults import checks
 from tests.faults.checks import Wrong
 from tests.faults.plan import (

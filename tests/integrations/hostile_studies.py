@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 
 import raybo
-from raybo.events import Event, Kind, Origin, planned
 from raybo.journal import Description, Journal
 from raybo.journal.notes import take_note
+from raybo.record.events import Event, Kind, Origin, planned
 from raybo.searcher import Searcher
 from raybo.space import Space
-from raybo.study import Study
+from raybo.study.study import Study
 
-KEPT = Path(__file__).parents[1] / "journals_of_0_1"
+KEPT = Path(__file__).parents[1] / "journal" / "journals_of_0_1"
 LONG = "p" * 300
 BEGIN = 1_800_000_000
 SPACE = {

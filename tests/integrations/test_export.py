@@ -18,13 +18,13 @@ from types import SimpleNamespace
 import pytest
 
 import raybo
-from raybo.errors import MethodError, MissingExtra, RayboError, install_command
-from raybo.events import Event, Kind, State
+from raybo.common.errors import MethodError, MissingExtra, RayboError, install_command
 from raybo.integrations.export import EXPORTS, Recorder, exporter
 from raybo.journal import Description, Journal
+from raybo.record.events import Event, Kind, State
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
-from raybo.study import Study
+from raybo.study.study import Study
 from tests.reporting.studies import run
 
 STATES = {State.FINISHED: "COMPLETE", State.FAILED: "FAIL", State.PENDING: "RUNNING"}
@@ -461,7 +461,7 @@ def test_mlflow_reads_a_run_a_trial_once_however_often_it_is_exported(study, tmp
     client = mlflow.MlflowClient(tracking_uri=uri)
     experiment = client.get_experiment_by_name("train_<net>")
     runs = client.search_runs([experiment.experiment_id], max_results=1000)
-    (parent,) = [r for r in runs if "raybo.study" in r.data.tags]
+    (parent,) = [r for r in runs if "raybo.study.study" in r.data.tags]
     children = {int(r.data.tags["raybo.trial"]): r for r in runs if "raybo.trial" in r.data.tags}
     assert len(runs) == 21
     assert parent.data.metrics["best_accuracy"] == study.best.value
@@ -514,7 +514,7 @@ def runs_in_mlflow(tmp_path_factory):
             exporter("mlflow", uri)(study)
         client = mlflow.MlflowClient(tracking_uri=uri)
         runs = client.search_runs([client.get_experiment_by_name("job").experiment_id], max_results=1000)
-        parents = [run for run in runs if "raybo.study" in run.data.tags]
+        parents = [run for run in runs if "raybo.study.study" in run.data.tags]
         return parents, [run for run in runs if "raybo.trial" in run.data.tags], uri
 
     return exported
@@ -699,7 +699,7 @@ def test_mlflow_has_them_and_a_study_that_ended_early_has_ended(ended_early, tmp
         exporter("mlflow", uri)(study)
         client = mlflow.MlflowClient(tracking_uri=uri)
         experiment = client.get_experiment_by_name("job").experiment_id
-        (parent,) = client.search_runs([experiment], "tags.`raybo.study` != ''")
+        (parent,) = client.search_runs([experiment], "tags.`raybo.study.study` != ''")
         assert parent.info.status == ("FINISHED" if study.ended else "RUNNING")
         assert parent.data.tags["raybo.ended"] == study.ended
         assert parent.data.tags["raybo.where"] == RULE

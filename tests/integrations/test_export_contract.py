@@ -23,12 +23,12 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.columns import from_cell
-from raybo.errors import RayboError
-from raybo.events import OPEN, Kind, State
+from raybo.common.errors import RayboError
 from raybo.integrations.export import EXPORTS, exporter
+from raybo.record.events import OPEN, Kind, State
 from raybo.space import choice_names
-from raybo.study import Study
+from raybo.study.columns import from_cell
+from raybo.study.study import Study
 from tests.integrations.hostile_studies import LONG, METRICS, REASON, STUDIES, Written
 
 
@@ -235,7 +235,7 @@ def read_mlflow(where, study):
     client = mlflow.MlflowClient(tracking_uri=where)
     experiment = client.get_experiment_by_name(study.description.objective)
     runs = client.search_runs([experiment.experiment_id], max_results=1_000)
-    parents = {run.info.start_time: run for run in runs if "raybo.study" in run.data.tags}
+    parents = {run.info.start_time: run for run in runs if "raybo.study.study" in run.data.tags}
     began = min(parents, key=lambda at: abs(at - 1_000 * when(study)))
     return {
         int(run.data.tags["raybo.trial"]): _run(client, run, study)

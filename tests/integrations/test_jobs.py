@@ -22,7 +22,7 @@ import pytest
 
 import raybo
 from raybo import cli
-from raybo.errors import (
+from raybo.common.errors import (
     JournalError,
     JournalInUse,
     MethodError,
@@ -31,9 +31,9 @@ from raybo.errors import (
     RayError,
     install_command,
 )
-from raybo.events import Event, Kind, State
-from raybo.integrations import dashboard, jobs, package, travel
+from raybo.integrations import dashboard, jobs, package, transfer
 from raybo.journal import Description, Journal, read
+from raybo.record.events import Event, Kind, State
 from tests.engine.hosts import LocalHead
 from tests.journals import finished
 from tests.renewed import Renewed
@@ -70,10 +70,10 @@ def grow(path, *values):
 
 def test_a_journal_arrives_as_it_was(tmp_path):
     here = write(tmp_path / "here.db", events(1.0, 5e-324, 0.1 + 0.2))
-    arrival = travel.unpack(travel.pack(here), tmp_path / "there.db")
+    arrival = transfer.unpack(transfer.pack(here), tmp_path / "there.db")
     assert (arrival.events, arrival.added, arrival.ahead) == (7, 7, 0)
     assert read(tmp_path / "there.db") == read(here)  # the times at which things happened too
-    again = travel.unpack(travel.pack(here), tmp_path / "there.db")
+    again = transfer.unpack(transfer.pack(here), tmp_path / "there.db")
     assert (again.added, again.ahead) == (0, 0)
 
 
@@ -82,31 +82,31 @@ def test_it_travels_while_it_is_written(tmp_path):
     with contextlib.closing(Journal(path, DESCRIPTION)) as journal:
         journal.append(events(1.0))
         assert Path(f"{path}-wal").stat().st_size > 0
-        text = travel.pack(path)
+        text = transfer.pack(path)
         journal.append([Event(Kind.PLANNED, None, {"trials": 10}, 4)])
-    travel.unpack(text, tmp_path / "there.db")
+    transfer.unpack(text, tmp_path / "there.db")
     assert read(tmp_path / "there.db")[1] == read(path)[1][:3]
 
 
 def test_what_arrives_is_only_added_to_what_it_continues(tmp_path):
     here = write(tmp_path / "here.db", events(1.0))
     there = tmp_path / "there.db"
-    travel.unpack(travel.pack(here), there)
+    transfer.unpack(transfer.pack(here), there)
 
     grow(there, 2.0)  # the cluster goes on
-    arrival = travel.unpack(travel.pack(there), here)
+    arrival = transfer.unpack(transfer.pack(there), here)
     assert (arrival.added, arrival.ahead) == (2, 0)
     assert read(here) == read(there)
 
     grow(here, 3.0, 4.0)  # here goes on
-    arrival = travel.unpack(travel.pack(there), here)
+    arrival = transfer.unpack(transfer.pack(there), here)
     assert (arrival.added, arrival.ahead, arrival.events) == (0, 4, 9)
 
     grow(there, 5.0)  # and so does the cluster
     before = here.read_bytes(), there.read_bytes()
     for source, target in ((there, here), (here, there)):
         with pytest.raises(JournalError, match="differ after event 5; keep the copy in another file"):
-            travel.unpack(travel.pack(source), target)
+            transfer.unpack(transfer.pack(source), target)
     assert (here.read_bytes(), there.read_bytes()) == before
 
 
@@ -114,69 +114,69 @@ def test_a_journal_of_another_study_or_in_use_is_left_alone(tmp_path):
     here = write(tmp_path / "here.db", events(1.0))
     other = write(tmp_path / "other.db", events(1.0), Description("job", "score", "min", SPACE.to_json(), "random", 0))
     with pytest.raises(JournalError, match="journal of another study: mode is 'max' in the journal and 'min' now"):
-        travel.unpack(travel.pack(other), here)
+        transfer.unpack(transfer.pack(other), here)
     with (
         contextlib.closing(Journal(tmp_path / "used.db", DESCRIPTION)),
         pytest.raises(JournalInUse, match="another study is writing it"),
     ):
-        travel.unpack(travel.pack(here), tmp_path / "used.db")
-    for text in ("", "bm9uc2Vuc2U=", "§", travel.pack(here)[:-20]):
+        transfer.unpack(transfer.pack(here), tmp_path / "used.db")
+    for text in ("", "bm9uc2Vuc2U=", "§", transfer.pack(here)[:-20]):
         with pytest.raises(JournalError, match="what arrived for it is damaged"):
-            travel.unpack(text, tmp_path / "new.db")
+            transfer.unpack(text, tmp_path / "new.db")
     assert not (tmp_path / "new.db").exists()
 
 
 @pytest.mark.parametrize("where", [("description", "space", {"x": 3}), ("events", 1, [2, "asked", 7, "", {}])])
 def test_what_arrives_is_checked_like_a_journal(tmp_path, where):
-    packed = travel.pack(write(tmp_path / "here.db", events(1.0)))
+    packed = transfer.pack(write(tmp_path / "here.db", events(1.0)))
     content = json.loads(zlib.decompress(base64.b64decode(packed)))
     part, key, forged = where
     content[part][key] = forged
     text = base64.b64encode(zlib.compress(json.dumps(content).encode())).decode()
     with pytest.raises(JournalError, match="what arrived for it is damaged") as told:
-        travel.unpack(text, tmp_path / "new.db")
+        transfer.unpack(text, tmp_path / "new.db")
     assert "\n" not in str(told.value)
     assert not (tmp_path / "new.db").exists()
 
 
 @pytest.mark.timeout(30)
 def test_what_arrives_follows_links_and_goes_into_nothing_but_files(tmp_path):
-    text = travel.pack(write(tmp_path / "here.db", events(1.0)))
+    text = transfer.pack(write(tmp_path / "here.db", events(1.0)))
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/null"), tmp_path):
         before = os.stat(path)
         with pytest.raises(JournalError, match=r"it is (no regular file|a directory); give a file"):
-            travel.unpack(text, path)
+            transfer.unpack(text, path)
         assert (os.stat(path).st_ino, os.stat(path).st_mode) == (before.st_ino, before.st_mode)
     (tmp_path / "link.db").symlink_to(tmp_path / "there.db")
-    travel.unpack(text, tmp_path / "link.db")
+    transfer.unpack(text, tmp_path / "link.db")
     assert (tmp_path / "link.db").is_symlink()
     assert read(tmp_path / "there.db") == read(tmp_path / "here.db")
 
 
 def test_a_journal_is_found_in_a_log_whole_or_not_at_all(monkeypatch):
-    monkeypatch.setattr(travel, "LINE", 10)
+    monkeypatch.setattr(transfer, "LINE", 10)
     text = "x" * 25
-    lines = list(travel.lines_of(text))
+    lines = list(transfer.lines_of(text))
     assert len(lines) == 4
-    assert travel.text_of(["INFO Ray says something", *lines, "and more"]) == text
+    assert transfer.text_of(["INFO Ray says something", *lines, "and more"]) == text
     for cut in ([], lines[:-1], ["noise"]):
-        assert travel.text_of(cut) is None
+        assert transfer.text_of(cut) is None
 
 
 def test_what_a_job_is_to_have_is_unloaded_where_it_runs(tmp_path, monkeypatch):
     study = write(tmp_path / "study.db", events(1.0))
     other = write(tmp_path / "other.db", events(2.0))
     (tmp_path / "list.json").write_text('[{"x": 0.5}]')
-    assert travel.load_up(tmp_path, None, None, None) is None
-    assert travel.unload(tmp_path / "deep" / "head.db", tmp_path) == (None, [])
+    assert transfer.load_up(tmp_path, None, None, None) is None
+    assert transfer.unload(tmp_path / "deep" / "head.db", tmp_path) == (None, [])
     assert (tmp_path / "deep").is_dir()  # the place is made in any case
 
     (tmp_path / "sent").mkdir()
-    travel.load_up(tmp_path / "sent", study, other, tmp_path / "list.json")
+    transfer.load_up(tmp_path / "sent", study, other, tmp_path / "list.json")
     monkeypatch.syspath_prepend(tmp_path / "sent")
     (tmp_path / "scratch").mkdir()
-    arrival, arguments = travel.unload(tmp_path / "deep" / "head.db", tmp_path / "scratch")
+    arrival, arguments = transfer.unload(tmp_path / "deep" / "head.db", tmp_path / "scratch")
     assert arrival is not None
     assert arrival.added == 3
     assert read(tmp_path / "deep" / "head.db") == read(study)
@@ -240,22 +240,22 @@ def test_links_that_leave_and_secrets_stay_here_and_are_named(project, tmp_path_
 
 def test_what_arrives_is_unpacked_to_a_limit(tmp_path, monkeypatch):
     here = write(tmp_path / "here.db", events(1.0, 2.0))
-    text = travel.pack(here)
+    text = transfer.pack(here)
     bomb = base64.b64encode(zlib.compress(b" " * 2**24)).decode()
-    monkeypatch.setattr(travel, "UNPACKED_BYTES", 2**20)
+    monkeypatch.setattr(transfer, "UNPACKED_BYTES", 2**20)
     tracemalloc.start()
     with pytest.raises(JournalError, match=r"more than 1 MiB have arrived for it; copy the file itself"):
-        travel.unpack(bomb, tmp_path / "there.db")
+        transfer.unpack(bomb, tmp_path / "there.db")
     assert tracemalloc.get_traced_memory()[1] < 2**22
     tracemalloc.stop()
-    assert travel.unpack(text, tmp_path / "there.db").added == len(read(here)[1])
-    monkeypatch.setattr(travel, "UNPACKED_BYTES", 100)
+    assert transfer.unpack(text, tmp_path / "there.db").added == len(read(here)[1])
+    monkeypatch.setattr(transfer, "UNPACKED_BYTES", 100)
     with pytest.raises(JournalError, match="too large to be sent"):
-        travel.pack(here)
+        transfer.pack(here)
     nested = base64.b64encode(zlib.compress(b"[" * 100_000)).decode()
-    monkeypatch.setattr(travel, "UNPACKED_BYTES", 2**20)
+    monkeypatch.setattr(transfer, "UNPACKED_BYTES", 2**20)
     with pytest.raises(JournalError, match="damaged"):
-        travel.unpack(nested, tmp_path / "new.db")
+        transfer.unpack(nested, tmp_path / "new.db")
 
 
 def test_the_same_files_make_the_same_zip(project):
@@ -385,7 +385,7 @@ class Client:
     def submit_job(self, **given):
         self.given = given
         self.zip = zipfile.ZipFile(given["runtime_env"]["working_dir"]).namelist()
-        self.luggage = [path for path in given["runtime_env"]["py_modules"] if Path(path).name == travel.LUGGAGE]
+        self.luggage = [path for path in given["runtime_env"]["py_modules"] if Path(path).name == transfer.LUGGAGE]
         return given["submission_id"]
 
     def list_jobs(self):
@@ -453,7 +453,7 @@ def test_a_job_is_followed_from_its_own_first_line(cluster, pieces, shown):
     ("log", "words"),
     [
         ("Error: /data/s.db: no such file\n", "cannot be fetched: /data/s.db: no such file"),
-        (f"{travel.MARK}AAAA\n", "cannot be fetched: exit code 1"),  # cut short: a part of it is none
+        (f"{transfer.MARK}AAAA\n", "cannot be fetched: exit code 1"),  # cut short: a part of it is none
     ],
 )
 def test_a_journal_that_does_not_come_whole_is_refused(cluster, project, tmp_path, log, words):
@@ -598,7 +598,7 @@ def test_submit_leaves_with_the_jobs_exit_code_and_its_journal(
 
         def fetch(self, name, path):
             brought.append(path)
-            return travel.Arrival(path, 7, 3, 0)
+            return transfer.Arrival(path, 7, 3, 0)
 
     monkeypatch.setattr(jobs, "Cluster", Cluster)
     monkeypatch.chdir(project)

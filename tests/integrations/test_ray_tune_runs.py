@@ -16,8 +16,8 @@ pytest.importorskip("ray.tune")
 
 from ray import tune
 
-from raybo.events import State
 from raybo.integrations.ray_tune import RayboSearch
+from raybo.record.events import State
 from tests.integrations.tune_xgboost import TRIALS
 
 pytestmark = [

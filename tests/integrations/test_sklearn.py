@@ -25,7 +25,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import raybo
-from raybo.errors import MethodError, SpaceError
+from raybo.common.errors import MethodError, SpaceError
 from raybo.integrations.sklearn import RayboSearchCV, space_of
 
 X, Y = make_classification(80, 6, random_state=0)

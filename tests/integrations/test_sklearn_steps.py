@@ -15,10 +15,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import raybo
-from raybo.errors import ObjectiveError
+from raybo.common.errors import ObjectiveError
 from raybo.integrations.sklearn import RayboSearchCV
 from raybo.integrations.sklearn_steps import fit_in_steps
-from raybo.reports import heard_by
+from raybo.job.reports import heard_by
 from tests.integrations.listener import Kept
 
 RNG = np.random.default_rng(0)

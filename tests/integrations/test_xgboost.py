@@ -8,7 +8,7 @@ import xgboost
 
 import raybo
 from raybo.integrations.xgboost import Report, going_on
-from raybo.reports import heard_by
+from raybo.job.reports import heard_by
 from tests.integrations.listener import Kept
 
 PARAMETERS = {"eta": 0.3, "max_depth": 3, "nthread": 1, "seed": 0, "eval_metric": ["rmse", "mae"]}

@@ -45,7 +45,7 @@ def main(directory: Path) -> None:
     from ray import tune
     from ray.tune.schedulers import ASHAScheduler
 
-    from raybo.engine.connection import patience_with, without_helpers
+    from raybo.engine.ray.connection import patience_with, without_helpers
     from raybo.integrations.ray_tune import RayboSearch
 
     with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as temporary:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from raybo import methods
-from raybo.errors import MethodError
-from raybo.events import Event, Kind
-from raybo.methods.fitting import fitted
+from raybo.common.errors import MethodError
+from raybo.methods.parts.fitting import fitted
 from raybo.methods.unknown_hyperparameters.shorter_lengthscales import candidates, divided, std_at_top
+from raybo.record.events import Event, Kind
 from raybo.surrogate import GP, Observations, Standardised, uhe_model
 from tests.methods.studies import hill, history_at, run, run_workers
 

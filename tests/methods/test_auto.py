@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from raybo import Categorical, Float, Space
-from raybo.events import Event, Kind
-from raybo.history import History
 from raybo.methods import make
 from raybo.methods.default import auto
 from raybo.methods.default.auto_0_1 import propose_as_0_1
 from raybo.methods.default.committee import NO_SAY, STRUCTURES, convene
+from raybo.record.events import Event, Kind
+from raybo.record.history import History
 from raybo.searcher import Searcher
 from raybo.surrogate import Observations, Structure, StructuredLikelihood, Tamed
 

@@ -9,8 +9,8 @@ import pytest
 
 from raybo import methods
 from raybo.acquisition import ContextConfidence
+from raybo.common.errors import MethodError
 from raybo.context import Density, Expectation, best_expected, fit_joint
-from raybo.errors import MethodError
 from raybo.methods.contexts.drbo_kde import radius_of
 from raybo.methods.contexts.drbo_mmd import mmd_ball
 from raybo.methods.contexts.over_contexts import SCREENED, Learned

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from raybo import methods
-from raybo.errors import MethodError
-from raybo.events import Event, Kind, State
-from raybo.goal import Goals
-from raybo.history import History, Proposal
+from raybo.common.errors import MethodError
+from raybo.record.events import Event, Kind, State
+from raybo.record.goals import Goals
+from raybo.record.history import History, Proposal
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Ordinal, Space
 

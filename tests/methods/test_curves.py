@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from raybo.events import Event, Kind, State
-from raybo.history import Record
 from raybo.methods.default.curves import (
     MANY,
     ROWS_OF_MANY,
@@ -19,6 +17,8 @@ from raybo.methods.default.curves import (
     has_cut_curves,
     worth_running_again,
 )
+from raybo.record.events import Event, Kind, State
+from raybo.record.history import Record
 from raybo.schedulers import make
 from raybo.searcher import Searcher
 from tests.methods.studies import coordinates, floats, hill

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raybo.events import Event, Kind
-from raybo.history import History
 from raybo.methods.unknown_hyperparameters.exp3 import (
     learning_rate,
     log_gain,
@@ -20,6 +18,8 @@ from raybo.methods.unknown_hyperparameters.exp3 import (
     rounds_of,
     scaled,
 )
+from raybo.record.events import Event, Kind
+from raybo.record.history import History
 from raybo.space import Float, Space
 
 CUBE = Space({"x": Float(0, 1)}).cube

@@ -9,10 +9,10 @@ import pytest
 
 import raybo
 from raybo.context import context_model
-from raybo.events import State
 from raybo.methods import make
-from raybo.methods.apart import APART
-from raybo.methods.fitting import fitted
+from raybo.methods.parts.fitting import fitted
+from raybo.methods.parts.next_point import APART
+from raybo.record.events import State
 from raybo.surrogate import fit_map, standard_model
 from tests.surrogate.conftest import naive_kernel
 
@@ -79,7 +79,7 @@ def test_the_papers_preset_fits_every_trial_afresh(monkeypatch):
         began.append([np.exp(start[0]) for start in starts])
         return fit_map(observations, model, starts, **named)
 
-    monkeypatch.setattr("raybo.methods.fitting.fit_map", noted)
+    monkeypatch.setattr("raybo.methods.parts.fitting.fit_map", noted)
     searcher = run("gp-ucb", 8, initial=4, preset="paper", lengthscale_start=0.2)
     for i in range(200):  # from which on fits are else kept for some trials
         searcher.add({"x": (i % 20) / 19, "y": (i // 20) / 9}, 0.0)
@@ -104,7 +104,7 @@ def test_the_model_of_contexts_over_the_parameters_alone(monkeypatch):
         models.append(model)
         return fit_map(observations, model, starts, **named)
 
-    monkeypatch.setattr("raybo.methods.fitting.fit_map", noted)
+    monkeypatch.setattr("raybo.methods.parts.fitting.fit_map", noted)
     run("gp-ucb", 6, initial=4, preset="contexts")
     assert models == [context_model()] * 2
 
@@ -268,7 +268,7 @@ def test_what_is_kept_between_proposals_changes_no_digit_of_them(monkeypatch):
         if len(asked) % 3:
             searcher.tell(asked[-1][1], bowl(asked[-1][1].config))
     for history, trial in asked:
-        monkeypatch.setattr("raybo.methods.fitting._base", None)
+        monkeypatch.setattr("raybo.methods.parts.fitting._base", None)
         again = searcher.propose(history)
         assert again.data["x"] == searcher.history.records[trial.number].x.tolist()
         assert again.data["tags"] == trial.tags

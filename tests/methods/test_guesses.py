@@ -9,9 +9,9 @@ import pytest
 
 from raybo import methods
 from raybo.acquisition.guess import Belief, Believing
-from raybo.errors import SpaceError
-from raybo.events import Origin
-from raybo.methods.guesses import held
+from raybo.common.errors import SpaceError
+from raybo.methods.parts.guesses import held
+from raybo.record.events import Origin
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Ordinal, Space
 from tests.methods.test_contract import NAMES, SLOW, declared, met

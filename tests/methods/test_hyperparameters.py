@@ -9,7 +9,7 @@ import pytest
 
 import raybo
 from raybo.methods import make
-from raybo.methods.hyperparameters import fixed_values
+from raybo.methods.parts.hyperparameters import fixed_values
 from raybo.surrogate import LogNormal, Observations, Standardised, fit_map, pseudo_data, standard_model
 from tests.methods.test_gp_methods import run
 

@@ -11,8 +11,8 @@ import pytest
 
 import raybo
 from raybo import methods
-from raybo.error_text import ELSEWHERE
-from raybo.errors import MethodError
+from raybo.common.errors import MethodError
+from raybo.common.messages import ELSEWHERE
 from raybo.methods.keywords import MethodOptions
 
 TOLD = typing.get_type_hints(MethodOptions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.errors import MethodError
+from raybo.common.errors import MethodError
 from raybo.methods import make
 from raybo.methods.many_dimensions.ars import delta
 from raybo.searcher import Searcher

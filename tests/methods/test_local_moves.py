@@ -10,11 +10,11 @@ from scipy.optimize import minimize
 from scipy.special import ndtr
 
 from raybo.acquisition import UpperConfidence
-from raybo.errors import MethodError
-from raybo.history import History
+from raybo.common.errors import MethodError
 from raybo.methods import make
 from raybo.methods.many_dimensions.local_search import safest, window
 from raybo.methods.many_dimensions.mpd import most_probable_ascent, walk
+from raybo.record.history import History
 from raybo.space import Categorical, Float, Space
 from raybo.surrogate import GP, GradientAt, Model, Observations
 from tests.acquisition.oracles import BETA, PUBLISHED, THETA, X0, F, X, posterior

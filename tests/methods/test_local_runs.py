@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.events import Event, Kind
-from raybo.history import History
 from raybo.methods import make
+from raybo.record.events import Event, Kind
+from raybo.record.history import History
 from raybo.searcher import Searcher
 from tests.methods.studies import coordinates, floats, hill, run, run_workers
 from trials.papers.local import EXPERIMENTS

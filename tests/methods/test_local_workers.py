@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from raybo.acquisition.look_ahead import OneShotLookAhead
-from raybo.events import Event, Kind, State
-from raybo.history import Record
 from raybo.methods import make
 from raybo.methods.many_dimensions import la_min_ucb
 from raybo.methods.many_dimensions.iterations import Iteration, is_flat
+from raybo.record.events import Event, Kind, State
+from raybo.record.history import Record
 from raybo.searcher import Searcher
 from raybo.surrogate import GP, GradientAt, Observations
 from tests.methods.studies import centres, coordinates, floats, hill, roles, run, run_workers

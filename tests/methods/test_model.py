@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.history import History
-from raybo.methods.fitting import fitted
-from raybo.methods.refits import AFRESH, is_kept, last_estimate, starts_of_fit
+from raybo.methods.parts.fitting import fitted
+from raybo.methods.parts.refit_schedule import AFRESH, is_kept, last_estimate, starts_of_fit
+from raybo.record.history import History
 from raybo.surrogate import standard_model
 from tests.methods.studies import floats, hill, told
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.events import State, Trial
 from raybo.methods import METHODS, make
 from raybo.methods.story import Fits, OverTrials, PathInSpace, Recommends, TellsStory
+from raybo.record.events import State, Trial
 from tests.methods.studies import run
 
 NAMES = ["x0", "x1"]

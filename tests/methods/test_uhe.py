@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.events import State
-from raybo.history import History
 from raybo.methods import make
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.exp3 import design_range, learning_rate, probabilities
+from raybo.record.events import State
+from raybo.record.history import History
 from raybo.surrogate import GP, Observations, Standardised, fit_map, pseudo_data, uhe_model
 from tests.surrogate.conftest import naive_kernel
 

@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raybo import methods
-from raybo.errors import MethodError
-from raybo.events import Event, Kind, State
-from raybo.history import History
+from raybo.common.errors import MethodError
 from raybo.methods.unknown_hyperparameters.wang_defreitas.bounds import (
     PATIENCE,
     Bounds,
@@ -24,6 +22,8 @@ from raybo.methods.unknown_hyperparameters.wang_defreitas.bounds import (
     likely_scale,
     regret_scale,
 )
+from raybo.record.events import Event, Kind, State
+from raybo.record.history import History
 from raybo.searcher import Searcher
 from raybo.space import Integer, Space
 from raybo.surrogate import GP, Model, Observations

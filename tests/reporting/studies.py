@@ -9,10 +9,10 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 
 import raybo
-from raybo.events import Event, Kind
 from raybo.journal import Description
+from raybo.record.events import Event, Kind
 from raybo.searcher import Searcher
-from raybo.study import Study
+from raybo.study.study import Study
 
 BEGIN = datetime(2026, 1, 1, tzinfo=timezone.utc)
 SPACE = {

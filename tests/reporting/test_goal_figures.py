@@ -19,7 +19,7 @@ from raybo.reporting.figures import panels
 from raybo.reporting.front_view import LONGEST, spread
 from raybo.reporting.tables import study_view
 from raybo.reporting.trial_view import trial_view
-from raybo.study import load
+from raybo.study.study import load
 
 
 @pytest.fixture(scope="module")

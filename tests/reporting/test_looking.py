@@ -11,14 +11,14 @@ from rich.console import Console
 from scipy.integrate import trapezoid
 
 import raybo
-from raybo.errors import TrialError
-from raybo.events import Event, Kind
+from raybo.common.errors import TrialError
 from raybo.journal import Description, Journal, in_use
+from raybo.record.events import Event, Kind
 from raybo.reporting.story_figures import stories
 from raybo.reporting.summary import best_trials, facts
 from raybo.reporting.trial_view import trial_view
 from raybo.reporting.watch import follow, watch_study
-from raybo.study import Study
+from raybo.study.study import Study
 from tests.reporting.studies import run
 
 

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.errors import MissingExtra, RayboError, install_command
-from raybo.events import Event, Kind
+from raybo.common.errors import MissingExtra, RayboError, install_command
+from raybo.record.events import Event, Kind
 from raybo.reporting import draw
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.figures import panels
 from raybo.reporting.importance import importance
 from raybo.reporting.page import page, write_report
 from raybo.reporting.summary import best_trials, range_in_words
-from raybo.study import Study
+from raybo.study.study import Study
 from tests.reporting.studies import run
 
 ALWAYS = ["best-so-far", "importance", "slices", "contours", "success", "parallel", "timeline", "suggestions"]
@@ -230,7 +230,7 @@ OVERLAPS = """
 
 
 def test_times_of_trials_that_met_a_loss_are_those_of_the_journal():
-    from raybo.events import State
+    from raybo.record.events import State
     from raybo.reporting.timeline import busy_share, spans
 
     asked = {"x": [0.5], "values": [0.5], "tags": {}}

@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from raybo import methods
-from raybo.events import Event, Kind
 from raybo.journal import Description
+from raybo.record.events import Event, Kind
 from raybo.reporting.tables import (
     best_view,
     config_line,
@@ -19,7 +19,7 @@ from raybo.reporting.tables import (
 )
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
-from raybo.study import Study
+from raybo.study.study import Study
 
 SPACE = Space({"lr": Float(1e-4, 1, log=True), "m": {"n": Integer(1, 9), "c": Categorical(["[bold]", None])}})
 

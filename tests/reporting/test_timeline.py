@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.events import Event, Kind, Origin, State
 from raybo.integrations.optuna_journal import END_TRIAL, optuna_exporter
 from raybo.journal import Description
+from raybo.record.events import Event, Kind, Origin, State
 from raybo.reporting.run_figures import timeline
 from raybo.reporting.timeline import busy_share, pauses_of, spans
-from raybo.study import Study
+from raybo.study.study import Study
 
 
 def retried() -> Study:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from raybo.events import Event, Kind
-from raybo.goal import Goals
-from raybo.history import History
+from raybo.record.events import Event, Kind
+from raybo.record.goals import Goals
+from raybo.record.history import History
 from raybo.space import Float, Space
 
 CUBE = Space({"x": Float(0, 1), "z": Float(0, 1)}).cube

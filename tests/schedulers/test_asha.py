@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.events import Event, Kind, State, planned
+from raybo.record.events import Event, Kind, State, planned
 from raybo.schedulers import make
 from raybo.schedulers.verdict import ordinal
 from raybo.searcher import Searcher

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.events import Kind
+from raybo.record.events import Kind
 from raybo.schedulers import make
 from tests.schedulers.studies import ask, curve, empty, end, report
 

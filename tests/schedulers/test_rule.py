@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 import raybo
-from raybo.events import Event, Kind, Origin, State
 from raybo.journal import Description
-from raybo.replay import replay_verdicts
-from raybo.study import Study
+from raybo.record.events import Event, Kind, Origin, State
+from raybo.study.replay import replay_verdicts
+from raybo.study.study import Study
 
 RULES = {
     "asha": {"eta": 2},

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import raybo
 from raybo import Categorical, Float, Integer, Space
-from raybo.errors import SpaceError
+from raybo.common.errors import SpaceError
 
 SPACE = Space(
     {

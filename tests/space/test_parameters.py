@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raybo.errors import SpaceError
+from raybo.common.errors import SpaceError
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.space.parameters import LISTED_LEVELS
 

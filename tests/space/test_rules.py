@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raybo.errors import SpaceError
+from raybo.common.errors import SpaceError
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Ordinal, Space
 from raybo.space.rules import read_rule

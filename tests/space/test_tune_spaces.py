@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ray import tune
 
-from raybo.errors import SpaceError
+from raybo.common.errors import SpaceError
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.space.tune import is_domain
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.errors import NumericalError
+from raybo.common.errors import NumericalError
 from raybo.surrogate import (
     GP,
     Hyperparameter,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from raybo.errors import MethodError
+from raybo.common.errors import MethodError
 from raybo.surrogate import (
     Flat,
     Gamma,

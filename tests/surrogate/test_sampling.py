@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raybo.errors import NumericalError
+from raybo.common.errors import NumericalError
 from raybo.surrogate import Hyperparameter, Likelihood, LogNormal, Model, Observations, sample_hmc, sample_slice
 from raybo.surrogate.sampling import leapfrog, reflected, slice_draw
 from tests.surrogate.conftest import PAPER, model

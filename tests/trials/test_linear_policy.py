@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.loading import load_objective
+from raybo.job.loading import load_objective
 
 pytest.importorskip("gymnasium", reason="needs the extra `control`: pip install -e '.[control]'")
 pytest.importorskip("mujoco", reason="needs the extra `control`: pip install -e '.[control]'")

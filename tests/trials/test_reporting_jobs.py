@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.reports import heard_by
+from raybo.job.reports import heard_by
 from tests.integrations.listener import Kept
 from trials.boosting_rounds import boosting_rounds
 from trials.network_epochs import network_epochs

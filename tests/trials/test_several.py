@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from raybo.front import hypervolume
+from raybo.record.pareto import hypervolume
 from trials.constrained import CONSTRAINED, gramacy
 from trials.fast_boosting import fast_boosting
 from trials.several_goals import FRONTS, zdt1

@@ -11,12 +11,11 @@ import time
 import pytest
 
 import raybo
-from raybo import warm_start
-from raybo.errors import JournalError
-from raybo.events import Origin
+from raybo.common.errors import JournalError
 from raybo.journal import Journal, in_use, requests
 from raybo.journal.notes import notes_path, read_notes, take_note
-from raybo.study import load
+from raybo.record.events import Origin
+from raybo.study.study import load, warm_start
 from raybo.view import actions
 from raybo.view.followed import Followed
 from tests.reporting.studies import run
@@ -259,9 +258,9 @@ def test_a_real_study_runs_what_is_enqueued_and_stops_when_asked(tmp_path):
     assert 2 < len(study.trials) < 5_000
     assert {str(t.state) for t in study.trials} <= {"finished", "stopped"}
     assert [t.reason for t in study.trials if t.reason] == ["stopped by the user"] * study.count(
-        raybo.events.State.STOPPED
+        raybo.record.events.State.STOPPED
     )
-    from raybo.replay import replay
+    from raybo.study.replay import replay
 
     assert not any(again.differs for again in replay(study))  # proposals after it knew of it
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from raybo.cli.viewing import view
-from raybo.errors import JournalError, MissingExtra, install_command
+from raybo.common.errors import JournalError, MissingExtra, install_command
 from raybo.view.server import PAGE
 from tests.reporting.studies import run
 from tests.view.served import BEARER, asking, keep

@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 
 import raybo
-from raybo.events import Event, Kind, Origin
 from raybo.journal import Description, Journal, Tail
+from raybo.record.events import Event, Kind, Origin
 from raybo.reporting.figures import panels
-from raybo.study import Study, load
+from raybo.study.study import Study, load
 from raybo.view import facts
 from raybo.view.figures import Figures, as_bytes
 from raybo.view.followed import Followed

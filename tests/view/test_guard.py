@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from raybo.errors import RayboError
+from raybo.common.errors import RayboError
 from raybo.view.guard import HEADERS, cookie_name, new_token
 from raybo.view.serving import HOST, _listening
 from tests.reporting.studies import run

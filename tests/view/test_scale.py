@@ -7,8 +7,8 @@ import time
 import pytest
 
 import raybo
-from raybo.events import Event, Kind
 from raybo.journal import Description, Journal
+from raybo.record.events import Event, Kind
 from raybo.searcher import Searcher
 from raybo.view import facts
 from raybo.view.figures import as_bytes

@@ -15,9 +15,9 @@ from typing import ClassVar
 import numpy as np
 
 from raybo.acquisition import ContextConfidence
+from raybo.common.options import option
 from raybo.context import Density, TotalVariation, cover, numeric
 from raybo.methods.contexts.over_contexts import Learned, OverDensity
-from raybo.methods.options import option
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from raybo.acquisition import ContextConfidence
+from raybo.common.options import option
 from raybo.context import MmdBall, grid, histogram, mmd_radius
 from raybo.methods.contexts.over_contexts import Learned, OverContexts
-from raybo.methods.options import option
 from raybo.space import Array
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from raybo.acquisition import ContextConfidence
+from raybo.common.options import option
 from raybo.context import MinimaxApproximation
 from raybo.methods.contexts.drbo_mmd import Ball, mmd_ball
 from raybo.methods.contexts.over_contexts import ALL, Learned, OverContexts
-from raybo.methods.options import option
 
 
 @dataclass(frozen=True, kw_only=True)

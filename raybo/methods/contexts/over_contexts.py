@@ -15,13 +15,13 @@ from typing import ClassVar
 import numpy as np
 
 from raybo.acquisition import ContextConfidence
+from raybo.common.options import Options, option
 from raybo.context import Density, Expectation, Joint, cube_of_contexts, expected, fit_joint, with_context
-from raybo.events import Tags
-from raybo.history import History, Proposal
-from raybo.methods.apart import taken
-from raybo.methods.design import design_size, explain_design, sobol_proposal
-from raybo.methods.options import Options, option
-from raybo.methods.refits import is_kept, last_estimate, starts_of_fit
+from raybo.methods.parts.initial_design import design_size, explain_design, sobol_proposal
+from raybo.methods.parts.next_point import taken
+from raybo.methods.parts.refit_schedule import is_kept, last_estimate, starts_of_fit
+from raybo.record.events import Tags
+from raybo.record.history import History, Proposal
 from raybo.solvers import SolverName
 from raybo.solvers.two_stage import two_stages
 from raybo.space import Array

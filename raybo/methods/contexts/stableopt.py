@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from raybo.acquisition import ContextConfidence
+from raybo.common.options import option
 from raybo.context import Lowest, box
 from raybo.methods.contexts.over_contexts import Learned, OverContexts
-from raybo.methods.options import option
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
-from raybo.history import History, Proposal
-from raybo.methods.apart import solve_apart
-from raybo.methods.design import is_in_design, sobol_proposal
-from raybo.methods.fitting import fitted
+from raybo.methods.parts.fitting import fitted
+from raybo.methods.parts.initial_design import is_in_design, sobol_proposal
+from raybo.methods.parts.next_point import solve_apart
+from raybo.record.history import History, Proposal
 from raybo.solvers import Solution
 from raybo.surrogate import Standardised, Tamed, standard_model
 

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.acquisition import Acquisition, Average, LogAverage, LogExpectedImprovement, UpperConfidence
-from raybo.events import Tags
-from raybo.methods.refits import AFRESH
+from raybo.methods.parts.refit_schedule import AFRESH
+from raybo.record.events import Tags
 from raybo.space import Array
 from raybo.surrogate import Observations, Outputs, Structure, StructuredGP, StructuredLikelihood, fit_structured
 

@@ -22,13 +22,13 @@ from typing import TypeAlias
 import numpy as np
 
 from raybo.acquisition import UpperConfidence
-from raybo.errors import NumericalError
-from raybo.events import State, Tags
-from raybo.history import History, Proposal, Record
-from raybo.methods.apart import solve_apart
-from raybo.methods.design import design_size, sobol_proposal
-from raybo.methods.refits import is_kept, last_estimate, starts_of_fit
-from raybo.methods.several import Transform
+from raybo.common.errors import NumericalError
+from raybo.methods.parts.initial_design import design_size, sobol_proposal
+from raybo.methods.parts.multi_objective import Transform
+from raybo.methods.parts.next_point import solve_apart
+from raybo.methods.parts.refit_schedule import is_kept, last_estimate, starts_of_fit
+from raybo.record.events import State, Tags
+from raybo.record.history import History, Proposal, Record
 from raybo.space import Array
 from raybo.surrogate import GP, Likelihood, Model, Observations, Outputs, Tamed, fit_map, standard_model
 from raybo.surrogate.fit import IMPOSSIBLE

@@ -21,18 +21,18 @@ from raybo.acquisition import (
     LogProbabilityOfImprovement,
     best_posterior_mean,
 )
-from raybo.errors import MethodError
-from raybo.events import Tags
-from raybo.goal import Goals
-from raybo.history import History, Proposal
-from raybo.methods.apart import solve_apart
-from raybo.methods.design import explain_design, is_in_design, sobol_proposal
-from raybo.methods.fitting import Fitted, fitted
-from raybo.methods.guesses import believing, design_by_guess
-from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
-from raybo.methods.options import Options, option
-from raybo.methods.regional import Regional, is_large, maximise
-from raybo.methods.several import FitOptions, Several, in_words, proposed, require_one_estimate
+from raybo.common.errors import MethodError
+from raybo.common.options import Options, option
+from raybo.methods.parts.fitting import Fitted, fitted
+from raybo.methods.parts.guesses import believing, design_by_guess
+from raybo.methods.parts.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
+from raybo.methods.parts.initial_design import explain_design, is_in_design, sobol_proposal
+from raybo.methods.parts.local_data import Regional, is_large, maximise
+from raybo.methods.parts.multi_objective import FitOptions, Several, in_words, proposed, require_one_estimate
+from raybo.methods.parts.next_point import solve_apart
+from raybo.record.events import Tags
+from raybo.record.goals import Goals
+from raybo.record.history import History, Proposal
 from raybo.solvers import Solution, SolverName
 from raybo.space import Array
 from raybo.surrogate import GP, KernelName, Standardised, standard_model

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from raybo.events import Tags
-from raybo.history import History, Proposal
-from raybo.methods.design import uniform
+from raybo.methods.parts.initial_design import uniform
+from raybo.record.events import Tags
+from raybo.record.history import History, Proposal
 
 
 @dataclass(frozen=True, kw_only=True)

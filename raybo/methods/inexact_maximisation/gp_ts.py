@@ -16,13 +16,13 @@ import numpy as np
 
 from raybo.acquisition import Inflated, JointDraw
 from raybo.acquisition.thompson import LARGEST_JOINT
-from raybo.events import Tags
-from raybo.history import History, Proposal
-from raybo.methods.apart import solve_apart
-from raybo.methods.design import explain_design, sobol_proposal
-from raybo.methods.fitting import fitted
+from raybo.common.options import option
 from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions
-from raybo.methods.options import option
+from raybo.methods.parts.fitting import fitted
+from raybo.methods.parts.initial_design import explain_design, sobol_proposal
+from raybo.methods.parts.next_point import solve_apart
+from raybo.record.events import Tags
+from raybo.record.history import History, Proposal
 from raybo.solvers import SolverName
 from raybo.surrogate import draw_function, standard_model
 

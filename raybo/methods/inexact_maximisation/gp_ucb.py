@@ -21,20 +21,20 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from raybo.acquisition import Acquisition, UpperConfidence, random_weights
+from raybo.common.errors import MethodError
+from raybo.common.options import option
 from raybo.context import context_model
-from raybo.errors import MethodError
-from raybo.events import Tags, Trial
-from raybo.goal import Goals
-from raybo.history import History, Proposal
-from raybo.methods.apart import solve_apart
-from raybo.methods.design import explain_design, sobol_proposal
-from raybo.methods.fitting import Fitted, fitted
-from raybo.methods.guesses import believing, design_by_guess
 from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOptions
-from raybo.methods.options import option
-from raybo.methods.regional import GRID, Regional, is_large, maximise
-from raybo.methods.several import FitOptions, Several, in_words, proposed, require_one_estimate
+from raybo.methods.parts.fitting import Fitted, fitted
+from raybo.methods.parts.guesses import believing, design_by_guess
+from raybo.methods.parts.initial_design import explain_design, sobol_proposal
+from raybo.methods.parts.local_data import GRID, Regional, is_large, maximise
+from raybo.methods.parts.multi_objective import FitOptions, Several, in_words, proposed, require_one_estimate
+from raybo.methods.parts.next_point import solve_apart
 from raybo.methods.story import OverTrials, Scale, Series, Story
+from raybo.record.events import Tags, Trial
+from raybo.record.goals import Goals
+from raybo.record.history import History, Proposal
 from raybo.solvers import Solution, SolverName
 from raybo.solvers.inexactness import measure
 from raybo.surrogate import GP, Standardised, random_grid_model, standard_model

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from raybo.acquisition import exploration
-from raybo.history import History
-from raybo.methods.design import is_in_design
-from raybo.methods.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
-from raybo.methods.options import Options, option
+from raybo.common.options import Options, option
+from raybo.methods.parts.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
+from raybo.methods.parts.initial_design import is_in_design
+from raybo.record.history import History
 from raybo.solvers import grid_size
 from raybo.surrogate import GP, KernelName
 

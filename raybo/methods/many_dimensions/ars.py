@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.events import Tags
-from raybo.history import History, Proposal, Record
+from raybo.common.options import option
 from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration, explain
 from raybo.methods.many_dimensions.runs import RunOptions, is_beginning
-from raybo.methods.options import option
+from raybo.record.events import Tags
+from raybo.record.history import History, Proposal, Record
 from raybo.space import Array
 from raybo.surrogate import Standardised
 

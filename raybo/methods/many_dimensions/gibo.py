@@ -15,9 +15,8 @@ from typing import Literal
 import numpy as np
 
 from raybo.acquisition.gradient_information import TraceReduction
-from raybo.errors import MethodError
-from raybo.events import Tags
-from raybo.history import History, Proposal
+from raybo.common.errors import MethodError
+from raybo.common.options import option
 from raybo.methods.many_dimensions.iterations import Iteration, explain
 from raybo.methods.many_dimensions.local_search import (
     LocalOptions,
@@ -28,7 +27,8 @@ from raybo.methods.many_dimensions.local_search import (
     surrogate,
 )
 from raybo.methods.many_dimensions.runs import is_beginning, new_start
-from raybo.methods.options import option
+from raybo.record.events import Tags
+from raybo.record.history import History, Proposal
 from raybo.space import Array
 from raybo.surrogate import GP, GradientAt
 

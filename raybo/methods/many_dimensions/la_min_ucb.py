@@ -17,9 +17,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from raybo.acquisition.look_ahead import FiniteLookAhead, OneShotLookAhead
-from raybo.events import Tags
-from raybo.history import History, Proposal
-from raybo.methods.apart import least_distance
+from raybo.common.options import option
 from raybo.methods.many_dimensions.iterations import Iteration, explain, is_last
 from raybo.methods.many_dimensions.local_search import (
     LocalOptions,
@@ -31,7 +29,9 @@ from raybo.methods.many_dimensions.local_search import (
     within,
 )
 from raybo.methods.many_dimensions.runs import is_beginning, new_start
-from raybo.methods.options import option
+from raybo.methods.parts.next_point import least_distance
+from raybo.record.events import Tags
+from raybo.record.history import History, Proposal
 from raybo.solvers.box import Box
 from raybo.solvers.from_starts import joint_ascent
 from raybo.space import Array, scrambled_sobol

@@ -22,13 +22,13 @@ import numpy as np
 
 from raybo.acquisition import UpperConfidence
 from raybo.acquisition.protocols import Acquisition
-from raybo.errors import MethodError
-from raybo.events import State, Tags
-from raybo.history import History, Proposal
-from raybo.methods.apart import least_distance
+from raybo.common.errors import MethodError
+from raybo.common.options import option
 from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration
 from raybo.methods.many_dimensions.runs import RunOptions
-from raybo.methods.options import option
+from raybo.methods.parts.next_point import least_distance
+from raybo.record.events import State, Tags
+from raybo.record.history import History, Proposal
 from raybo.solvers import Solution, solve
 from raybo.solvers.box import Box, Within
 from raybo.solvers.from_starts import ascent_from

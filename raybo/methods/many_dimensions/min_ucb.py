@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.acquisition.gradient_information import TraceReduction
-from raybo.events import Tags
-from raybo.history import History, Proposal
+from raybo.common.options import option
 from raybo.methods.many_dimensions.iterations import Iteration, explain, is_last
 from raybo.methods.many_dimensions.local_search import (
     LocalOptions,
@@ -28,7 +27,8 @@ from raybo.methods.many_dimensions.local_search import (
     surrogate,
 )
 from raybo.methods.many_dimensions.runs import is_beginning, new_start
-from raybo.methods.options import option
+from raybo.record.events import Tags
+from raybo.record.history import History, Proposal
 from raybo.surrogate import GradientAt
 
 

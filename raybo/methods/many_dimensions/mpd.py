@@ -18,8 +18,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from raybo.acquisition.gradient_information import DirectionCertainty, factor_of_gradient
-from raybo.events import Tags
-from raybo.history import History, Proposal
+from raybo.common.options import option
 from raybo.methods.many_dimensions.iterations import Iteration, explain
 from raybo.methods.many_dimensions.local_search import (
     LocalOptions,
@@ -30,7 +29,8 @@ from raybo.methods.many_dimensions.local_search import (
     surrogate,
 )
 from raybo.methods.many_dimensions.runs import is_beginning, new_start
-from raybo.methods.options import option
+from raybo.record.events import Tags
+from raybo.record.history import History, Proposal
 from raybo.space import Array
 from raybo.surrogate import GP, GradientAt
 from raybo.surrogate.factor import solve

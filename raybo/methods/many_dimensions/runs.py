@@ -21,11 +21,11 @@ from typing import Literal, cast
 
 import numpy as np
 
-from raybo.events import State, Tags
-from raybo.history import History, Proposal
-from raybo.methods.design import sobol_proposal
+from raybo.common.options import Options, option
 from raybo.methods.many_dimensions.iterations import Iteration, is_flat
-from raybo.methods.options import Options, option
+from raybo.methods.parts.initial_design import sobol_proposal
+from raybo.record.events import State, Tags
+from raybo.record.history import History, Proposal
 from raybo.space import Array
 
 Start = Literal["best", "sobol", "centre"]

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raybo.events import FAILURES, State, Tags, Trial
-from raybo.history import History, Proposal, Record
-from raybo.methods.design import design_size, uniform
+from raybo.common.options import Options, option
 from raybo.methods.many_dimensions.iterations import is_flat
-from raybo.methods.options import Options, option
-from raybo.methods.refits import REFIT_SHARE
+from raybo.methods.parts.initial_design import design_size, uniform
+from raybo.methods.parts.refit_schedule import REFIT_SHARE
 from raybo.methods.story import OverTrials, Scale, Series, Story
+from raybo.record.events import FAILURES, State, Tags, Trial
+from raybo.record.history import History, Proposal, Record
 from raybo.space import Array, scrambled_sobol
 from raybo.surrogate import GP, Observations, Standardised, fit_map, joint_draws, turbo_model
 

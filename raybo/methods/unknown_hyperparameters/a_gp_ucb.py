@@ -23,10 +23,8 @@ from typing import Literal
 
 import numpy as np
 
-from raybo.events import Tags, Trial
-from raybo.history import History, Proposal
-from raybo.methods.fitting import Fitted
-from raybo.methods.options import option
+from raybo.common.options import option
+from raybo.methods.parts.fitting import Fitted
 from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.shorter_lengthscales import (
@@ -37,6 +35,8 @@ from raybo.methods.unknown_hyperparameters.shorter_lengthscales import (
     lengthscale_story,
     std_at_top,
 )
+from raybo.record.events import Tags, Trial
+from raybo.record.history import History, Proposal
 from raybo.space import Array
 
 GRID = 41  # values of h at a step

@@ -15,14 +15,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from raybo.acquisition import LogExpectedImprovement, UpperConfidence
-from raybo.errors import MethodError
-from raybo.events import State, Tags
-from raybo.history import History, Proposal
-from raybo.methods import design
-from raybo.methods.apart import solve_apart
-from raybo.methods.fitting import Fitted, fitted
-from raybo.methods.hyperparameters import Estimate
-from raybo.methods.options import Options, option
+from raybo.common.errors import MethodError
+from raybo.common.options import Options, option
+from raybo.methods.parts import initial_design
+from raybo.methods.parts.fitting import Fitted, fitted
+from raybo.methods.parts.hyperparameters import Estimate
+from raybo.methods.parts.next_point import solve_apart
+from raybo.record.events import State, Tags
+from raybo.record.history import History, Proposal
 from raybo.solvers import SolverName
 from raybo.space import Array
 from raybo.surrogate import Gamma, Model, uhe_model
@@ -73,7 +73,7 @@ class AcquisitionOptions(UnknownOptions):
 
 def points_of_design(history: History, initial: int | None) -> int:
     """n0: 3 per axis unless given, at most a quarter of a short study."""
-    return design.design_size(history, 3 * history.d, initial)
+    return initial_design.design_size(history, 3 * history.d, initial)
 
 
 def evaluations_after_design(history: History, initial: int | None) -> int:
@@ -85,7 +85,7 @@ def evaluations_after_design(history: History, initial: int | None) -> int:
 
 def is_in_design(history: History, initial: int | None) -> bool:
     """Whether the next trial belongs to the design: fewer than n0 have been asked for, or none has a value yet."""
-    return design.is_in_design(history, 3 * history.d, initial)
+    return initial_design.is_in_design(history, 3 * history.d, initial)
 
 
 def design_is_behind(history: History, initial: int | None) -> bool:
@@ -101,7 +101,7 @@ def design_is_behind(history: History, initial: int | None) -> bool:
 
 def uniform_point(history: History, rng: np.random.Generator) -> Proposal:
     """A point of the initial design."""
-    return Proposal(design.uniform(history, rng), {"design": "uniform"})
+    return Proposal(initial_design.uniform(history, rng), {"design": "uniform"})
 
 
 def fit(

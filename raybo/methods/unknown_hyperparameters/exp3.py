@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.events import State, Tags, Trial
-from raybo.history import History, Record
 from raybo.methods.story import OverTrials, Scale, Series, Story
+from raybo.record.events import State, Tags, Trial
+from raybo.record.history import History, Record
 from raybo.space import Array
 
 ARMS = 2

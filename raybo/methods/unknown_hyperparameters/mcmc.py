@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.events import Tags
-from raybo.history import History, Proposal
-from raybo.methods.options import option
+from raybo.common.options import option
 from raybo.methods.unknown_hyperparameters import common as unknown
+from raybo.record.events import Tags
+from raybo.record.history import History, Proposal
 
 
 @dataclass(frozen=True, kw_only=True)

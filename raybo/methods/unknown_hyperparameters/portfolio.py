@@ -15,10 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.events import State, Tags, Trial
-from raybo.history import History, Proposal
-from raybo.methods.design import uniform
-from raybo.methods.fitting import Fitted
+from raybo.methods.parts.fitting import Fitted
+from raybo.methods.parts.initial_design import uniform
 from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.exp3 import (
@@ -30,6 +28,8 @@ from raybo.methods.unknown_hyperparameters.exp3 import (
     probabilities,
     scaled,
 )
+from raybo.record.events import State, Tags, Trial
+from raybo.record.history import History, Proposal
 from raybo.space import Array
 
 

@@ -15,10 +15,10 @@ from dataclasses import replace
 import numpy as np
 
 from raybo.acquisition import UpperConfidence
-from raybo.events import Trial
-from raybo.history import History
-from raybo.methods.fitting import Fitted
+from raybo.methods.parts.fitting import Fitted
 from raybo.methods.story import OverTrials, Scale, Series, Story, is_point
+from raybo.record.events import Trial
+from raybo.record.history import History
 from raybo.solvers.starts import raw_candidates
 from raybo.space import Array
 from raybo.surrogate import GP

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.events import Tags, Trial
-from raybo.history import History, Proposal
-from raybo.methods.design import uniform
-from raybo.methods.options import option
+from raybo.common.options import option
+from raybo.methods.parts.initial_design import uniform
 from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.exp3 import bandit_story, next_turn
+from raybo.record.events import Tags, Trial
+from raybo.record.history import History, Proposal
 
 
 @dataclass(frozen=True, kw_only=True)

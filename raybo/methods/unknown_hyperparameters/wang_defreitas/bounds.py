@@ -19,15 +19,15 @@ from typing import Literal
 
 import numpy as np
 
-from raybo.events import Tags
-from raybo.history import History, Proposal
-from raybo.methods.fitting import Fitted
+from raybo.methods.parts.fitting import Fitted
 from raybo.methods.unknown_hyperparameters.shorter_lengthscales import observed_by, with_hyperparameters
 from raybo.methods.unknown_hyperparameters.wang_defreitas.improvement import (
     WithinBounds,
     explain_improvement,
     most_promising,
 )
+from raybo.record.events import Tags
+from raybo.record.history import History, Proposal
 from raybo.space import Array
 from raybo.surrogate import GP
 

@@ -15,10 +15,10 @@ from typing import Literal
 import numpy as np
 
 from raybo.acquisition import LogAverage, LogExpectedImprovement, UpperConfidence
-from raybo.events import Tags
-from raybo.history import History
-from raybo.methods.apart import solve_apart
-from raybo.methods.fitting import Fitted, fitted
+from raybo.methods.parts.fitting import Fitted, fitted
+from raybo.methods.parts.next_point import solve_apart
+from raybo.record.events import Tags
+from raybo.record.history import History
 from raybo.solvers import Solution, SolverName, solve
 from raybo.space import Array
 from raybo.surrogate import GP, Hyperparameter, KernelName, Model, Standardised

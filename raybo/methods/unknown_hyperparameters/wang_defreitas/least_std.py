@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.events import Tags
-from raybo.history import History, Proposal
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.shorter_lengthscales import LARGEST, STEP, candidates, divided, std_at_top
+from raybo.record.events import Tags
+from raybo.record.history import History, Proposal
 from raybo.solvers import SolverName
 
 

@@ -8,15 +8,15 @@ from typing import Literal
 
 import numpy as np
 
-from raybo.errors import MethodError
-from raybo.events import Tags, Trial
-from raybo.history import History, Proposal
-from raybo.methods.options import option
+from raybo.common.errors import MethodError
+from raybo.common.options import option
 from raybo.methods.story import Story
 from raybo.methods.unknown_hyperparameters import common as unknown
 from raybo.methods.unknown_hyperparameters.shorter_lengthscales import lengthscale_story
 from raybo.methods.unknown_hyperparameters.wang_defreitas import bounds, least_std, slice
 from raybo.methods.unknown_hyperparameters.wang_defreitas.improvement import WithinBounds
+from raybo.record.events import Tags, Trial
+from raybo.record.history import History, Proposal
 from raybo.space import Array
 from raybo.surrogate import KernelName
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from raybo.events import Tags
-from raybo.history import History, Proposal
 from raybo.methods.unknown_hyperparameters.wang_defreitas.improvement import (
     WithinBounds,
     explain_improvement,
     most_promising,
 )
+from raybo.record.events import Tags
+from raybo.record.history import History, Proposal
 
 
 def propose(within: WithinBounds, history: History, rng: np.random.Generator) -> Proposal:

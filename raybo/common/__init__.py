@@ -1,0 +1,1 @@
+"""The ground floor: errors, checked arguments, text in and out, files, threads, options."""

@@ -1,0 +1,126 @@
+"""What users pass as arguments, checked: the one place that knows what is a number, a truth value or a word.
+
+Whoever is given something says what it is called and which error is raised. What comes back is Python's own, so that no
+number of numpy's gets into a journal.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard, TypeVar
+
+import numpy as np
+
+from raybo.common.errors import MethodError
+from raybo.common.messages import shown
+
+Word = TypeVar("Word", bound=str)
+
+MOST = 2**31 - 1  # trials, steps and the like: as far as a journal counts
+
+
+def is_real(value: object) -> TypeGuard[float]:
+    """Whether it is a number, finite or not, and no truth value."""
+    is_other = isinstance(value, (bool, np.timedelta64))  # numpy counts a duration among its integers
+    return not is_other and isinstance(value, (int, float, np.integer, np.floating))
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether it is a finite number, and no truth value."""
+    try:
+        return is_real(value) and math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False
+
+
+def number_in(value: object) -> float | None:
+    """What a job measured, as a float: whatever can be made one, such as a tensor of one number or a Decimal.
+
+    None where it is no number; NaN where it is one that fails to become a float.
+    """
+    if isinstance(value, (bool, np.bool_, np.timedelta64, np.datetime64)):  # the last two may convert as whole numbers
+        return None
+    if isinstance(value, np.ndarray) and (value.dtype.kind in "mM" or np.ma.is_masked(value)):
+        return None  # the mean of nothing but masked numbers is masked too; `item` gives the 0.0 below the mask
+    try:
+        plain: Any = value.item() if getattr(value, "ndim", None) == 0 else value  # type: ignore[attr-defined]
+        if isinstance(plain, bool) or getattr(value, "ndim", None) or not hasattr(plain, "__float__"):
+            return None
+        return float(plain)
+    except Exception:  # noqa: BLE001  # an integer beyond every float, an array of objects, a Decimal that signals
+        return math.nan
+
+
+def whole_number(
+    value: Any, name: str, at_least: int = 1, error: type[Exception] = MethodError, at_most: int | None = MOST
+) -> int:
+    """A whole number within the bounds: also numpy's, or a tensor of one, but no float."""
+    try:
+        number = at_least - 1 if isinstance(value, bool) else operator.index(value)
+    except Exception:  # noqa: BLE001  # whatever a user's object raises
+        number = at_least - 1
+    is_beyond = at_most is not None and number > at_most
+    if number < at_least or is_beyond:
+        raise error(f"{name} must be a whole number from {at_least}{f' to {at_most}' * is_beyond}, got {shown(value)}")
+    return number
+
+
+def finite_number(
+    value: Any,
+    name: str,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    error: type[Exception] = MethodError,
+) -> float:
+    """A finite number within the bounds; a whole one stays an int."""
+    if not is_number(value) or (above is not None and value <= above) or (at_least is not None and value < at_least):
+        bound = "" if above is None else f" above {above:g}"
+        bound = bound if at_least is None else f" from {at_least:g}"
+        raise error(f"{name} must be a finite number{bound}, got {shown(value)}")
+    return int(value) if isinstance(value, (int, np.integer)) else float(value)
+
+
+def truth(value: Any, name: str, error: type[Exception] = MethodError) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise error(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def one_of(value: Any, name: str, words: Sequence[Word], error: type[Exception] = MethodError) -> Word:
+    """One of the words."""
+    for word in words:
+        if isinstance(value, str) and value == word:
+            return word
+    *first, last = map(repr, words)
+    raise error(f"{name} must be {', '.join(first)} or {last}, got {shown(value)}")
+
+
+def a_name(value: Any, name: str, error: type[Exception] = MethodError) -> str:
+    """Text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise error(f"{name} must be a name, got {shown(value)}")
+    return value
+
+
+def a_list(value: Any, name: str, items: str, error: type[Exception] = MethodError) -> list[Any]:
+    """The items of a list, or of whatever else they come from one after the other, but text."""
+    try:
+        if not isinstance(value, (str, bytes, Mapping)):
+            return list(value)
+    except Exception:  # noqa: BLE001  # whatever a user's object raises
+        pass
+    raise error(f"{name} must be a list of {items}, got {shown(value)}")
+
+
+def by_name(value: Any, name: str, items: str, error: type[Exception] = MethodError) -> Mapping[str, Any]:
+    """A dict whose keys are names."""
+    if not isinstance(value, Mapping):
+        raise error(f"{name} must be a dict of {items}, got {shown(value)}")
+    for key in value:
+        if not isinstance(key, str) or not key:
+            raise error(f"{name}: a name must be text, got {shown(key)}")
+    return value

@@ -1,0 +1,108 @@
+"""A method's options: dataclass fields that say what they mean, read from text if they come from a command line."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from raybo.common.arguments import is_number
+from raybo.common.errors import MethodError
+from raybo.common.messages import ELSEWHERE, nearest, shown
+from raybo.common.parsing import convert
+
+
+@dataclass(frozen=True)
+class Range:
+    """Which numbers an option may be; its words, and None where that is a choice, are allowed besides."""
+
+    above: float | None = None
+    at_least: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+
+    def holds(self, value: float) -> bool:
+        """Whether a number is finite and within the bounds."""
+        return (
+            is_number(value)
+            and (self.above is None or value > self.above)
+            and (self.at_least is None or value >= self.at_least)
+            and (self.below is None or value < self.below)
+            and (self.at_most is None or value <= self.at_most)
+        )
+
+    def __str__(self) -> str:
+        """As an error says it, after "must be"."""
+        low = self.above if self.at_least is None else self.at_least
+        high = self.below if self.at_most is None else self.at_most
+        if low is not None and high is not None:
+            ends = "[" if self.above is None else "(", "]" if self.below is None else ")"
+            return f"in {ends[0]}{low:g}, {high:g}{ends[1]}"
+        if low is not None:
+            return f"above {low:g}" if self.above is not None else f"at least {low:g}"
+        if high is not None:
+            return f"below {high:g}" if self.below is not None else f"at most {high:g}"
+        return "a finite number"
+
+
+def option(
+    default: Any,
+    meaning: str,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+) -> Any:
+    """A field of a method's dataclass: its default, what it means (units, source), and between which bounds it lies.
+
+    Where it is several numbers, the bounds are those of each.
+    """
+    metadata = {"meaning": meaning, "range": Range(above, at_least, below, at_most)}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What every method with options inherits: numbers outside of their bounds are refused."""
+
+    def __post_init__(self) -> None:
+        """MethodError, naming the option and its bounds, where a number is outside of these or not finite."""
+        for field in dataclasses.fields(self):
+            given, bounds = getattr(self, field.name), field.metadata.get("range", Range())
+            for value in given if isinstance(given, tuple) else (given,):
+                if value is None or isinstance(value, (str, bool)) or bounds.holds(value):
+                    continue
+                words = ", ".join(_words(typing.get_type_hints(type(self))[field.name]))
+                number = bounds if is_number(value) or value != value else "a finite number"
+                raise MethodError(f"{field.name} must be {words + ' or ' if words else ''}{number}, got {shown(given)}")
+
+
+def _words(hint: Any) -> list[str]:
+    """The words that an option of that type may be."""
+    if typing.get_origin(hint) is typing.Literal:
+        return [word for word in typing.get_args(hint) if isinstance(word, str)]
+    return [word for each in typing.get_args(hint) for word in _words(each)]
+
+
+def read(method: str, cls: type, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with their values in the declared types; text is converted, as the command line gives it.
+
+    Raises:
+        MethodError: an option that the method does not have (with the nearest name), or a value of another type.
+    """
+    hints = typing.get_type_hints(cls)
+    known = [field.name for field in dataclasses.fields(cls)]
+    values = {}
+    for name, value in options.items():
+        if name not in known and name in ELSEWHERE:
+            raise MethodError(f"there is no option {name!r}: {ELSEWHERE[name]}")
+        if name not in known:
+            raise MethodError(f"{method} has no option {name!r}{nearest(name, known)}")
+        try:
+            values[name] = convert(value, hints[name])
+        except ValueError as error:
+            raise MethodError(f"{method}: option {name} must be {error}, got {shown(value)}") from None
+    return values

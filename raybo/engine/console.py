@@ -1,0 +1,20 @@
+"""A terminal that shows whatever is printed but obeys raybo alone: names, choices and reasons may hold anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from raybo.common.terminal import visible
+
+
+class SafeConsole(Console):
+    """A console on which text cannot command the terminal; colours and what moves are rich's own."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """As `Console.render`, through which all goes that is printed; texts with their commands made visible."""
+        for segment in super().render(renderable, options):
+            text = segment.text if segment.control else visible(segment.text)
+            yield segment if text == segment.text else Segment(text, segment.style)

@@ -1,0 +1,321 @@
+"""The Ray that a study runs on: a local one, or an existing cluster. All use of Ray's private API is here."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from raybo.common.errors import RayError
+from raybo.common.messages import first_line
+from raybo.engine.ray import priority
+from raybo.engine.ray.auth_token import loader_of, make_token, warn_of_open_token
+from raybo.engine.ray.liveness import dying_in_words
+from raybo.engine.temporary_directories import RAY, private_directory
+
+log = logging.getLogger("raybo")
+
+PROBE_SECONDS = 3.0
+STARTS = 2  # at most: a raylet that waits too long for the rest of Ray dies
+START_SECONDS = 180.0  # for a local Ray to come up
+# how HTTP/2 begins, which Ray's servers speak: a preface and empty settings, answered by settings
+_SETTINGS = b"\x04"
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + _SETTINGS + b"\0\0\0\0\0"
+HELPERS = ("start_api_server", "start_monitor", "start_log_monitor")  # methods of Ray's node
+OBJECT_STORE_BYTES = 200 * 2**20  # a study's objects are small; Ray's default would be 30 % of the memory
+
+_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "token",  # without it a driver that joins a cluster sends no token, and fails after 20 seconds
+    # without it the processors that a killed study held are given back only after a back-off of seconds, for good
+    "RAY_worker_cap_enabled": "false",
+}
+_LISTEN_PORT = "dashboard_agent_listen_port"
+_AGENT_PORTS = ("metrics_agent_port", "metrics_export_port", "runtime_env_agent_port", _LISTEN_PORT)
+# Ray's servers listen on every interface, except on systems where it allows one node only and with this set
+_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+
+
+@contextlib.contextmanager
+def ray_for_study(address: str | None, cpus: int | None, data: int = 0) -> Iterator[Any]:
+    """The module `ray`, connected; what was started here is shut down afterwards.
+
+    Uses the Ray that this process is connected to; else the cluster at `address` (or in RAY_ADDRESS); else a local one
+    of its own, reachable from this machine only.
+
+    Args:
+        address: "auto", or HOST:PORT of a running cluster; None for none.
+        cpus: processors of a local Ray; None for all.
+        data: bytes that the study shares, for which a local Ray has room beside the rest.
+    Raises:
+        RayError: nothing answers at the address, or it refuses.
+    """
+    joins = address or os.environ.get("RAY_ADDRESS")
+    settings = dict(_ENVIRONMENT) if joins else {**_ENVIRONMENT, _LOOPBACK: "0"}
+    if not joins and "RAY_worker_niceness" not in os.environ:
+        settings |= priority.SETTINGS
+    if not joins and "ray" in sys.modules:  # it has read whether tokens are sent: the processes it starts must agree
+        del settings["RAY_AUTH_MODE"]
+    with _environment(settings):
+        import ray
+
+        yield from _connected(ray, address, joins, cpus, data)
+
+
+def _connected(ray: Any, address: str | None, joins: str | None, cpus: int | None, data: int) -> Iterator[Any]:
+    if ray.is_initialized():
+        if address and address not in ("auto", ray.get_runtime_context().gcs_address):
+            raise RayError(
+                f"this process is connected to Ray at {ray.get_runtime_context().gcs_address} already; "
+                f"call ray.shutdown() before using {address}"
+            )
+        yield ray
+        return
+    _quieten()
+    warn_of_open_token()
+    if joins:
+        with _on_loopback() if _is_loopback_only(ray, joins) else contextlib.nullcontext():
+            with _sigterm_kept():
+                _join(ray, joins)
+            try:
+                yield ray
+            finally:
+                ray.shutdown()
+        return
+    with private_directory() as directory, _on_loopback():
+        try:
+            with _sigterm_kept():
+                start_local(ray, cpus, directory / RAY, data)
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+def starts_its_own(address: str | None) -> bool:
+    """Whether `ray_for_study` starts a local Ray, which nobody else uses."""
+    connected = "ray" in sys.modules and sys.modules["ray"].is_initialized()
+    return not (connected or address or os.environ.get("RAY_ADDRESS"))
+
+
+def start_local(ray: Any, cpus: int | None, directory: Path, data: int = 0) -> None:
+    """Start a local Ray, reachable from this machine only.
+
+    Args:
+        directory: where it keeps its sockets and logs.
+    Raises:
+        RayError: it does not come up.
+    """
+    make_token(ray)
+    with dying_in_words(ray), patience_with(ray), without_helpers(ray):
+        for left in reversed(range(STARTS)):
+            try:
+                ray.init(
+                    address="local",
+                    num_cpus=cpus,
+                    include_dashboard=False,
+                    log_to_driver=False,
+                    logging_level="error",
+                    object_store_memory=OBJECT_STORE_BYTES + data + data // 10,
+                    _temp_dir=str(directory),  # which Ray opens to everybody
+                )
+                return
+            except Exception as error:  # as the last word on a process that did not come up, Ray raises just that
+                ray.shutdown()
+                if not left:
+                    raise RayError(
+                        f"no local Ray could be started ({first_line(error).removesuffix('.')}); try again, with fewer "
+                        "other programs running if the machine is busy"
+                    ) from error
+
+
+@contextlib.contextmanager
+def without_helpers(ray: Any) -> Iterator[None]:
+    """Leave out what a study has no use for, and Ray takes long to start.
+
+    These are the server of a dashboard that is not asked for, which Ray starts and waits for all the same, the
+    autoscaler's monitor, and the reader of logs.
+    """
+    node = ray._private.node.Node
+    kept = {name: getattr(node, name) for name in HELPERS}
+    for name in kept:
+        setattr(node, name, lambda *_, **__: None)
+    try:
+        yield
+    finally:
+        for name, method in kept.items():
+            setattr(node, name, method)
+
+
+@contextlib.contextmanager
+def patience_with(ray: Any) -> Iterator[None]:
+    """Give a raylet that runs longer to come up than Ray's fixed half minute, which a busy machine needs.
+
+    And tell it the ports of its agents: for each that an agent is to find and write down, it waits 15 seconds and dies
+    (https://github.com/ray-project/ray/issues/65983).
+    """
+    services = ray._private.services
+    of_ray, start_of_ray = services.get_node, services.start_raylet
+    started: list[Any] = []
+    end = time.monotonic() + START_SECONDS
+
+    def start_raylet(*args: Any, **keywords: Any) -> Any:
+        missing = [name for name in _AGENT_PORTS if name in keywords and not keywords[name]]
+        keywords |= dict(zip(missing, _free_ports(len(missing)), strict=True))
+        if (persist_port := getattr(ray._raylet, "persist_port", None)) is not None:  # else it does not wait for any
+            given = inspect.signature(start_of_ray).bind(*args, **keywords).arguments
+            persist_port(given["session_dir"], given["node_id"], _LISTEN_PORT, given[_LISTEN_PORT])
+        started.append(start_of_ray(*args, **keywords))
+        return started[-1]
+
+    def get_node(*args: Any, **keywords: Any) -> Any:
+        while True:
+            try:
+                return of_ray(*args, **keywords)
+            except RuntimeError:  # it is not there yet
+                if time.monotonic() > end or not started or started[-1].process.poll() is not None:
+                    raise
+                time.sleep(0.1)
+
+    services.get_node, services.start_raylet = get_node, start_raylet
+    try:
+        yield
+    finally:
+        services.get_node, services.start_raylet = of_ray, start_of_ray
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [server.getsockname()[1] for server in servers]
+
+
+@contextlib.contextmanager
+def _sigterm_kept() -> Iterator[None]:
+    """SIGTERM does to this process what it did before: with Ray's handler it prints a C++ stack, and aborts later."""
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        # Python sets handlers in the main thread only, and only those that are its own
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
+
+
+@contextlib.contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Ray takes 127.0.0.1 for what it says: elsewhere it puts the address of the machine's network in its place."""
+    import ray._private.ray_constants as ray_constants
+
+    multi_node, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False  # read when Ray was imported
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = multi_node
+
+
+def _is_loopback_only(ray: Any, address: str) -> bool:
+    """Whether the cluster at the address can be reached from this machine only; `ray.init` would look elsewhere."""
+    if address == "auto":
+        address = next(iter(ray._private.services.find_gcs_addresses()), "")
+    host, _, port = address.rpartition(":")
+    if not (host == "localhost" or host.startswith("127.")) or not port.isdigit():
+        return False
+    try:
+        socket.create_connection((ray.util.get_node_ip_address(), int(port)), timeout=PROBE_SECONDS).close()
+    except (OSError, OverflowError):
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def _environment(settings: dict[str, str]) -> Iterator[None]:
+    """Environment variables for as long as the study runs; what the user has set stays."""
+    added = {name: value for name, value in settings.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+def is_local(ray: Any) -> bool:
+    """Whether this Ray is the process's own, and ends with it."""
+    node = ray._private.worker._global_node
+    return node is not None and bool(node.head)
+
+
+def logs_directory(ray: Any) -> Path:
+    """Where the processes of this node's Ray write their logs."""
+    return Path(ray._private.worker._global_node.get_logs_dir_path())
+
+
+def here(ray: Any) -> Any:
+    """A scheduling strategy that keeps an actor on the driver's node, where the journal is."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+
+
+def _join(ray: Any, address: str) -> None:
+    if address != "auto":
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdigit():
+            raise RayError(f"address must be 'auto' or HOST:PORT, got {address!r}")
+        _probe(address, host, int(port))
+        _check_token(ray, address)
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="error")
+    except (ConnectionError, RuntimeError, ray.exceptions.RayError) as error:
+        raise RayError(f"cannot join the Ray cluster at {address}: {first_line(error)}") from error
+
+
+def _probe(address: str, host: str, port: int) -> None:
+    """Find out in seconds that there is no cluster: `ray.init` tries for minutes where nothing or something else is."""
+    try:
+        connection = socket.create_connection((host, port), timeout=PROBE_SECONDS)
+    except (OSError, OverflowError, UnicodeError) as error:  # the last two: no port, no host name
+        raise RayError(
+            f"nothing answers at {address} ({error}); start a cluster there, or leave out the address"
+        ) from None
+    answer = b""
+    with connection, contextlib.suppress(OSError):
+        connection.sendall(_GREETING)
+        while len(answer) < 4 and (more := connection.recv(4 - len(answer))):
+            answer += more
+    if answer[3:] != _SETTINGS:
+        raise RayError(f"what answers at {address} is not a Ray cluster; give the address that `ray start` printed")
+
+
+def _check_token(ray: Any, address: str) -> None:
+    """Ask for the reason at once where the cluster would refuse us: `ray.init` says something else after 20 seconds."""
+    if os.environ.get("RAY_AUTH_MODE") != "token":
+        return
+    loader = loader_of(ray)
+    if loader is None or not loader.has_token(ignore_auth_mode=True):
+        return  # a cluster without authentication needs none, and one with it says so itself
+    try:
+        ray._raylet.GcsClient(address=address)
+    except ray.exceptions.AuthenticationError as error:
+        raise RayError(
+            f"the cluster at {address} refuses the token ({first_line(error)}); put the cluster's token into "
+            "~/.ray/auth_token or RAY_AUTH_TOKEN"
+        ) from error
+    except (RuntimeError, ray.exceptions.RayError):
+        return  # `ray.init` will say what is wrong
+
+
+def _quieten() -> None:
+    """Send the messages that Ray prints to the driver's stdout, whatever it is told, to the log instead."""
+    import ray._private.worker as ray_worker
+
+    ray_worker.print_to_stdstream = lambda data, ignore_prefix: log.debug("%s", data.get("lines"))

@@ -1,0 +1,75 @@
+"""The studies that run detached on a cluster: how many share it, and how far each of them has got."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from raybo.engine.follow import NAMESPACE
+from raybo.engine.ray.connection import ray_for_study
+
+if TYPE_CHECKING:
+    from raybo.engine.plan import Plan, Status
+
+ANSWER_SECONDS = 10.0  # that a study's process is given to answer
+
+
+@dataclass(frozen=True)
+class Detached:
+    """A study that runs on a cluster.
+
+    Attributes:
+        name: its journal's, without `.db`.
+        plan: what it was told to run; None where it does not answer.
+        status: how far it is; None where it does not answer, or has yet to open its journal.
+    """
+
+    name: str
+    plan: Plan | None = None
+    status: Status | None = None
+
+
+def studies_on(address: str) -> list[Detached]:
+    """The detached studies of a cluster, by name.
+
+    Raises:
+        RayError: nothing answers at the address, or it refuses.
+    """
+    with ray_for_study(address, None) as ray:
+        names = sorted(_names(ray))
+        asked = [(name, _ask(ray, name)) for name in names]  # all of them before one is waited for
+        return [_answered(ray, name, references) for name, references in asked]
+
+
+def studies_here(name: str | None) -> tuple[int, int]:
+    """How many studies share the cluster that this process is part of, and this one's place among them, from 0.
+
+    Args:
+        name: of the study that asks; None where it is not detached: the others do not see it, and it comes last.
+    """
+    import ray
+
+    names = sorted(_names(ray))
+    return (len(names), names.index(name)) if name in names else (len(names) + 1, len(names))
+
+
+def _names(ray: Any) -> list[str]:
+    return [
+        actor["name"] for actor in ray.util.list_named_actors(all_namespaces=True) if actor["namespace"] == NAMESPACE
+    ]
+
+
+def _ask(ray: Any, name: str) -> list[Any]:
+    try:
+        actor = ray.get_actor(name, namespace=NAMESPACE)
+    except ValueError:  # it has just ended
+        return []
+    return [actor.what.remote(), actor.status.remote()]
+
+
+def _answered(ray: Any, name: str, references: list[Any]) -> Detached:
+    try:
+        plan, status = ray.get(references, timeout=ANSWER_SECONDS) if references else (None, None)
+    except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
+        return Detached(name)
+    return Detached(name, cast("Plan | None", plan), cast("Status | None", status))

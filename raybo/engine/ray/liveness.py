@@ -1,0 +1,141 @@
+"""Whether the Ray that a study runs on is alive: if not, Ray waits without a word, for ever or until it aborts.
+
+A node's raylet starts its workers, and the GCS, on the head, knows the nodes. If this process started Ray, both are its
+children. Otherwise, this node's raylet answers on its socket and the GCS on its port.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from raybo.common.errors import RayError
+
+LOOK_SECONDS = 2.0  # between looks at a Ray that somebody else has started
+RAYLET_SECONDS = 6.0  # it has a socket of this machine: where that refuses for so long, it is dead
+GCS_SECONDS = 45.0  # it may be started again meanwhile; after 60, Ray aborts this process
+SILENCE_SECONDS = 6.0  # after which it is told that the GCS does not answer
+CONNECT_SECONDS = 2.0
+START_LOOK_SECONDS, LOOKS = 1.0, 8  # between looks at a Ray that is being started, and how often it must be dead
+
+log = logging.getLogger("raybo")
+
+
+class RayDied(RayError):
+    """The Ray that the study ran on is gone; what was committed is in the journal."""
+
+
+class Pulse:
+    """Feels the pulse of the Ray that this process is connected to.
+
+    Args:
+        ray: the module, connected.
+    """
+
+    def __init__(self, ray: Any) -> None:
+        self._node = ray._private.worker._global_node
+        self._address = str(ray.get_runtime_context().gcs_address)
+        host, _, port = self._address.rpartition(":")
+        self._gcs = (host, int(port))
+        self._heard = self._seen = self._looked = time.monotonic()
+        self._told = False
+        # elsewhere (in a container, say) its socket may be out of reach, which says nothing
+        self._reaches_raylet = self._raylet_answers()
+
+    def feel(self) -> None:
+        """Look whether it is alive; cheap enough to be called several times a second.
+
+        Raises:
+            RayDied: it is not.
+        """
+        if self._node.head:
+            for kind, process in self._node.dead_processes():
+                if kind in ("raylet", "gcs_server"):
+                    raise RayDied(f"the local Ray has died (its {kind} ended with {_status(process.returncode)})")
+        elif time.monotonic() - self._looked > LOOK_SECONDS:
+            self._look()
+            self._looked = time.monotonic()
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if not self._reaches_raylet or self._raylet_answers():
+            self._seen = now
+        elif now - self._seen > RAYLET_SECONDS:
+            raise RayDied("Ray on this machine has died (its raylet no longer answers)")
+        if self._gcs_answers():
+            self._heard, self._told = now, False
+        elif now - self._heard > GCS_SECONDS:
+            raise RayDied(f"the Ray cluster at {self._address} has died (its head no longer answers)")
+        elif now - self._heard > SILENCE_SECONDS and not self._told:
+            log.warning("the head of the Ray cluster at %s does not answer; waiting for it", self._address)
+            self._told = True
+
+    def _raylet_answers(self) -> bool:
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(CONNECT_SECONDS)
+                connection.connect(self._node.raylet_socket_name.removeprefix("unix://"))
+        except (TimeoutError, BlockingIOError):  # it is busy, and there
+            return True
+        except OSError:
+            return False
+        return True
+
+    def _gcs_answers(self) -> bool:
+        try:
+            socket.create_connection(self._gcs, timeout=CONNECT_SECONDS).close()
+        except OSError:
+            return False
+        return True
+
+
+@contextlib.contextmanager
+def dying_in_words(ray: Any) -> Iterator[None]:
+    """While a local Ray is started: say so where it has died, and end this process.
+
+    Ray would do the same, a minute later and with a line of C++: nothing can be raised in what waits there.
+    """
+    services, is_up = ray._private.services, threading.Event()
+    start_of_ray = services.start_gcs_server
+    gcs: list[subprocess.Popen[bytes]] = []  # known to Ray's node only when all of Ray has started
+
+    def start_gcs_server(*args: Any, **keywords: Any) -> Any:
+        found = start_of_ray(*args, **keywords)
+        gcs.append(found.process)
+        return found
+
+    def watch() -> None:
+        dead = 0
+        while not is_up.wait(START_LOOK_SECONDS) and dead < LOOKS:
+            node = ray._private.worker._global_node
+            died = {kind for kind, _ in node.dead_processes()} if node is not None else set()
+            if gcs and gcs[-1].poll() is not None:
+                died.add("gcs_server")
+            died &= {"raylet", "gcs_server"}
+            dead = dead + 1 if died else 0  # several times: Ray may yet raise an error
+        if dead == LOOKS:
+            log.error("Error: the local Ray died while starting (its %s); try again", ", ".join(sorted(died)))
+            if node is not None:
+                node.kill_all_processes(check_alive=False, allow_graceful=False)
+            os._exit(1)
+
+    services.start_gcs_server = start_gcs_server
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        services.start_gcs_server = start_of_ray
+        is_up.set()
+        watcher.join()
+
+
+def _status(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"status {code}"

@@ -1,0 +1,95 @@
+"""The user's function on its way to a worker, together with what Ray's pickle would leave behind."""
+
+from __future__ import annotations
+
+import copyreg
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+from raybo.job.loading import directories_of
+from raybo.job.shared_data import Shared
+
+
+def pickled(function: Callable[..., Any], data: Mapping[str, Shared[Any]] | None = None) -> bytes:
+    """The user's function for Ray to send, with the memoised functions that it calls, and data as further parameters.
+
+    Those are pickled by name otherwise, which a worker cannot find where the file was loaded by its path. The directory
+    of that file goes along, as what lies beside it is imported by name.
+    """
+    from ray import cloudpickle
+
+    memoised: Any = type(unpickled)
+    reduce: Any = lambda f: (_memoised, (f.__wrapped__, f.cache_parameters()))  # noqa: E731
+    dumps: Any = cloudpickle.dumps
+    copyreg.pickle(memoised, reduce)
+    try:
+        return cast(
+            bytes,
+            dumps((_directories_of(function), _logging(), dumps(_WithData(function, data) if data else function))),
+        )
+    finally:
+        copyreg.dispatch_table.pop(memoised, None)
+
+
+@dataclass(frozen=True)
+class _WithData:
+    """A function some of whose parameters are shared data."""
+
+    function: Callable[..., Any]
+    data: Mapping[str, Shared[Any]]
+
+    def __call__(self, config: Mapping[str, Any], **settings: Any) -> Any:
+        return self.function(config, **settings, **{name: each.value for name, each in self.data.items()})
+
+
+def _directories_of(function: Callable[..., Any]) -> list[str]:
+    """Where a worker may find what lies beside the user's file: in its own working directory, else at the same path."""
+    module = sys.modules.get(function.__module__)
+    if module is None or module.__name__ == "__main__":
+        return []
+    found = []
+    for directory in directories_of(module):
+        found += [str(directory.relative_to(Path.cwd()))] if directory.is_relative_to(Path.cwd()) else []
+        found.append(str(directory))
+    return found
+
+
+def _logging() -> tuple[int, str | None] | None:
+    """How the user has set up logging, which a worker does not do again: level and format; None where that was not."""
+    root = logging.getLogger()
+    if not root.handlers:
+        return None
+    return root.level, getattr(root.handlers[0].formatter, "_fmt", None)
+
+
+def _memoised(function: Callable[..., Any], parameters: Mapping[str, Any]) -> Callable[..., Any]:
+    wrapped: Callable[..., Any] = lru_cache(**parameters)(function)
+    return wrapped
+
+
+@lru_cache(maxsize=1)
+def unpickled(function: bytes) -> Callable[..., Any]:
+    """The user's function from what its own driver sent over Ray; once per worker, so that what it caches stays."""
+    from ray import cloudpickle
+
+    loads: Any = cloudpickle.loads
+    directories, said, inner = loads(function)
+    if said is not None and not logging.getLogger().handlers:
+        logging.basicConfig(level=said[0], format=said[1])
+    for directory in (str(Path.cwd() / directory) for directory in directories):
+        if Path(directory).is_dir() and directory not in sys.path:
+            sys.path.append(directory)
+    return cast("Callable[..., Any]", loads(inner))
+
+
+@lru_cache(maxsize=1)
+def unpickled_from_store(reference: Any) -> Callable[..., Any]:
+    """The same, of one that was so large that it was put into Ray's object store."""
+    import ray
+
+    return unpickled.__wrapped__(cast(Any, ray).get(reference))

@@ -1,0 +1,75 @@
+"""The resources of a trial, in the form that Ray expects, and how many trials a cluster can run at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from raybo.common.errors import RayError
+from raybo.job.objective import Objective
+
+
+def resources_of(objective: Objective) -> dict[str, Any]:
+    """The resources of one trial, as arguments of `ray.remote`."""
+    resources: dict[str, Any] = {"num_cpus": objective.num_cpus, "num_gpus": objective.num_gpus}
+    if objective.memory is not None:
+        resources["memory"] = objective.memory
+    if objective.resources:
+        resources["resources"] = dict(objective.resources)
+    return resources
+
+
+WAITING_SHARE = 4  # of the trials that there is room for: a fourth more wait, at least one
+
+
+def waiting_for_room(room: int) -> int:
+    """How many trials wait in Ray's queue beside those that run, so that a cluster grows.
+
+    More would make it grow faster, and each is proposed knowing less by all the trials before it in the queue.
+    """
+    return max(1, room // WAITING_SHARE)
+
+
+def share_of(room: int, studies: int, place: int) -> int:
+    """How many of the trials that there is room for are one study's: an even share, at least one.
+
+    Args:
+        room: how many there is room for.
+        studies: how many share it.
+        place: of this study among them, from 0; the first ones have what does not divide.
+    """
+    return max(1, room // studies + (place < room % studies))
+
+
+def workers_available(nodes: Sequence[Mapping[str, Any]], objective: Objective) -> int:
+    """How many of the objective's trials a cluster of these nodes, as `ray.nodes()` tells them, can run at a time.
+
+    Raises:
+        RayError: not even one; Ray itself would wait for such a trial without end.
+    """
+    wanted = {
+        "CPU": objective.num_cpus,
+        "GPU": objective.num_gpus,
+        "memory": objective.memory or 0,
+        **objective.resources,
+    }
+    offers = [node["Resources"] for node in nodes if node["Alive"]]
+    rooms = [
+        min((offer.get(name, 0.0) / amount for name, amount in wanted.items() if amount > 0), default=float("inf"))
+        for offer in offers
+    ]
+    total = sum(int(room) if room < float("inf") else (os.cpu_count() or 1) for room in rooms)
+    if total < 1:
+        offered = {name: max((offer.get(name, 0.0) for offer in offers), default=0.0) for name in wanted}
+        short = next((name for name in wanted if wanted[name] > offered[name]), None)
+        if short is None:
+            needs = ", ".join(f"{name}={amount:g}" for name, amount in wanted.items() if amount > 0)
+            raise RayError(
+                f"a trial needs {needs}, and no node of the cluster has all of it; ask for less, or add a node"
+            )
+        raise RayError(
+            f"a trial needs {short}={wanted[short]:g}, and no node of the cluster has more than {offered[short]:g}; "
+            "ask for less in @raybo.objective, or add a node"
+        )
+    return total

@@ -1,0 +1,60 @@
+"""Gives trials to Ray, as tasks that run the user's function."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ray
+
+from raybo.engine.study.dispatch import Flight
+from raybo.engine.trial.checkpoints import Keep
+from raybo.engine.trial.reports import Course
+from raybo.engine.trial.task import Home, Parcel, trial_task
+from raybo.job.objective import Objective
+from raybo.searcher import trial_seed
+from raybo.space import Config
+
+
+class Launcher:
+    """Submits the trials of one study.
+
+    Args:
+        objective: what is tuned, without its function.
+        function: the user's function as it travels; only the workers unpickle it.
+        name: the study's, no other's on this Ray.
+        journal: the study's, beside which its trials have their directories.
+        seed: the study's.
+        listens: whether trials say to this actor that they begin, and which context they have observed.
+        fresh_workers: whether every trial runs in a new process.
+        artifacts: where the trials' directories are; None for beside the journal.
+        keep: which of their checkpoints are kept in the end.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        function: Parcel,
+        *,
+        name: str,
+        journal: Path,
+        seed: int,
+        listens: bool,
+        fresh_workers: bool,
+        artifacts: str | None,
+        keep: Keep,
+    ) -> None:
+        self.objective = objective
+        self.function = function
+        self.home = Home(ray.get_runtime_context().current_actor, name, journal, listens, artifacts, keep)
+        self.seed = seed
+        self.fresh_workers = fresh_workers
+        self.renew()
+
+    def renew(self) -> None:
+        """Have a new task made: requests of the old one to a node that is lost are never answered, and block others."""
+        self.task = trial_task(self.objective, self.function, self.home, self.fresh_workers)
+
+    def submit(self, flight: Flight, config: Config, course: Course) -> None:
+        """Give the flight's next attempt to Ray."""
+        trial, attempt = flight.life.trial, flight.life.attempt
+        flight.submit(self.task, config, trial, attempt, trial_seed(self.seed, trial), course)

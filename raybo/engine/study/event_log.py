@@ -1,0 +1,293 @@
+"""The event log of a running study: what has happened, committed before anybody outside hears of it.
+
+The searcher takes in an event at once, so that the next proposal takes it into account; the event then waits for the
+next commit. What others are told about the study (counts, the best, the pace, notes) comes from committed events only,
+which have a ledger of their own.
+
+A thread writes: while it waits for the disk, the study goes on, and what is added meanwhile goes into the next commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from typing import cast
+
+from raybo.common.errors import JournalError
+from raybo.engine.plan import Plan, Status
+from raybo.engine.study.pace import Pace
+from raybo.engine.study.repeated_failures import Alike
+from raybo.job.objective import Objective
+from raybo.journal import Journal, clean
+from raybo.journal.beside import without_password
+from raybo.record.events import COUNTED, FAILURES, Event, Kind, Origin, State, artifacts_of, planned, saved_share
+from raybo.record.ledger import Ledger
+from raybo.record.stopping import Stopping
+from raybo.searcher import NO_CONTEXT
+from raybo.study.confirmation import again
+from raybo.study.study import searcher_of
+
+NOTES = 1_000  # of the last things that happened to single trials
+
+
+class EventLog:
+    """A study's journal, open for writing, and the searcher that is rebuilt from it.
+
+    Args:
+        plan: what is run; the number of trials that it names is recorded, if that is news.
+        objective: what is tuned, without its function.
+        pace: hears what each suggestion and each finished trial took.
+    Attributes:
+        searcher: knows everything that was added, committed or not.
+        committed: what is committed, which is what may be told.
+        improved: number of the last event that brought a better best, committed or not.
+        losses: how often each trial had lost its worker when the journal was opened.
+        failures: the trials that had failed when the journal was opened, and the numbers of those events.
+        touched: the trials of which the journal held more than that they were asked for when it was opened.
+        stopping: whether the study has found enough; knows what is not committed too.
+        alike: how the first trials of this command have failed, all of them; committed or not.
+    Raises:
+        JournalError: the journal cannot be opened.
+    """
+
+    def __init__(self, plan: Plan, objective: Objective, pace: Pace) -> None:
+        self.plan = plan
+        self.pace = pace
+        self.journal = Journal(plan.path, plan.description, driver=None if plan.detached else plan.driver)
+        self.searcher = searcher_of(plan.description, objective.space, objective.context)
+        self.committed = Ledger(objective.space, objective.goals, objective.context)
+        self.improved = 0
+        self.losses: dict[int, int] = {}
+        self.failures: dict[int, int] = {}
+        self.touched: set[int] = set()
+        self.alike = Alike()
+        self.stopping = Stopping(plan.limits, self.committed.goals)
+        self._last: Event | None = None
+        self._known_front: tuple[int, tuple[int, float]] | None = None  # by how many trials have finished
+        self._unwritten: list[Event] = []  # added, and not committed
+        self._untold: deque[Event] = deque()  # committed, and not known to `committed` yet
+        self._disk = threading.Lock()  # one transaction at a time
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="commit")
+        self._writing: asyncio.Future[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()  # commits that nobody waits for
+        self._is_closed = False
+        self._notes: deque[tuple[int, str]] = deque(maxlen=NOTES)
+        self._misses_context = False  # whether a trial came without a declared context
+        self._leaves_metrics = False  # whether a trial returned something that is not kept
+        self._misses_reports = False  # whether a trial told a scheduler nothing
+        self._ended_before = 0  # trials, when the driver began
+        for event in self.journal.events:
+            self.searcher.apply(event)
+            self._announce(event)
+            self._hear(event)
+            if event.trial is not None and event.kind is not Kind.ASKED:
+                self.touched.add(event.trial)
+            if event.kind is Kind.RETRIED:
+                self.losses[cast(int, event.trial)] = int(event.data.get("losses", 0))
+                self.failures.pop(cast(int, event.trial), None)
+            elif event.kind is Kind.FAILED:
+                self.failures[cast(int, event.trial)] = event.number
+            if event.state in COUNTED and event.number <= plan.after:
+                self._ended_before += 1
+        place = None if plan.artifacts is None else without_password(plan.artifacts)
+        is_news = place is not None and place not in artifacts_of(self.journal.events)[:1]
+        if self.searcher.ledger.planned != plan.trials or is_news:
+            self.add(planned(plan.trials, place if is_news else None))
+
+    @property
+    def newest(self) -> int:
+        """Number of the last event, committed or not."""
+        return self.searcher.ledger.last_event
+
+    def add(self, event: Event) -> Event:
+        """Take in an event, and return it with its number; the next commit holds it."""
+        ledger = self.searcher.ledger
+        best, front = ledger.incumbent, ledger.front
+        numbered = self.searcher.apply(clean(event))
+        now = ledger.incumbent
+        if event.kind is Kind.ASKED:
+            if event.origin is None:
+                self.pace.suggestions.append(event.data["suggest_seconds"])
+                self.pace.spent.append(event.data["suggest_processor_seconds"])
+        elif (now is None and ledger.front is not front) or (
+            now is not None and (best is None or now.value != best.value)
+        ):
+            self.improved = numbered.number
+        self._hear(numbered)
+        self._unwritten.append(numbered)
+        return numbered
+
+    def commit(self) -> None:
+        """Commit what was added, in one transaction, and only then let it be told.
+
+        Raises:
+            JournalError: it could not be written; the next commit tries again.
+        """
+        self._write()
+        self._tell()
+
+    async def committed_to(self, number: int) -> None:
+        """Wait until an event is committed, with whatever is added before the disk is free for it.
+
+        Raises:
+            JournalError: it could not be written; the next commit tries again.
+        """
+        while self.committed.last_event < number:
+            if self._writing is None or self._writing.done():
+                self._writing = asyncio.get_running_loop().run_in_executor(self._thread, self._write)
+            await asyncio.shield(self._writing)
+            self._tell()
+
+    async def commit_quietly(self, number: int) -> None:
+        """The same where nobody hears an error: it is noted, and the next commit raises it where it is heard."""
+        try:
+            await self.committed_to(number)
+        except JournalError as error:
+            self._notes.append((self.newest, str(error)))
+
+    def commit_in_background(self, number: int) -> None:
+        """The same without waiting, unless it has been done: a proposal may have taken that event with it."""
+        if self.committed.last_event < number and not self._is_closed:
+            task = asyncio.ensure_future(self.commit_quietly(number))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def _write(self) -> None:
+        """Commit what was added; in any thread."""
+        with self._disk:
+            batch = list(self._unwritten)
+            if batch:
+                self.journal.append(batch)
+                del self._unwritten[: len(batch)]
+                self._untold.extend(batch)
+
+    def _tell(self) -> None:
+        """Let what is committed be told; in the study's own thread."""
+        while self._untold:
+            event = self._untold.popleft()
+            self._announce(event)
+            if event.kind is Kind.TOLD:
+                self.pace.trials.append(event.data["seconds"])
+
+    def status(self, running: int, reason: str, after: int) -> Status:
+        """The study now.
+
+        Args:
+            running: how many trials run.
+            reason: why it stops before its end.
+            after: number of the last event whose notes are old news.
+        """
+        ended = self.committed.count(*COUNTED)
+        elapsed = time.monotonic() - self.plan.begun
+        here = ended - self._ended_before
+        best = self.committed.incumbent
+        return Status(
+            metric=self.plan.description.metric,
+            planned=self.plan.trials + (confirming := _run_again(self.committed)),
+            confirming=confirming,
+            finished=self.committed.count(State.FINISHED),
+            failed=self.committed.count(*FAILURES),
+            running=running,
+            best=None if best is None else (best.number, cast(float, best.value)),
+            suggest_seconds=self.pace.suggest_seconds,
+            elapsed=elapsed,
+            left=elapsed / here * max(0, self.plan.trials + confirming - ended) if here else None,
+            notes=[text for number, text in self._notes if number > after],
+            last_event=self.committed.last_event,
+            reason=reason,
+            has_context=self.searcher.context is not None,
+            pruned=self.committed.count(State.PRUNED),
+            paused=self.committed.count(State.PAUSED),
+            reporting=self._reporting(),
+            steps=self.searcher.steps,
+            saved=saved_share(self.committed.trials, self.searcher.steps),
+            front=self._front(),
+        )
+
+    def end(self, reason: str) -> None:
+        """Record why the study ends before its trials have all been run, unless that was the last that was said."""
+        last = self._last
+        if last is None or last.kind is not Kind.ENDED or last.data["reason"] != reason:
+            self.add(Event(Kind.ENDED, None, {"reason": reason}))
+
+    def _reporting(self) -> list[tuple[int, int, float]]:
+        """Those that run and have reported, the furthest first: number, last step, its value."""
+        if not self.committed.history.reports_in_order:
+            return []
+        running = [trial for trial in self.committed.trials if trial.state is State.PENDING and trial.step]
+        return [(t.number, t.step, t.reports[-1][1]) for t in sorted(running, key=lambda t: (-t.step, t.number))]
+
+    def _front(self) -> tuple[int, float] | None:
+        """Size and hypervolume of the committed front, found anew when a trial has finished; None with one metric."""
+        if self.committed.goals.k == 1:
+            return None
+        finished = self.committed.count(State.FINISHED)
+        if self._known_front is None or self._known_front[0] != finished:
+            self._known_front = finished, (len(self.committed.front), self.committed.hypervolume())
+        return self._known_front[1]
+
+    def note(self, text: str) -> None:
+        """Tell who watches something that no event holds."""
+        self._notes.append((self.newest + 1, text))
+
+    def has_asked_enough(self) -> bool:
+        """Whether no trial more is wanted, if those that run end with a result or a failure."""
+        stopped = self.committed.count(State.STOPPED)
+        return len(self.searcher.trials) - stopped - _run_again(self.searcher.ledger) >= self.plan.trials
+
+    def close(self) -> None:
+        """Close the journal, when the disk has what it was given."""
+        self._is_closed = True
+        for task in self._tasks:
+            task.cancel()
+        self._thread.shutdown()
+        self.journal.close()
+
+    def _hear(self, event: Event) -> None:
+        """Whether enough was found, and whether trials fail alike: if none has ever finished, those of this command."""
+        self._last = event
+        self.stopping.hear(event)
+        trial = None if event.trial is None else self.searcher.trials[event.trial]
+        if trial is not None and trial.origin is not Origin.ADDED:
+            self.alike.hear(event, is_new=event.number > self.plan.known)
+
+    def _announce(self, event: Event) -> None:
+        """Let a committed event be told: with the counts, and where the user should hear of it at once, by a note.
+
+        Noted are a trial that failed or starts again, and the first one whose context is not known, of which something
+        is not kept, or that told a scheduler nothing.
+        """
+        if event.kind is Kind.RETRIED and self.committed.trials[cast(int, event.trial)].state in COUNTED:
+            self._ended_before -= 1
+        self.committed.apply(event)
+        who, reason = f"trial {event.trial}", event.data.get("reason", "")
+        if event.kind is Kind.FAILED:
+            self._notes.append((event.number, f"{who} {event.state}: {reason}"))
+        if note := event.data.get("context_note"):
+            self._notes.append((event.number, f"{who}: {note}"))
+        if event.kind is Kind.TOLD and "context_missing" in event.data and not self._misses_context:
+            self._misses_context = True
+            self._notes.append((event.number, f"{who}: {NO_CONTEXT}"))
+        if (left := event.data.get("metrics_left")) and not self._leaves_metrics:
+            self._leaves_metrics = True
+            self._notes.append((event.number, f"{who}: of what it returned, {', '.join(left)} cannot be kept as JSON"))
+        if event.kind is Kind.TOLD and not self._misses_reports and (unjudged := self._unjudged(event)):
+            self._misses_reports = True
+            self._notes.append((event.number, f"{who}: {unjudged}"))
+        if event.kind is Kind.RETRIED:
+            self._notes.append((event.number, f"{who} starts again (attempt {event.data['attempt']}): {reason}"))
+
+    def _unjudged(self, event: Event) -> str:
+        """In words, that a trial which has finished told the scheduler nothing; empty where that is not so."""
+        trial, rule = self.committed.trials[cast(int, event.trial)], self.searcher.rule
+        if rule is None or trial.step or trial.origin is Origin.ADDED:
+            return ""
+        return f"it finished without a report, so the scheduler {rule.name} had nothing to judge"
+
+
+def _run_again(ledger: Ledger) -> int:
+    """How many trials run a configuration again, to confirm it. Looked for only where there are any."""
+    return len(again(ledger.trials)) if ledger.history.count_tag("confirms") else 0

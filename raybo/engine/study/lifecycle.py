@@ -1,0 +1,173 @@
+"""A trial's states and transitions: what happened in, what to do out. Pure; the study actor performs it.
+
+    state     occurrence      next               instructions
+    waiting   submitted       running            none
+    running   returned        finished           record told, free the worker
+    running   bad result      failed             record failed, free the worker
+    running   raised          failed             record failed, free the worker
+    running   over limit      failed             record failed, free the worker
+    running   worker lost     waiting            record retried, submit again     while attempts are left
+    running   worker lost     lost               record failed, free the worker   after the last attempt
+    running   never began     waiting            record retried, submit again     a node was lost on its way there
+    either    study lost      waiting            record retried, submit again     the process that ran it is gone
+    either    stopped         stopped            record stopped, free the worker
+    running   pruned          leaving            record pruned                    the worker is free once it has gone
+    running   paused          leaving            record paused                    likewise
+    running   left            gone               record pruned, free the worker   the job gave the trial up itself
+    leaving   any end         gone               free the worker                  of its process, however it ends
+    paused    promoted        waiting            record resumed, submit again     a worker is free for it
+    failed    wanted again    waiting            record retried, submit again     the user has mended what failed
+    lost      wanted again    waiting            record retried, submit again     likewise
+
+Any other pair is a defect of the engine, and raises with the trial's story.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from raybo.record.events import Kind
+
+
+class Phase(str, Enum):
+    """Where a trial stands in the engine."""
+
+    WAITING = "waiting"  # asked and committed, not running
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+    LOST = "lost"
+    STOPPED = "stopped"
+    LEAVING = "leaving"  # pruned or paused, and its process is still there
+    GONE = "gone"
+    PAUSED = "paused"
+
+
+class Occurrence(str, Enum):
+    """What can happen to a trial."""
+
+    SUBMITTED = "submitted"
+    RETURNED = "returned"
+    BAD_RESULT = "bad result"
+    RAISED = "raised"
+    OVER_LIMIT = "over limit"
+    WORKER_LOST = "worker lost"
+    NEVER_BEGAN = "never began"
+    STUDY_LOST = "study lost"
+    STOPPED = "stopped"
+    PRUNED = "pruned"
+    PAUSED = "paused"
+    LEFT = "left"
+    PROMOTED = "promoted"
+    WANTED_AGAIN = "wanted again"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What follows: the next phase, the event to record, and whether to submit the trial again or free its worker."""
+
+    phase: Phase
+    record: Kind | None = None
+    submit: bool = False
+    free: bool = False
+
+
+ENDS_OF_A_PROCESS = (
+    Occurrence.RETURNED,
+    Occurrence.BAD_RESULT,
+    Occurrence.RAISED,
+    Occurrence.OVER_LIMIT,
+    Occurrence.WORKER_LOST,
+    Occurrence.NEVER_BEGAN,
+    Occurrence.LEFT,
+    Occurrence.STOPPED,
+)
+_AGAIN = Step(Phase.WAITING, Kind.RETRIED, submit=True)
+_STEPS: dict[tuple[Phase, Occurrence], Step] = {
+    (Phase.WAITING, Occurrence.SUBMITTED): Step(Phase.RUNNING),
+    (Phase.RUNNING, Occurrence.RETURNED): Step(Phase.FINISHED, Kind.TOLD, free=True),
+    (Phase.RUNNING, Occurrence.BAD_RESULT): Step(Phase.FAILED, Kind.FAILED, free=True),
+    (Phase.RUNNING, Occurrence.RAISED): Step(Phase.FAILED, Kind.FAILED, free=True),
+    (Phase.RUNNING, Occurrence.OVER_LIMIT): Step(Phase.FAILED, Kind.FAILED, free=True),
+    (Phase.RUNNING, Occurrence.WORKER_LOST): _AGAIN,
+    (Phase.RUNNING, Occurrence.NEVER_BEGAN): _AGAIN,
+    (Phase.WAITING, Occurrence.STUDY_LOST): _AGAIN,
+    (Phase.RUNNING, Occurrence.STUDY_LOST): _AGAIN,
+    (Phase.WAITING, Occurrence.STOPPED): Step(Phase.STOPPED, Kind.STOPPED, free=True),
+    (Phase.RUNNING, Occurrence.STOPPED): Step(Phase.STOPPED, Kind.STOPPED, free=True),
+    (Phase.RUNNING, Occurrence.PRUNED): Step(Phase.LEAVING, Kind.PRUNED),
+    (Phase.RUNNING, Occurrence.PAUSED): Step(Phase.LEAVING, Kind.PAUSED),
+    (Phase.RUNNING, Occurrence.LEFT): Step(Phase.GONE, Kind.PRUNED, free=True),
+    **{(Phase.LEAVING, end): Step(Phase.GONE, free=True) for end in ENDS_OF_A_PROCESS},
+    (Phase.PAUSED, Occurrence.PROMOTED): Step(Phase.WAITING, Kind.RESUMED, submit=True),
+    (Phase.FAILED, Occurrence.WANTED_AGAIN): _AGAIN,
+    (Phase.LOST, Occurrence.WANTED_AGAIN): _AGAIN,
+}
+_GIVEN_UP = Step(Phase.LOST, Kind.FAILED, free=True)
+
+
+def step(phase: Phase, occurrence: Occurrence, *, losses: int = 0, retries: int = 0) -> Step | None:
+    """What follows an occurrence by the table; None where it is impossible in this phase.
+
+    Args:
+        losses: how often a worker of this trial has been lost, this time included.
+        retries: how often a lost worker's trial may start again.
+    """
+    if occurrence is Occurrence.WORKER_LOST and phase is Phase.RUNNING and losses > retries:
+        return _GIVEN_UP
+    return _STEPS.get((phase, occurrence))
+
+
+@dataclass(frozen=True)
+class Life:
+    """One trial's life in the engine, so far.
+
+    Attributes:
+        trial: its number.
+        phase: where it stands.
+        attempt: which one runs, or is next; from 1.
+        losses: how often it has lost its worker, since it was last wanted again.
+        story: what has happened to it since this loop began, and the phase that followed.
+    """
+
+    trial: int
+    phase: Phase = Phase.WAITING
+    attempt: int = 1
+    losses: int = 0
+    story: tuple[tuple[Occurrence, Phase], ...] = ()
+
+    def meet(self, occurrence: Occurrence, *, retries: int = 0) -> tuple[Life, Step]:
+        """The life after an occurrence, and what is to be done.
+
+        Raises:
+            InvalidTransition: the occurrence is impossible in this phase.
+        """
+        losses = 0 if occurrence is Occurrence.WANTED_AGAIN else self.losses + (occurrence is Occurrence.WORKER_LOST)
+        following = step(self.phase, occurrence, losses=losses, retries=retries)
+        if following is None:
+            raise InvalidTransition(self, occurrence)
+        attempt = self.attempt + following.submit
+        story = (*self.story, (occurrence, following.phase))
+        return Life(self.trial, following.phase, attempt, losses, story), following
+
+
+class InvalidTransition(AssertionError):
+    """Something happened to a trial that cannot: a defect of the engine, told with the trial's story.
+
+    Attributes:
+        life: the trial's, up to then.
+        occurrence: what happened.
+    """
+
+    def __init__(self, life: Life, occurrence: Occurrence) -> None:
+        self.life = life
+        self.occurrence = occurrence
+        story = ", ".join(f"{what.value} -> {phase.value}" for what, phase in life.story) or "nothing had happened yet"
+        super().__init__(
+            f"trial {life.trial}: a trial that is {life.phase.value} cannot meet {occurrence.value!r}; "
+            f"attempt {life.attempt}, {life.losses} workers lost, its story: {story}"
+        )
+
+    def __reduce__(self) -> tuple[type[InvalidTransition], tuple[Life, Occurrence]]:  # it is told across processes
+        return InvalidTransition, (self.life, self.occurrence)

@@ -1,0 +1,109 @@
+"""Directories that last as long as a study or an attempt: closed to other users, and if it is killed, removed later.
+
+Each holds a file that its owner keeps locked. The system releases the lock when the owner dies, however it dies, and
+this shows in every process namespace: a directory whose lock can be taken has no owner any more. A worker that begins
+as its Ray ends makes the directory anew, without a lock: that goes too, if no file is in it. Nothing else is ever
+removed, whatever it is called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from raybo.common.errors import RayError
+
+TEMPORARY = "/tmp"  # whatever TMPDIR says: Ray's sockets need a short path
+LOCK = ".raybo-in-use"
+MADE = re.compile(r"raybo-[0-9]+-[a-z0-9_]{8}")  # names that are given here
+RAY = "ray"  # what a local Ray has of one
+
+
+@contextlib.contextmanager
+def private_directory() -> Iterator[Path]:
+    """A new directory that only this user may enter; gone afterwards. What was left by those killed goes first.
+
+    Raises:
+        RayError: none can be made.
+    """
+    directory = None
+    try:
+        remove_leftovers(TEMPORARY)
+        directory = Path(tempfile.mkdtemp(prefix=f"raybo-{os.getpid()}-", dir=TEMPORARY))
+        lock = _locked(directory)
+    except OSError as error:
+        if directory is not None:
+            shutil.rmtree(directory, ignore_errors=True)
+        raise RayError(f"{TEMPORARY}: no directory can be made there ({error.strerror}); make room in it") from error
+    try:
+        yield directory
+    finally:
+        _empty(directory)
+        os.close(lock)
+
+
+def remove_leftovers(temporary: str) -> None:
+    """Remove those of these directories that are this user's and whose owner is dead, in a directory."""
+    with os.scandir(temporary) as found:
+        names = [entry.name for entry in found if entry.name.startswith("raybo-")]
+    for name in names:
+        with contextlib.suppress(OSError):  # not a directory, another user's, gone, or not one of these
+            _remove_if_dead(Path(temporary, name))
+
+
+def _remove_if_dead(directory: Path) -> None:
+    here = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if os.fstat(here).st_uid != os.getuid():
+            return
+        try:
+            lock = os.open(LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=here)
+        except FileNotFoundError:
+            if _is_hollow(directory):
+                shutil.rmtree(directory, ignore_errors=True)
+            return
+        try:
+            if stat.S_ISREG(os.fstat(lock).st_mode):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.stat(LOCK, dir_fd=here).st_ino == os.fstat(lock).st_ino:
+                    _empty(directory)
+        finally:
+            os.close(lock)
+    finally:
+        os.close(here)
+
+
+def _is_hollow(directory: Path) -> bool:
+    """Whether it was made anew by a worker that began as its Ray ended: directories of Ray's, and no file in any."""
+    if MADE.fullmatch(directory.name) is None or os.listdir(directory) != [RAY]:
+        return False
+    return all(Path(place, name).is_symlink() for place, _, names in os.walk(directory) for name in names)
+
+
+def _locked(directory: Path) -> int:
+    """A descriptor of the directory's lock, held; the file has its name only once it is locked."""
+    scratch = directory / f"{LOCK}-new"
+    lock = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    scratch.rename(directory / LOCK)
+    return lock
+
+
+def _empty(directory: Path) -> None:
+    """Remove a directory whose lock is held, the lock last: what is cut short is taken up by the next study."""
+    with contextlib.suppress(OSError):  # what dies with Ray may still write there: the next study removes the rest
+        for entry in list(os.scandir(directory)):
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            elif entry.name != LOCK:
+                os.unlink(entry.path)
+        if os.listdir(directory) == [LOCK]:
+            os.unlink(directory / LOCK)
+            directory.rmdir()

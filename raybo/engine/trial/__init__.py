@@ -1,0 +1,1 @@
+"""Inside a worker: one trial, its reports, checkpoints and output."""

@@ -1,0 +1,1 @@
+"""All that a training function touches: its declaration, its reports and checkpoints, its own trial, shared data."""

@@ -1,0 +1,144 @@
+"""What a job reports while it runs: the result of each step, and the checkpoints from which it can continue.
+
+If the job runs as a trial, something listens; if it is only called, nothing does.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from raybo.common.arguments import number_in, whole_number
+from raybo.common.errors import ObjectiveError
+from raybo.common.messages import shown
+
+
+class TrialPruned(BaseException):
+    """The trial has to end here: raised in the job by `raybo.report`, or by a job that gives up of its own accord.
+
+    It is not a subclass of `Exception`, so that a job that continues after errors does not swallow it.
+
+    Example:
+        >>> def job(config):
+        ...     if config["rate"] > 1:
+        ...         raise raybo.TrialPruned("it would diverge")
+        >>> issubclass(raybo.TrialPruned, Exception)
+        False
+    """
+
+
+class Listener(Protocol):
+    """What hears a running trial."""
+
+    def report(self, metrics: Any, step: int | None) -> None:
+        """A step's metrics. Raises TrialPruned if the trial has to end."""
+        ...
+
+    def checkpoint(self) -> Path | None:
+        """The directory of the trial's last checkpoint."""
+        ...
+
+    def saving(self) -> AbstractContextManager[Path]:
+        """A directory that becomes the checkpoint of the next report."""
+        ...
+
+
+_listener: Listener | None = None  # of the process, which runs one trial at a time: threads of the job are heard too
+_saving: list[int] = []  # the threads that are saving a checkpoint
+
+
+def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
+    """Report the result of a step from inside an objective. A generator yields the metrics instead.
+
+    If the objective is only called, and not run as a trial, this checks its arguments and does nothing else.
+
+    Args:
+        metrics: a dict with the objective's metric under its name, and whatever else is known about the step; or the
+            metric alone.
+        step: which step, counted from 1 and increasing; None for `metrics["step"]`, or without that, the one after the
+            last.
+    Raises:
+        TrialPruned: the trial has to end here.
+        ObjectiveError: an argument is wrong, or it is called within `raybo.saving()`.
+    Example:
+        >>> raybo.report({"loss": 0.5}, step=1)
+        >>> raybo.report("half")
+        Traceback (most recent call last):
+            ...
+        raybo.common.errors.ObjectiveError: report: ...'half'
+    """
+    if not isinstance(metrics, Mapping) and number_in(metrics) is None:
+        raise ObjectiveError(f"report: metrics must be a number or a dict of them, got {shown(metrics)}")
+    if step is not None:
+        require_step(step)
+    require_saved()
+    if _listener is not None:
+        _listener.report(metrics, step)
+
+
+def require_saved() -> None:
+    """ObjectiveError inside a `saving` block: its checkpoint would go with the report after this one."""
+    if threading.get_ident() in _saving:
+        raise ObjectiveError(
+            "report: a step is reported within raybo.saving(); report (or yield) after the block, when its checkpoint "
+            "is whole"
+        )
+
+
+def require_step(step: Any) -> int:
+    """The step as a whole number; ObjectiveError if it is not one from 1."""
+    return whole_number(step, "report: step", error=ObjectiveError)
+
+
+def checkpoint() -> Path | None:
+    """The directory of this trial's last checkpoint, to continue from; None if there is none, or outside a trial.
+
+    Do not change its contents. Steps reported without a number are counted on from the step of this checkpoint.
+
+    Example:
+        >>> raybo.checkpoint() is None
+        True
+    """
+    return None if _listener is None else _listener.checkpoint()
+
+
+@contextmanager
+def saving() -> Iterator[Path]:
+    """A new directory to save into, which becomes the checkpoint that goes with the next report.
+
+    It is kept whole or not at all: if the block raises or the process dies, there is no such checkpoint. If the
+    objective is only called, and not run as a trial, the directory is thrown away.
+
+    Example:
+        >>> with raybo.saving() as directory:
+        ...     _ = (directory / "weights.txt").write_text("0.1 0.2")
+        >>> raybo.report({"loss": 0.5})
+    """
+    with _thrown_away() if _listener is None else _listener.saving() as directory:
+        here = threading.get_ident()
+        _saving.append(here)
+        try:
+            yield directory
+        finally:
+            _saving.remove(here)
+
+
+@contextmanager
+def _thrown_away() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="raybo-checkpoint-") as name:
+        yield Path(name)
+
+
+@contextmanager
+def heard_by(listener: Listener | None) -> Iterator[None]:
+    """Within the block, the listener hears the reports of this process."""
+    global _listener
+    before, _listener = _listener, listener
+    try:
+        yield
+    finally:
+        _listener = before

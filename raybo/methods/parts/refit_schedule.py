@@ -1,0 +1,37 @@
+"""For which trials hyperparameters are estimated, and where a fit starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from raybo.record.history import History
+from raybo.space import Array
+from raybo.surrogate import Model
+
+AFRESH = 10  # trials between fits that also start from nothing, as a warm start may stay in a poor maximum
+REFIT_SHARE = 100  # from twice as many observations on, a fit is kept until they have grown by a hundredth
+
+
+def last_estimate(history: History, model: Model, d: int, tag: str = "theta") -> Array | None:  # (p,)
+    """The hyperparameters in the newest trial's tag, where they can be this model's of d axes."""
+    last = history.last_tag(tag)
+    return None if last is None or len(last) != model.size(d) else np.array(last)
+
+
+def is_kept(history: History, n: int) -> bool:
+    """Whether this is one of the trials that a fit to n observations is kept for."""
+    return n >= 2 * REFIT_SHARE and len(history) % (n // REFIT_SHARE) > 0
+
+
+def starts_of_fit(
+    history: History, model: Model, d: int, last: Array | None, given: Sequence[Array] = ()
+) -> list[Array]:
+    """Where to start a fit: at the last one, and as given, or every tenth trial from the model's own start too."""
+    default = [model.start(d)]
+    if last is None:
+        return list(given) or default
+    if given:
+        return [last, *given]
+    return [last] if len(history) % AFRESH else [last, *default]

@@ -1,0 +1,269 @@
+"""What is wanted of a trial's numbers, and all that follows from it: the one place that knows which of two is better.
+
+    Goal         the direction of one metric
+    Constraint   a bound that a number has to keep
+    Goals        a study's metrics and constraints
+
+Below the searcher values are maximised, y = sign * value, and a constraint is a margin that must not be negative.
+Whoever shows, compares or collects values in the user's sign asks here, and neither turns signs nor looks at the mode.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybo.common.arguments import a_name, by_name, is_number, one_of
+from raybo.common.messages import shown
+
+Array: TypeAlias = NDArray[np.float64]
+Mode: TypeAlias = Literal["max", "min"]  # what is wanted of the value
+Value = TypeVar("Value", float, Array)
+
+MODES: Sequence[Mode] = ("max", "min")
+
+FEWEST, MOST = 2, 4  # metrics of a study with several
+LARGEST = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The direction of one metric.
+
+    Attributes:
+        mode: "max" or "min".
+    """
+
+    mode: Mode
+
+    @property
+    def larger_is_better(self) -> bool:
+        """Whether the metric is maximised."""
+        return self.mode == "max"
+
+    @property
+    def sign(self) -> float:
+        """+1 or -1: what turns a value into one that is maximised, and back."""
+        return 1.0 if self.larger_is_better else -1.0
+
+    def maximised(self, values: Value) -> Value:
+        """Values as methods see them."""
+        return self.sign * values
+
+    def value_of(self, y: Value) -> Value:
+        """Values in the user's sign, of those that methods see."""
+        return self.sign * y
+
+    def is_better(self, value: float, than: float) -> bool:
+        """Whether a value is strictly better than another."""
+        return self.maximised(value) > self.maximised(than)
+
+    def gap(self, value: Value, best: Value | float) -> Value:
+        """By how much a value, or each of many, is worse than the best: a regret, never the zero with a sign."""
+        return self.maximised(best - value) + 0.0
+
+    def best_of(self, values: Array | Sequence[float]) -> float:
+        """The best value."""
+        return float(np.max(values) if self.larger_is_better else np.min(values))
+
+    def worst_of(self, values: Array | Sequence[float]) -> float:
+        """The worst value; those that are NaN do not count, and there must be one that is not."""
+        return float(np.nanmin(values) if self.larger_is_better else np.nanmax(values))
+
+    def best_so_far(self, values: Array) -> Array:  # (n,) -> (n,)
+        """The best of the first 1, 2, ... values; NaN from the first NaN on."""
+        return np.asarray((np.maximum if self.larger_is_better else np.minimum).accumulate(values))
+
+    def best_first(self, values: Array | Sequence[float]) -> NDArray[np.intp]:  # (n,) -> (n,)
+        """The order of the values, the earliest of equals first."""
+        return np.argsort(-self.maximised(np.asarray(values, dtype=np.float64)), kind="stable")
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A bound that a returned number has to keep.
+
+    Attributes:
+        name: of the number.
+        is_upper: whether the number must not be above the bound; else not below it.
+        bound: finite, in the user's units.
+        at_every_step: whether it must hold in each report too, so that a trial ends with the first that breaks it.
+    """
+
+    name: str
+    is_upper: bool
+    bound: float
+    at_every_step: bool = False
+
+    @classmethod
+    def read(cls, name: str, text: object) -> Constraint:
+        """A constraint from "<= number" or ">= number", perhaps "at every step"; ValueError where it is neither."""
+        match = _BOUND.fullmatch(text) if isinstance(text, str) else None
+        try:
+            bound = float(match[2]) if match else math.nan
+        except ValueError:
+            bound = math.nan
+        if match is None or not math.isfinite(bound):
+            more = " (with 'at every step' after it, if each report has to keep it)" if _speaks_of_steps(text) else ""
+            raise ValueError(f"constraints: {name} must be '<= number' or '>= number'{more}, got {shown(text)}")
+        return cls(name, match[1] == "<=", bound, match[3] is not None)
+
+    @property
+    def rule(self) -> str:
+        """The bound as `read` takes it, exactly."""
+        return f"{'<=' if self.is_upper else '>='} {self.bound!r}{self._when}"
+
+    def margin(self, value: Value) -> Value:
+        """How far a number, or each of many, is on the allowed side of the bound; negative where it breaks it."""
+        return self.bound - value if self.is_upper else value - self.bound
+
+    def value_of(self, margin: Value) -> Value:
+        """The number that has this margin."""
+        return self.bound - margin if self.is_upper else margin + self.bound
+
+    def broken_by(self, value: float) -> str:
+        """In words, that a number breaks it, and by how much; empty where it keeps it."""
+        margin = self.margin(value)
+        return f"{self.name} {value:.6g} breaks {self} by {-margin:.3g}" if margin < 0.0 else ""
+
+    @property
+    def _when(self) -> str:
+        return " at every step" if self.at_every_step else ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {'<=' if self.is_upper else '>='} {self.bound:g}{self._when}"
+
+
+_BOUND = re.compile(r"\s*(<=|>=)\s*(\S+)(\s+at every step)?\s*")
+
+
+def _speaks_of_steps(text: object) -> bool:
+    return isinstance(text, str) and re.search(r"\b(step|report)", text) is not None
+
+
+@dataclass(frozen=True)
+class Goals:
+    """What is wanted of all that a trial returns: one metric or several, and the constraints.
+
+    Attributes:
+        names: of the metrics, the first of which is a trial's `value`.
+        modes: of each, "max" or "min".
+        constraints: what else has to hold.
+    """
+
+    names: tuple[str, ...] = ("value",)
+    modes: tuple[Mode, ...] = ("max",)
+    constraints: tuple[Constraint, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        metrics: Mapping[str, str] | None = None,
+        constraints: Mapping[str, str] | None = None,
+        *,
+        metric: str = "value",
+        mode: Mode = "max",
+    ) -> Goals:
+        """The goals that a user declares: `metrics`, or where there are none, one metric with its mode.
+
+        Raises:
+            ValueError: there are not two to four metrics, or a name, a mode or a constraint is not one; names it.
+        """
+        rules = {} if constraints is None else by_name(constraints, "constraints", "bounds by name", ValueError)
+        bounds = tuple(Constraint.read(name, text) for name, text in rules.items())
+        a_name(metric, "metric", ValueError)
+        one_of(mode, "mode", MODES, ValueError)
+        wanted = {metric: mode} if metrics is None else by_name(metrics, "metrics", "modes by name", ValueError)
+        if metrics is not None and not FEWEST <= len(wanted) <= MOST:
+            remedy = "; for one give metric= and mode=" if len(wanted) == 1 else ""
+            raise ValueError(f"metrics must be {FEWEST} to {MOST} names with 'max' or 'min', got {len(wanted)}{remedy}")
+        modes = tuple(one_of(direction, f"metrics: {name}", MODES, ValueError) for name, direction in wanted.items())
+        return cls(tuple(wanted), modes, bounds)
+
+    @property
+    def k(self) -> int:
+        """How many metrics there are."""
+        return len(self.names)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is one metric without constraints."""
+        return self.k == 1 and not self.constraints
+
+    @property
+    def first(self) -> Goal:
+        """That of the first metric."""
+        return Goal(self.modes[0])
+
+    @property
+    def each(self) -> tuple[Goal, ...]:
+        """One for each metric."""
+        return tuple(Goal(mode) for mode in self.modes)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Names of the numbers that a trial must return: the metrics, then what is constrained."""
+        return tuple(dict.fromkeys([*self.names, *(constraint.name for constraint in self.constraints)]))
+
+    @property
+    def metrics(self) -> dict[str, str] | None:
+        """The metrics as `of` takes them; None where there is one."""
+        return None if self.k == 1 else dict(zip(self.names, self.modes, strict=True))
+
+    @property
+    def rules(self) -> dict[str, str] | None:
+        """The constraints as `of` takes them; None where there are none."""
+        return {constraint.name: constraint.rule for constraint in self.constraints} or None
+
+    def maximised(self, values: Mapping[str, float]) -> Array:  # (k,)
+        """The metrics as methods see them."""
+        return np.array([goal.maximised(values[name]) for name, goal in zip(self.names, self.each, strict=True)])
+
+    def values_of(self, y: Array) -> dict[str, float]:  # (k,)
+        """The metrics in the user's signs, of those that methods see."""
+        return {name: float(goal.value_of(v)) for name, goal, v in zip(self.names, self.each, y, strict=True)}
+
+    def margins(self, values: Mapping[str, float]) -> Array:  # (c,)
+        """How far each constrained number is on the allowed side; none is negative where all constraints hold."""
+        margins = [constraint.margin(values[constraint.name]) for constraint in self.constraints]
+        return np.clip(np.array(margins, dtype=np.float64), -LARGEST, LARGEST)
+
+    def known(self, reported: Mapping[str, object]) -> Array:  # (k + c,)
+        """The metrics of a report as methods see them, and then the margins; NaN of what it does not tell."""
+        told = {name: float(value) for name, value in reported.items() if is_number(value)}
+        metrics = [goal.maximised(told.get(name, np.nan)) for name, goal in zip(self.names, self.each, strict=True)]
+        margins = [constraint.margin(told.get(constraint.name, np.nan)) for constraint in self.constraints]
+        return np.array([*metrics, *np.clip(margins, -LARGEST, LARGEST)], dtype=np.float64)
+
+    def known_margins(self, reported: Mapping[str, object]) -> Array | None:  # (c,)
+        """The margins of a report, NaN of what it does not tell or need not keep yet; None where that is all."""
+        found = np.full(len(self.constraints), np.nan)
+        for j, constraint in enumerate(self.constraints):
+            if constraint.at_every_step and is_number(value := reported.get(constraint.name)):
+                found[j] = np.clip(constraint.margin(float(value)), -LARGEST, LARGEST)
+        return None if np.isnan(found).all() else found
+
+    def broken_by(self, reported: Mapping[str, object]) -> str:
+        """In words, which constraints a report breaks that must hold at every step; empty where it breaks none."""
+        return ", ".join(
+            words
+            for constraint in self.constraints
+            if constraint.at_every_step
+            and is_number(value := reported.get(constraint.name))
+            and (words := constraint.broken_by(float(value)))
+        )
+
+    def violations(self, margins: Array) -> dict[str, float]:  # (c,)
+        """By how much constraints with these margins are broken, by name; only those that are."""
+        names = (constraint.name for constraint in self.constraints)
+        return {name: -margin for name, margin in zip(names, margins.tolist(), strict=True) if margin < 0.0}
+
+    def __str__(self) -> str:
+        wanted = ", ".join(f"{mode} {name}" for name, mode in zip(self.names, self.modes, strict=True))
+        return f"{wanted}{' with ' if self.constraints else ''}{', '.join(map(str, self.constraints))}"

@@ -1,0 +1,370 @@
+"""What has come of a study so far: events in; trials, the methods' history, the best and the counts out.
+
+Whoever has events folds them here: a searcher what it proposes and is told, a study what its journal holds, the engine
+what it has committed. So all of them know the same.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect, insort
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from raybo.common.arguments import is_number
+from raybo.common.errors import TrialError
+from raybo.common.messages import shown
+from raybo.common.threads import limit_threads
+from raybo.record.append_only import Grown
+from raybo.record.details import Details
+from raybo.record.events import Event, Kind, State, Trial, told_context
+from raybo.record.goals import Goals, Mode
+from raybo.record.history import History, Record
+from raybo.record.pareto import hypervolume
+from raybo.space import Array, Space
+
+if TYPE_CHECKING:
+    from raybo.surrogate.noisy_trials import Expectation
+
+
+LIKELY = 2_000  # trials of which a model may expect most: the best ones
+
+
+class Ledger:
+    """The events of a study, folded one by one.
+
+    Args:
+        space: the search space.
+        wanted: what is wanted of the trials' numbers; "max" or "min" where that is one value.
+        context: the space of the contexts; None where none is declared.
+        steps: how many steps a whole run has; None where that is not declared.
+        judged: the metric that schedulers look at; None for the first.
+    Attributes:
+        goals: what is wanted. goal: which of two values is better, with several metrics of the first.
+        trials: every trial as users see it, in the order of asking.
+        history: the same as methods see it: points of the cube, maximised values.
+        incumbent: the finished, feasible trial with the best value, the earliest of equals; None while there is none,
+            and with several metrics.
+        front: the finished, feasible trials that no other dominates, in the order of asking.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        wanted: Goals | Mode,
+        context: Space | None = None,
+        steps: int | None = None,
+        judged: str | None = None,
+    ) -> None:
+        self.space = space
+        self.context = context
+        self.goals = wanted if isinstance(wanted, Goals) else Goals(modes=(wanted,))
+        self.goal = self.goals.first
+        self.trials: list[Trial] = []
+        place = 0 if judged is None else self.goals.names.index(judged)
+        self.history = History(space.cube, self.goals, None if context is None else context.cube, steps, place)
+        self.incumbent: Trial | None = None
+        self.front: list[Trial] = []
+        self._front_values = np.empty((0, self.goals.k))  # of several metrics: maximised, in the front's order
+        self._counts: Counter[State] = Counter()
+        self._model: tuple[int, Expectation | None] | None = None
+
+    @property
+    def planned(self) -> int | None:
+        """How many trials the study means to run; None where nobody said."""
+        return self.history.planned
+
+    @property
+    def last_event(self) -> int:
+        """Number of the last event; 0 before the first."""
+        return self.history.last_event
+
+    def apply(self, event: Event) -> Event:
+        """Take in the event that follows; returns it with its number.
+
+        Raises:
+            TrialError: it names a trial that is unknown or has already ended; nothing is changed.
+        """
+        if not event.number:
+            event = replace(event, number=self.last_event + 1)
+        self.history.apply(event)
+        if event.kind is Kind.ASKED:
+            self.trials.append(_asked(event, self.space, self.context))
+            self._counts[State.PENDING] += 1
+        elif event.trial is not None:
+            before = self.trials[event.trial]
+            record = self.history.records[event.trial]
+            self.trials[event.trial] = after = _followed(before, event, self.context, self.goals, record)
+            self._counts[before.state] -= 1
+            self._counts[after.state] += 1
+            if after.feasible:
+                self._rank(after)
+        return event
+
+    def count(self, *states: State) -> int:
+        """How many trials are in any of the given states."""
+        return sum(self._counts[state] for state in states)
+
+    @property
+    def best(self) -> Trial:
+        """The best feasible trial, the earliest of equals; with a context, by the estimated expectation over it.
+
+        Where nothing has finished, the `furthest` of those that were pruned, which has no value.
+
+        Raises:
+            TrialError: no trial has finished or was pruned, none that has finished is feasible, or there are several
+                metrics.
+        """
+        if self.goals.k > 1:
+            raise TrialError(
+                f"with several metrics ({', '.join(self.goals.names)}) there is no single best trial; `front` holds "
+                "the trials that no other dominates"
+            )
+        if self.incumbent is None:
+            if self.count(State.FINISHED):
+                raise TrialError(self.nearest)
+            if self.furthest is not None:
+                return self.furthest
+            raise TrialError("no trial has finished yet, so there is no best one")
+        if self.context is None:
+            return self._telling(self.incumbent)
+        from raybo.context import best_expected  # loads the Gaussian process
+
+        with limit_threads(1):
+            return self._expecting(*best_expected(self.history))
+
+    @property
+    def furthest(self) -> Trial | None:
+        """The pruned trial that came furthest, the best report of those; None where one has finished or none reported.
+
+        A report of an early step is no result, so it is compared with others of the same step only.
+        """
+        if self.count(State.FINISHED) or not self.count(State.PRUNED):
+            return None
+        pruned = [trial for trial in self.trials if trial.state is State.PRUNED and trial.step]
+        if not pruned:
+            return None
+        step = max(trial.step for trial in pruned)
+        there = [trial for trial in pruned if trial.step == step]
+        first: int = self.goal.best_first([trial.reports[-1][1] for trial in there])[0]
+        return there[first]
+
+    @property
+    def best_expected(self) -> Trial:
+        """The finished trial of which a model expects most, with noise a better choice than the best observed.
+
+        What is expected of it, and the standard deviation, are in its details, as in `best`. Where trials are too few
+        for a model, the best. Of more than 2,000 the best 2,000 are looked at.
+
+        Raises:
+            TrialError: no trial has finished.
+        """
+        if self.context is not None or self.incumbent is None:
+            return self.best  # or why there is none
+        found = self._expectation()
+        if found is None:
+            return self.incumbent
+        y = self.history.y
+        worth = np.where(self.history.feasible, y, -np.inf)
+        likely = np.sort(np.argsort(-worth, kind="stable")[:LIKELY])
+        with limit_threads(1):
+            mean = np.where(np.isfinite(worth[likely]), found.at(self.history.X[likely])[0], -np.inf)
+        place = likely[int(np.lexsort((-y[likely], -mean))[0])]
+        return self._telling(self.trials[int(self.history.records.numbers(State.FINISHED)[place])])
+
+    def expectations(self) -> dict[int, tuple[float, float]] | None:
+        """What a model expects of each finished trial, and the standard deviation, in the user's sign.
+
+        Empty while trials are too few for a model; None with several metrics or a context, where none is asked.
+        """
+        if self.goals.k > 1 or self.context is not None:
+            return None
+        found = self._expectation()
+        if found is None:
+            return {}
+        with limit_threads(1):
+            means, sds = found.at(self.history.X)
+        values = self.goal.value_of(means).tolist()
+        numbers = self.history.records.numbers(State.FINISHED).tolist()
+        return dict(zip(numbers, zip(values, sds.tolist(), strict=True), strict=True))
+
+    def _telling(self, trial: Trial) -> Trial:
+        """A finished trial whose details tell, when asked, what a model expects of it."""
+
+        def expect() -> dict[str, Any]:
+            found = self._expectation()
+            if found is None:
+                return {}
+            with limit_threads(1):
+                mean, sd = found.at(self.history.records[trial.number].x[None, :])
+            return {"expected": self.goal.value_of(float(mean[0])), "expected_sd": float(sd[0])}
+
+        return replace(trial, details=Details(trial.details, expect))
+
+    def _expectation(self) -> Expectation | None:
+        """The model of the trials up to now; None where they are too few."""
+        from raybo.surrogate.noisy_trials import Expectation  # loads the Gaussian process
+
+        if self._model is None or self._model[0] != self.last_event:
+            with limit_threads(1):
+                made = Expectation.of(self.history.X, self.history.y, self.history.cube.categorical)
+            self._model = (self.last_event, made)
+        return self._model[1]
+
+    def best_for(self, context: Mapping[str, Any]) -> Trial:
+        """The finished trial with the best estimated value where the context is the given one.
+
+        Raises:
+            TrialError: no trial has finished, or the context is not one that is declared.
+        """
+        c = Event(Kind.CONTEXT_OBSERVED, None, told_context(self.context, context, "best_for")).c
+        assert c is not None
+        from raybo.context import best_for
+
+        with limit_threads(1):
+            return self._expecting(*best_for(self.history, c))
+
+    def _expecting(self, number: int, mean: float, sd: float) -> Trial:
+        """The trial with what is expected of it, where that is known."""
+        trial = self.trials[number]
+        known = {} if math.isnan(sd) else {"expected": self.goal.value_of(mean), "expected_sd": sd}
+        return replace(trial, details={**trial.details, **known})
+
+    def in_order(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Trials of the front from the best first metric to the worst."""
+        order = self.goal.best_first([cast(float, trial.value) for trial in trials])
+        return [trials[i] for i in order]
+
+    def reference(self, given: Mapping[str, float] | None = None) -> dict[str, float]:
+        """The point above which volume counts, by metric: as given, else the worst that finished trials have shown.
+
+        Raises:
+            TrialError: the point given is not a finite number for each metric.
+        """
+        names = self.goals.names
+        if given is not None:
+            is_whole = isinstance(given, Mapping) and set(given) == set(names)
+            if not is_whole or not all(map(is_number, given.values())):
+                raise TrialError(f"reference must be a number for each of {', '.join(names)}, got {shown(given)}")
+            return {name: float(given[name]) for name in names}
+        Y = self.history.Y[self.history.feasible]
+        return self.goals.values_of(Y.min(axis=0)) if len(Y) else {}
+
+    def hypervolume(self, reference: Mapping[str, float] | None = None) -> float:
+        """Volume between the front and a reference, see `reference`, in the product of the metrics' units."""
+        at = self.reference(reference)
+        if not self.front:
+            return 0.0
+        Y = np.array([self._maximised(trial) for trial in self.front])
+        return hypervolume(Y, self.goals.maximised(at))
+
+    def _maximised(self, trial: Trial) -> Array:  # (k,)
+        return self.goals.maximised(trial.values or {self.goals.names[0]: cast(float, trial.value)})
+
+    def _rank(self, trial: Trial) -> None:
+        """Take a feasible trial into the front, and as the best of one metric, where it belongs there."""
+        if self.goals.k > 1:
+            self._rank_by_several(trial)
+            return
+        best, value = self.incumbent, cast(float, trial.value)  # all of the front are as good
+        if best is not None and self.goal.is_better(cast(float, best.value), value):
+            return
+        front = list(self.front) if best is not None and best.value == value else []
+        insort(front, trial, key=lambda each: each.number)
+        self.front, self.incumbent = front, front[0]
+
+    def _rank_by_several(self, trial: Trial) -> None:
+        Y, y = self._front_values, self._maximised(trial)
+        is_no_worse, is_better = (Y >= y).all(axis=1), (Y > y).any(axis=1)
+        if (is_no_worse & is_better).any():
+            return
+        kept = np.flatnonzero(is_no_worse | is_better)
+        front = [self.front[i] for i in kept]
+        place = bisect(front, trial.number, key=lambda each: each.number)
+        front.insert(place, trial)
+        self.front, self._front_values = front, np.insert(Y[kept], place, y, axis=0)
+
+    @property
+    def nearest(self) -> str:
+        """That no trial keeps all constraints, and which comes nearest, each measured in its own spread.
+
+        There must be a finished one.
+        """
+        done = [trial for trial in self.trials if trial.state is State.FINISHED]
+        nearest = done[int(np.argmin(self.history.violation))]
+        return f"no trial satisfies all constraints yet; trial {nearest.number} comes closest: {self.broken(nearest)}"
+
+    def broken(self, trial: Trial) -> str:
+        """The constraints that a trial breaks, and by how much, in words; empty where it keeps them."""
+        return ", ".join(
+            constraint.broken_by(constraint.value_of(-trial.violations[constraint.name]))
+            for constraint in self.goals.constraints
+            if constraint.name in trial.violations
+        )
+
+
+def _asked(event: Event, space: Space, context: Space | None) -> Trial:
+    return Trial(
+        cast(int, event.trial),
+        space.unpack(event.data["values"]),
+        event.state,
+        context=event.context_in(context),
+        tags=dict(event.data["tags"]),
+        suggest_seconds=float(event.data.get("suggest_seconds", 0.0)),
+        suggest_processor_seconds=event.data.get("suggest_processor_seconds"),
+    )
+
+
+def _followed(trial: Trial, event: Event, context: Space | None, goals: Goals, record: Record) -> Trial:
+    """The trial after another event about it, which its record in the history knows already."""
+    data = event.data
+    if event.kind is Kind.REPORTED:
+        return _reporting(trial, event)
+    changes: dict[str, Any] = {"state": event.state, "attempt": int(data.get("attempt", trial.attempt))}
+    if met := event.context_in(context):
+        changes["context"] = met
+    if event.kind in (Kind.BEGUN, Kind.CONTEXT_OBSERVED):
+        return replace(trial, **changes)
+    changes["reason"] = str(data.get("reason", ""))  # that it was retried is no fault of its end
+    if not event.is_end and event.kind is not Kind.PAUSED:  # a failed one that runs again has no end any more
+        changes["details"] = {"metrics": trial._said} if trial._said else {}
+        changes["_resumes"] = record.checkpoint or 0
+        if event.kind is not Kind.RESUMED:
+            changes["seconds"] = None
+        return replace(trial, **changes)
+    seconds = data.get("seconds")
+    if trial.seconds is not None:  # it ran before it had to wait
+        seconds = round(trial.seconds + (seconds or 0.0), 6)
+    changes |= {"value": event.value, "seconds": seconds, "details": event.details}
+    if record.margins is not None:
+        changes |= {"values": event.values(goals), "violations": goals.violations(record.margins)}
+    return replace(trial, **changes)
+
+
+def _reporting(trial: Trial, event: Event) -> Trial:
+    """The trial after another step."""
+    data, run, step = event.data, trial._run, event.data["step"]
+    said = data.get("metrics", {})
+    details = {"metrics": said} if "metrics" in data else {}
+    changes: dict[str, Any] = {
+        "details": details,
+        "checkpoint": data.get("checkpoint", trial.checkpoint),
+        "_said": said,
+        "_resumes": None,
+    }
+    if event.report is not None:
+        changes["_reports"] = _adding(trial._reports, event.report)
+    kept = step - 1 if trial._resumes is None else min(step - 1, trial._resumes)  # of what an earlier attempt reported
+    if run and run[-1][0] > kept:
+        run = tuple(report for report in run if report[0] <= kept)
+    if event.report is not None and run is trial._reports:  # one list, as long as nothing was repeated
+        return replace(trial, _run=changes["_reports"], **changes)
+    return replace(trial, _run=_adding(run, (step, float(data["value"]))), **changes)
+
+
+def _adding(reports: Sequence[tuple[int, float]], report: tuple[int, float]) -> Grown[tuple[int, float]]:
+    return (reports if isinstance(reports, Grown) else Grown(reports)).adding(report)

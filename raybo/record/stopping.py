@@ -1,0 +1,118 @@
+"""When a study has found enough, by what has happened in it: a target, patience, proposals that promise little.
+
+    target             a trial has finished that is at least as good
+    patience           so many trials have finished since the best one; with several metrics, since one joined the front
+    stop_below_gain    three proposals in a row, after the initial design, were expected to gain less than this over the
+                       best value, in the metric's units
+
+A pure function of the study's events, as it stands after them: a command that continues a study goes on where its own
+limits are wider than the last one's, or where a trial that was still running then has improved on the best. Results
+from elsewhere may reach the target; they do not count towards patience.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.common.arguments import finite_number, whole_number
+from raybo.record.events import Event, Kind, Origin, origin_of
+from raybo.record.goals import Goals
+
+IN_A_ROW = 3  # proposals that promise too little
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends a study before all its trials have been run; None for what does not.
+
+    Raises:
+        MethodError: a limit is not one; names it.
+    """
+
+    target: float | None = None
+    patience: int | None = None
+    stop_below_gain: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.target is not None:
+            object.__setattr__(self, "target", finite_number(self.target, "target"))
+        if self.patience is not None:
+            object.__setattr__(self, "patience", whole_number(self.patience, "patience"))
+        if self.stop_below_gain is not None:
+            object.__setattr__(self, "stop_below_gain", finite_number(self.stop_below_gain, "stop_below_gain", above=0))
+
+
+NO_LIMITS = Limits()
+
+
+class Stopping:
+    """Hears the events of a study, in their order, and says when it has found enough.
+
+    Args:
+        limits: what ends it.
+        goals: what is wanted; a trial that breaks a constraint is not better than another.
+    """
+
+    def __init__(self, limits: Limits, goals: Goals) -> None:
+        self.limits = limits
+        self.goals = goals
+        self.goal = goals.first
+        self.metric = goals.names[0]
+        self._origins: dict[int, Origin | None] = {}
+        self._broke: set[int] = set()  # trials with a report that breaks what must hold at every step
+        self._reached = ""  # the target, and by which trial
+        self._front = np.empty((0, goals.k))  # with one metric the best value
+        self._since = 0
+        self._small: list[float] = []
+
+    @property
+    def reason(self) -> str:
+        """Why it ends, in words; empty as long as it goes on."""
+        if self._reached:
+            return self._reached
+        if self.limits.patience is not None and self._since >= self.limits.patience:
+            if self.goals.k > 1:
+                return f"none of the last {self._since} trials that finished has joined the front"
+            return f"no improvement in the last {self._since} trials that finished"
+        if len(self._small) >= IN_A_ROW:
+            return (
+                f"the last {IN_A_ROW} proposals were expected to improve {self.metric} by "
+                f"{max(self._small[-IN_A_ROW:]):.2g} at most"
+            )
+        return ""
+
+    def hear(self, event: Event) -> None:
+        """Take in an event."""
+        if event.kind is Kind.ASKED and event.trial is not None:
+            self._origins[event.trial] = origin_of(event.data["tags"])
+            self._hear_gain(event)
+        elif event.kind is Kind.TOLD and event.trial is not None and event.value is not None:
+            values = {self.metric: event.value} if self.goals.is_plain else event.values(self.goals)
+            is_feasible = event.trial not in self._broke and not self.goals.violations(self.goals.margins(values))
+            self._hear_values(event.trial, values, is_feasible)
+        elif event.trial is not None and event.report is not None and event.broken(self.goals):
+            self._broke.add(event.trial)
+
+    def _hear_values(self, trial: int, values: Mapping[str, float], is_feasible: bool) -> None:
+        origin = self._origins.get(trial)
+        if origin is Origin.CONFIRMED:  # the search was over
+            return
+        target, value = self.limits.target, values[self.metric]
+        if is_feasible and target is not None and not self.goal.is_better(target, value) and not self._reached:
+            self._reached = f"trial {trial} has reached the target: {self.metric} {value:.6g}"
+        y = self.goals.maximised(values)
+        if is_feasible and not (self._front >= y).all(axis=1).any():
+            self._front = np.vstack([self._front[~(self._front <= y).all(axis=1)], y])
+            self._since = 0
+        elif origin is not Origin.ADDED:
+            self._since += 1
+
+    def _hear_gain(self, event: Event) -> None:
+        least = self.limits.stop_below_gain
+        if least is None or "gain" not in event.data:
+            return
+        gain = event.data["gain"]
+        self._small = [*self._small, gain] if gain < least else []

@@ -1,0 +1,1 @@
+"""A whole study, from its journal: what its users ask of it."""

@@ -1,0 +1,119 @@
+"""Proposes every trial of a study again, and judges its reports again, from its journal alone.
+
+It shows that each proposal and each verdict followed from what it had seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from raybo.record.events import Kind
+from raybo.record.ledger import Ledger
+from raybo.study.study import Study, require_study, searcher_of
+
+ROUNDING = 1e-6  # relative: other processors and versions of numpy were seen to differ by 3e-12 at most
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One trial proposed again.
+
+    Attributes:
+        trial: its number.
+        differs: what is not as it was: "x", "tags", or both; empty where the proposal is the same.
+        is_rounding: whether only last digits differ, as on another processor or under another version of numpy.
+    """
+
+    trial: int
+    differs: tuple[str, ...]
+    is_rounding: bool = False
+
+
+def replay(study: Study) -> Iterator[Replayed]:
+    """Propose each trial again after the events that it had seen, in order; those that a user named are left out.
+
+    Proposals are the same to the last digit on the machine that made them. Other processors and other versions of numpy
+    or scipy may round otherwise.
+    """
+    require_study(study, "replay")
+    searcher = searcher_of(study.description, study.space, study.context)
+    ahead = iter(study.events)
+    for asked in study.events:
+        if asked.kind is not Kind.ASKED or asked.origin is not None:
+            continue
+        while searcher.ledger.last_event < asked.data["seen"]:
+            searcher.apply(next(ahead))
+        again = searcher.propose(searcher.history, asked.context_in(study.context))
+        pairs = {"x": (again.data["x"], asked.data["x"]), "tags": (again.data["tags"], asked.data["tags"])}
+        differs = tuple(name for name, (now, then) in pairs.items() if now != then)
+        yield Replayed(
+            cast(int, asked.trial), differs, bool(differs) and all(_are_near(*pair) for pair in pairs.values())
+        )
+
+
+def _are_near(now: Any, then: Any) -> bool:
+    """Whether two values of JSON differ by rounding at most."""
+    if isinstance(now, dict) and isinstance(then, dict):
+        return now.keys() == then.keys() and all(_are_near(now[key], then[key]) for key in now)
+    if isinstance(now, list) and isinstance(then, list):
+        return len(now) == len(then) and all(map(_are_near, now, then))
+    if isinstance(now, float) and isinstance(then, float):
+        return now == then or math.isclose(now, then, rel_tol=ROUNDING, abs_tol=ROUNDING * 1e-3)
+    return bool(now == then)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One verdict given again.
+
+    Attributes:
+        trial: whose.
+        step: after which step.
+        verdict: what it is now: "go", "prune", "pause", or "resume".
+        recorded: what it was.
+    """
+
+    trial: int
+    step: int
+    verdict: str
+    recorded: str
+
+
+def replay_verdicts(study: Study) -> Iterator[Judged]:
+    """Judge each report again on which a verdict could be given, after the events that there were, in order.
+
+    That a paused trial goes on is checked likewise. What users ended themselves is left out, and so are reports that a
+    constraint judged in the scheduler's place, and the last report of a trial that was stopped or lost before it was
+    told a verdict.
+    """
+    rule = searcher_of(study.description, study.space, study.context).rule
+    if rule is None:
+        return
+    given = {
+        (event.trial, event.data["seen"]): _ACTIONS[event.kind]
+        for event in study.events
+        if event.kind in _ACTIONS and event.data.get("rule") == rule.name
+    }
+    told = (Kind.TOLD, *_ACTIONS)  # which show, as a later report does, that there was an answer to those before
+    answered = {event.trial: event.number for event in study.events if event.report or event.kind in told}
+    ledger = Ledger(study.space, study.goals, study.context, study.steps, rule.metric)
+    for event in study.events:
+        if event.kind is Kind.RESUMED:
+            now = rule.promoted(ledger.history)
+            yield Judged(
+                cast(int, event.trial), event.data.get("step", 0), "resume" if now == event.trial else "pause", "resume"
+            )
+        ledger.apply(event)
+        if event.report is not None and rule.can_judge(ledger.history, cast(int, event.trial)):
+            trial = cast(int, event.trial)
+            is_answered = answered[trial] > event.number and not event.broken(study.goals)
+            recorded = given.get((trial, event.number), "go" if is_answered else None)
+            if recorded is not None:
+                verdict = rule.judge(ledger.history, trial)
+                yield Judged(trial, event.data["step"], verdict.action, recorded)
+
+
+_ACTIONS = {Kind.PRUNED: "prune", Kind.PAUSED: "pause"}

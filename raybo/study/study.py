@@ -1,0 +1,310 @@
+"""A study as its users see it: the trials, the best of them, and what was asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from raybo import journal, methods
+from raybo.common.arguments import whole_number
+from raybo.common.errors import TrialError
+from raybo.common.messages import shown
+from raybo.journal.beside import is_uri, trial_directory, trial_uri
+from raybo.methods.explaining import explain
+from raybo.record.events import COUNTED, Event, Kind, State, Trial, artifacts_of
+from raybo.record.goals import Mode
+from raybo.record.ledger import Ledger
+from raybo.searcher import Searcher
+from raybo.space import Space
+from raybo.study.columns import to_dataframe
+from raybo.study.confirmation import Confirmed, again, confirmed
+
+if TYPE_CHECKING:
+    import pandas
+
+    from raybo.journal import Description
+
+
+class Study:
+    """The contents of a journal, read-only. Made by `raybo.tune` and `raybo.load`.
+
+    Attributes:
+        trials: every trial, in the order in which they were asked for.
+        history: the same trials, as the methods saw them.
+        planned: how many trials the study is to run; None if unknown.
+        description: objective, metric, mode, method, options, seed.
+        mode: "max" or "min".
+        goal: which of two values is better; with several metrics, which of two values of the first.
+        goals: the direction of each metric, and the constraints.
+        steps: how many steps a whole run has; None if this is not declared.
+        space: the search space.
+        context: the space of the contexts; None if none is declared.
+        events: everything that has happened, in order.
+        path: the journal; None if it was not kept.
+        artifacts: paths and URIs of the places that hold the trials' directories, latest first; empty if they are
+            beside the journal.
+    Example:
+        >>> study = raybo.load("job.db")
+        >>> values = [trial.value for trial in study.trials if trial.state is raybo.State.FINISHED]
+        >>> study.best.value in (min(values), max(values))
+        True
+    """
+
+    def __init__(
+        self,
+        description: Description,
+        events: Sequence[Event],
+        path: Path | None = None,
+        space: Space | None = None,
+        context: Space | None = None,
+    ) -> None:
+        self.description = description
+        self.events = list(events)
+        self.path = path
+        self.space = Space.from_json(description.space) if space is None else space
+        self.context = context
+        if context is None and description.context is not None:
+            self.context = Space.from_json(description.context)
+        self.mode: Mode = cast(Mode, description.mode)
+        self.goals = description.goals
+        self.steps = description.steps
+        self._ledger = Ledger(self.space, self.goals, self.context, description.steps, description.judged)
+        for event in self.events:
+            self._ledger.apply(event)
+        self.goal = self._ledger.goal
+        self.trials = self._ledger.trials
+        self.history = self._ledger.history
+        self.planned = self._ledger.planned
+        self.artifacts = artifacts_of(self.events)
+
+    @cached_property
+    def best(self) -> Trial:
+        """The best feasible trial, the earliest of equals.
+
+        If a context is declared, it is the trial with the best estimated expectation over it, as in `Searcher.best`. If
+        no trial has finished, it is the best of the pruned trials that got furthest, and its `value` is None.
+
+        Raises:
+            TrialError: no trial has finished or was pruned yet, none satisfies all constraints (the message says which
+                comes closest), or there are several metrics: see `front`.
+        """
+        return self._ledger.best
+
+    @cached_property
+    def best_expected(self) -> Trial:
+        """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
+
+        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, in the user's
+        units, as in `best`. They are computed on request. It is `best` itself if a context is declared, or if too few
+        trials have finished for a model; without a model, `details` holds neither.
+
+        Raises:
+            TrialError: no trial has finished or was pruned yet, none satisfies all constraints, or there are several
+                metrics.
+        """
+        return self._ledger.best_expected
+
+    @cached_property
+    def expectations(self) -> Mapping[int, tuple[float, float]] | None:
+        """For each finished trial, the value that a model expects and its standard deviation, in the user's units.
+
+        Empty if too few trials have finished for a model; None with several metrics or a context.
+        """
+        return self._ledger.expectations()
+
+    @property
+    def confirmed(self) -> list[Confirmed]:
+        """The configurations that were run again at the end (`--confirm`), best mean first.
+
+        With constraints, those that keep them in more of these runs come first.
+        """
+        return confirmed(self.trials, self.history, self.goal)
+
+    @property
+    def ended(self) -> str:
+        """Why the study ended, in words; empty while it runs, or if it was interrupted or cut short."""
+        if self.events and self.events[-1].kind is Kind.ENDED:
+            return self.events[-1].data["reason"]
+        ran = self.count(*COUNTED) - len(again(self.trials))
+        is_done = self.planned is not None and ran >= self.planned and not self.count(State.PENDING)
+        if not is_done:
+            return ""
+        return "the one trial has been run" if self.planned == 1 else f"all {self.planned} trials have been run"
+
+    @cached_property
+    def front(self) -> list[Trial]:
+        """The finished, feasible trials that no other dominates, ordered by the first metric, best first."""
+        return self._ledger.in_order(self._ledger.front)
+
+    def hypervolume(self, reference: Mapping[str, float] | None = None) -> float:
+        """The volume that the front dominates, in the product of the metrics' units.
+
+        Args:
+            reference: the point from which the volume is measured, by metric; by default, the worst value of each
+                metric among the feasible trials.
+        Raises:
+            TrialError: the reference is not a finite number for each metric.
+        """
+        return self._ledger.hypervolume(reference)
+
+    def reference(self) -> dict[str, float]:
+        """The point from which `hypervolume` measures by default; empty while nothing is feasible."""
+        return self._ledger.reference()
+
+    @property
+    def incumbent(self) -> Trial | None:
+        """The best feasible trial as measured; None while there is none, and with several metrics."""
+        return self._ledger.incumbent
+
+    @property
+    def furthest(self) -> Trial | None:
+        """If no trial has finished, the best of the pruned trials that got furthest; otherwise None."""
+        return self._ledger.furthest
+
+    @property
+    def nearest(self) -> str:
+        """A sentence saying that no trial keeps all constraints, and which comes nearest; needs a finished trial."""
+        return self._ledger.nearest
+
+    def broken(self, trial: Trial) -> str:
+        """The constraints that a trial breaks, and by how much, in words; empty if it keeps them."""
+        return self._ledger.broken(trial)
+
+    def best_for(self, context: Mapping[str, Any]) -> Trial:
+        """The finished trial with the best estimated value in the given context; see `Searcher.best`.
+
+        Raises:
+            TrialError: no trial has finished yet, no context is declared, or this one does not match the declared one.
+        """
+        return self._ledger.best_for(context)
+
+    def extend(self, events: Sequence[Event]) -> None:
+        """Append later events, as they are read from a growing journal.
+
+        Raises:
+            TrialError: one is about a trial that is unknown or has already ended.
+        """
+        for event in events:
+            self.events.append(self._ledger.apply(event))
+        self.planned = self._ledger.planned
+        if artifacts_of(events):
+            self.artifacts = artifacts_of(self.events)
+        for name in [name for name in vars(self) if name != "method"]:
+            if isinstance(getattr(type(self), name, None), cached_property):  # computed from fewer events
+                delattr(self, name)
+
+    def explain(self, trial: Trial | int) -> str:
+        """In a few words, why this trial was proposed; TrialError if there is no such trial."""
+        return explain(self.method, trial if isinstance(trial, Trial) else self.trials[self.history.require(trial)])
+
+    @cached_property
+    def method(self) -> methods.Method:
+        """The method with its options, which knows what its tags mean."""
+        return methods.make(self.description.method, **self.description.options)
+
+    def count(self, *states: State) -> int:
+        """How many trials are in any of the given states."""
+        return self._ledger.count(*states)
+
+    def directory(self, trial: Trial | int) -> Path | None:
+        """The directory with a trial's files: what it wrote to `raybo.current_trial().directory`, and what it printed.
+
+        None if the trial left no files or left them on another machine, or if the study was not kept. With a URI
+        (`--artifacts s3://...`) only what it printed is in a local directory; `files` says where the rest is.
+        """
+        number = _number_of(trial)
+        if self.path is None:
+            return None
+        kept = [place for place in self.artifacts if not is_uri(place)]
+        places = [trial_directory(self.path, number, place) for place in (*kept, None)]
+        return next((place for place in places if place.is_dir()), None)
+
+    def files(self, trial: Trial | int) -> list[str]:
+        """Where to look for a trial's files, in words: its directory, if there is one here, and its URI."""
+        number = _number_of(trial)
+        here = self.directory(number)
+        last = self.artifacts[0] if self.artifacts else None
+        uri = [trial_uri(self.path, number, last)] if self.path is not None and last and is_uri(last) else []
+        return uri + ([] if here is None else [str(here)])
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """A row per trial: number, state, value, seconds, attempt, reason, then parameters, contexts, further metrics.
+
+        With one metric and no context, `expected` and `expected_sd` are what a model expects of the trial. A name that
+        is already taken gets a prefix: `config.` for a parameter, `context.` for a context, `metric.` for a metric.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        return to_dataframe(self.trials, self.space, self.context, self.expectations)
+
+    def __repr__(self) -> str:
+        description = self.description
+        done = self.count(State.FINISHED)
+        text = f"Study of {description.objective}: {done} of {self.planned or len(self.trials)} trials finished"
+        if self.goals.k > 1:
+            return f"{text}, {len(self.front)} on the front"
+        has_best = done and self.incumbent is not None
+        return (
+            f"{text}, best {description.metric} {self.best.value:.6g} (trial {self.best.number})" if has_best else text
+        )
+
+
+def _number_of(trial: Trial | int) -> int:
+    return trial.number if isinstance(trial, Trial) else whole_number(trial, "trial", at_least=0, error=TrialError)
+
+
+def searcher_of(description: Description, space: Space, context: Space | None) -> Searcher:
+    """A new searcher for a study, which has seen none of its events."""
+    return Searcher(
+        space,
+        description.method,
+        cast(Mode, description.mode),
+        description.seed,
+        context=context,
+        metrics=description.metrics,
+        constraints=description.constraints,
+        metric=description.metric,
+        generation=description.generation,
+        steps=description.steps,
+        scheduler=description.scheduler,
+        scheduler_options=description.scheduler_options,
+        **cast(Any, description.options),
+    )
+
+
+def require_study(given: object, whose: str) -> None:
+    """TrialError if it is not a study but, say, a journal."""
+    if not isinstance(given, Study):
+        raise TrialError(f"{whose} needs a study, got {shown(given)}; raybo.load(...) opens the study in a journal")
+
+
+def load(path: Path | str) -> Study:
+    """The study in a journal, read-only; it may still be running.
+
+    Raises:
+        JournalError: there is no such file, or it is not a journal that this version can read.
+    Example:
+        >>> study = raybo.load("job.db")
+        >>> len(study.trials) >= study.count(raybo.State.FINISHED)
+        True
+    """
+    with _uncollected():
+        description, events = journal.read(path)
+        return Study(description, events, Path(path))
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the garbage collector: nothing of a study is garbage, and looking for it takes a sixth of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,78 @@
+"""What a model expects of the trials of a study: with noise the luckiest is not the best.
+
+The model is a Gaussian process (Matern-5/2, the most likely hyperparameters, values made normal by a power, none
+clipped) that takes values to be as noisy as they look, whatever method ran the study. Failed and pending trials have no
+part in it, and a context is noise to it; where one is declared, `raybo.context` says what to expect over it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from raybo.common.errors import NumericalError
+from raybo.surrogate import GP, Observations, Outputs, Tamed, fit_map, noisy_model
+from raybo.surrogate.kernels import Array
+from raybo.surrogate.outputs import LARGEST
+
+LEAST_TRIALS = 5  # finished ones, below which nothing is expected
+CONDITIONED = 500  # trials at most, the best fifth of them and an even choice of the rest
+FITTED = 200  # of these, chosen alike, from which hyperparameters are
+MUCH_NOISE = 0.5  # of the values' variance, from which the fit starts too
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)  # of the expectation under a normal law
+
+
+@dataclass(frozen=True, eq=False)
+class Expectation:
+    """A model of a study's maximised values.
+
+    Attributes:
+        gp: conditioned on finished trials, in the units of `outputs`.
+        outputs: from values to those units.
+        least, most: between which f is taken to be, as a power blows up what lies far beyond all values.
+    """
+
+    gp: GP
+    outputs: Outputs
+    least: float
+    most: float
+
+    @classmethod
+    def of(cls, X: Array, y: Array, categorical: tuple[bool, ...]) -> Expectation | None:
+        """Of points (n, d) with maximised values (n,); None where these are few or equal, or cannot be factorised."""
+        if len(y) < LEAST_TRIALS or float(np.ptp(0.5 * y)) == 0.0:
+            return None
+        outputs = Tamed.of(y, clip=None)
+        observations = Observations.of(X, outputs.apply(y), categorical).thinned(CONDITIONED)
+        model = noisy_model()
+        starts = [model.start(X.shape[1]), model.start(X.shape[1])]
+        starts[1][-1] = np.log(MUCH_NOISE)
+        try:
+            gp = GP.of(observations, model, fit_map(observations.thinned(FITTED), model, starts))
+        except NumericalError:
+            return None
+        least, most = float(y.min()), float(y.max())
+        return cls(gp, outputs, 2.0 * least - most, 2.0 * most - least)
+
+    def at(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m,)
+        """Mean and standard deviation of f, without noise, at the rows of X, in the values' units."""
+        halves = 0.5 * self._values(X)  # differences of the largest floats are not finite
+        mean = np.clip(halves @ _weights(), -0.5 * LARGEST, 0.5 * LARGEST)
+        away = halves - mean[:, None]
+        power = np.exp2(np.frexp(np.abs(away).max(axis=1, initial=0.0))[1].clip(-1_000, 1_000))  # huge squares overflow
+        return 2.0 * mean, 2.0 * power * np.sqrt(np.maximum(np.square(away / power[:, None]) @ _weights(), 0.0))
+
+    def gain(self, X: Array, best: float) -> Array:  # (m, d) -> (m,)
+        """By how much f is expected to be above a value, in the values' units, never below 0."""
+        halves = np.maximum(0.5 * self._values(X) - 0.5 * best, 0.0) @ _weights()
+        return np.asarray(2.0 * np.minimum(halves, 0.5 * LARGEST))
+
+    def _values(self, X: Array) -> Array:  # (m, 15)
+        mean, var = self.gp.posterior(X)
+        values = self.outputs.invert(mean[:, None] + np.sqrt(var)[:, None] * NODES)
+        return np.asarray(np.clip(values, self.least, self.most))
+
+
+def _weights() -> Array:
+    return np.asarray(WEIGHTS / WEIGHTS.sum())

@@ -1,0 +1,50 @@
+"""What is told where an optional package is missing works where the reader stands."""
+
+from __future__ import annotations
+
+import json
+from importlib import metadata
+
+import pytest
+
+from raybo.common.errors import install_command
+
+
+@pytest.mark.parametrize(
+    ("origin", "remedy"),
+    [
+        ({"url": "file:///elsewhere/a%20clone", "dir_info": {"editable": True}}, "-e '/elsewhere/a clone[plot]'"),
+        ({"url": "file:///elsewhere/raybo", "dir_info": {}}, "'raybo[plot] @ file:///elsewhere/raybo'"),
+        ({"url": "file:///x/raybo-1.whl", "archive_info": {}}, "'raybo[plot] @ file:///x/raybo-1.whl'"),
+        (
+            {"url": "https://host/raybo.git", "vcs_info": {"vcs": "git", "commit_id": "0"}},
+            "'raybo[plot] @ git+https://host/raybo.git'",
+        ),
+        (None, "'raybo[plot]'"),
+    ],
+)
+def test_the_command_is_that_of_this_installation(origin, remedy, monkeypatch):
+    class Installed:
+        def read_text(self, name):
+            return json.dumps(origin) if origin and name == "direct_url.json" else None
+
+    monkeypatch.setattr(metadata, "distribution", lambda name: Installed())
+    assert install_command("plot") == f"pip install {remedy}"
+
+
+def test_in_the_clone_itself_it_is_the_readmes_line(monkeypatch, tmp_path):
+    class Installed:
+        def read_text(self, name):
+            return json.dumps({"url": tmp_path.as_uri(), "dir_info": {"editable": True}})
+
+    monkeypatch.setattr(metadata, "distribution", lambda name: Installed())
+    monkeypatch.chdir(tmp_path)
+    assert install_command("plot") == "pip install -e '.[plot]'"
+
+
+def test_where_it_is_not_installed_it_is_the_index_s(monkeypatch):
+    def absent(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", absent)
+    assert install_command("plot") == "pip install 'raybo[plot]'"

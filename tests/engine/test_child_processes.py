@@ -1,0 +1,42 @@
+"""What a trial forks is a process like any other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FORKS = """
+import os, signal, sys, time
+from raybo.engine.trial.child_processes import part_with_forks
+
+signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))  # as Ray's workers have it
+part_with_forks()
+{more}
+for _ in range(200):
+    child = os.fork()
+    if child == 0:
+        time.sleep({lives})
+        os._exit(0)
+    os.kill(child, signal.SIGTERM)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "lives", "ends"),
+    [("", 60, -15), ("signal.signal(signal.SIGTERM, lambda number, frame: None)", 0.001, 0)],
+    ids=["with Ray's handler", "with the user's"],
+)
+def test_a_forked_process_ends_however_soon_it_is_told_to(more, lives, ends):
+    """Python forgets a signal that comes while it prepares a fresh process: one of 200 would live on."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    text = FORKS.format(more=more, lives=lives)
+    ran = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, timeout=50)
+    assert set(ran.stdout.split()) == {str(ends)}, ran.stderr
+    assert len(ran.stdout.split()) == 200
+    assert ran.returncode == (0 if more else 1)  # the process itself keeps its handler

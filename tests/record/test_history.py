@@ -1,0 +1,155 @@
+"""Events folded into arrays: in the order of asking, whatever the order of telling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from raybo.common.errors import TrialError
+from raybo.record.events import ENDS, Event, Kind, State
+from raybo.record.goals import Goals
+from raybo.record.history import History
+from raybo.record.ledger import Ledger
+from raybo.space import Float, Space
+
+SPACE = Space({"a": Float(0, 1), "b": Float(0, 2)})
+
+
+def asked(number, x=(0.25, 0.5), tags=()):
+    return Event(Kind.ASKED, number, {"x": list(x), "values": [x[0], 2 * x[1]], "tags": dict(tags), "seen": 0})
+
+
+def history_of(*events, sign=1.0):
+    history = History(SPACE.cube, Goals(modes=("max" if sign > 0 else "min",)))
+    for event in events:
+        history.apply(event)
+    return history
+
+
+def test_an_empty_history_has_empty_arrays_of_the_right_shapes():
+    history = history_of()
+    assert len(history) == 0
+    assert history.d == 2
+    assert history.X.shape == history.X_failed.shape == history.X_pending.shape == (0, 2)
+    assert history.y.shape == (0,)
+    assert history.planned is None
+
+
+@given(st.permutations(range(6)), st.sampled_from([1.0, -1.0]))
+def test_arrays_come_in_the_order_of_asking_whatever_the_order_of_telling(order, sign):
+    history = history_of(*(asked(i, (i / 10, i / 20)) for i in range(6)), sign=sign)
+    for i in order:
+        kind, data = [(Kind.TOLD, {"value": float(i)}), (Kind.FAILED, {"reason": ""})][i % 3 == 2]
+        history.apply(Event(kind, i, data))
+    np.testing.assert_array_equal(history.X[:, 0], [0.0, 0.1, 0.3, 0.4])
+    np.testing.assert_array_equal(history.y, sign * np.array([0.0, 1.0, 3.0, 4.0]))
+    np.testing.assert_array_equal(history.X_failed[:, 1], [0.1, 0.25])
+    assert len(history.X_pending) == 0
+
+
+def test_every_state_lands_where_methods_look_for_it():
+    history = history_of(
+        Event(Kind.PLANNED, None, {"trials": 9}),
+        *(asked(i, (i / 10, 0.0)) for i in range(6)),
+        Event(Kind.TOLD, 0, {"value": 1.0}),
+        Event(Kind.FAILED, 1, {"reason": "raised"}),
+        Event(Kind.RETRIED, 2, {"reason": "lost", "attempt": 2}),
+        Event(Kind.RETRIED, 3, {"reason": "lost", "attempt": 2}),
+        Event(Kind.FAILED, 3, {"reason": "lost", "kind": "lost"}),
+        Event(Kind.STOPPED, 4, {"reason": "by the user"}),
+    )
+    assert history.planned == 9
+    assert [r.state for r in history.records] == [
+        State.FINISHED,
+        State.FAILED,
+        State.PENDING,
+        State.LOST,
+        State.STOPPED,
+        State.PENDING,
+    ]
+    np.testing.assert_array_equal(history.X_failed[:, 0], [0.1, 0.3])
+    np.testing.assert_array_equal(history.X_pending[:, 0], [0.2, 0.5])
+    assert history.count(State.LOST, State.STOPPED) == 2
+    assert history.last_event == 13
+
+
+def test_tags_are_found_from_both_ends():
+    history = history_of(asked(0, tags={"t": 1}), asked(1), asked(2, tags={"t": 3, "arm": "a"}))
+    assert history.first_tag("t") == 1
+    assert history.last_tag("t") == 3
+    assert history.count_tag("t") == 2
+    assert history.last_tag("none") is None
+    assert history.first_tag("none", 7) == 7
+
+
+def test_a_copy_stands_still():
+    history = history_of(Event(Kind.PLANNED, None, {"trials": 3}), asked(0), asked(1))
+    copy = history.copy()
+    history.apply(Event(Kind.TOLD, 0, {"value": 5.0}))
+    history.apply(asked(2))
+    history.apply(Event(Kind.PLANNED, None, {"trials": 8}))
+    assert (copy.planned, copy.last_event, len(copy), len(copy.y)) == (3, 3, 2, 0)
+    copy.apply(Event(Kind.FAILED, 1, {"reason": ""}))
+    assert history.records[1].state is State.PENDING
+
+
+def test_a_copy_is_like_the_history_that_it_is_of():
+    history = History(SPACE.cube, Goals(("a", "b"), ("max", "min")), SPACE.cube, 9, 1)
+    history.apply(Event(Kind.PLANNED, None, {"trials": 3}))
+    history.generation, history.predicted_open, history.next_context = 1, 2, np.array([0.5, 0.5])
+    copy = vars(history.copy())
+    assert copy.keys() == vars(history).keys()
+    assert [name for name, value in vars(history).items() if copy[name] is not value] == ["records"]
+
+
+def test_a_trial_that_runs_again_has_not_ended():
+    history = history_of(asked(0), Event(Kind.FAILED, 0, {"reason": "raised"}))
+    assert (history.records[0].ended, history.ended) == (2, 1)
+    history.apply(Event(Kind.RETRIED, 0, {"reason": "it is wanted again", "attempt": 2}))
+    assert (history.records[0].ended, history.records[0].has_ended, history.ended) == (0, False, 0)
+
+
+@pytest.mark.parametrize("kind", [Kind.TOLD, Kind.FAILED, Kind.RETRIED, Kind.STOPPED])
+@pytest.mark.parametrize("trial", [-1, 2, 99, None, "0", 0.0, {"a": 1}])
+def test_a_trial_that_is_not_pending_cannot_end(kind, trial):
+    history = history_of(asked(0), asked(1))
+    with pytest.raises(TrialError, match="no such trial, 2 have been asked for"):
+        history.apply(Event(kind, trial, {"value": 1.0, "reason": ""}))
+    assert history.last_event == 2
+
+
+@pytest.mark.parametrize("kind", [Kind.TOLD, Kind.FAILED, Kind.STOPPED])
+def test_a_trial_ends_once(kind):
+    history = history_of(asked(0), Event(kind, 0, {"value": 1.0, "reason": ""}))
+    for again in (Kind.TOLD, Kind.FAILED, Kind.RETRIED, Kind.STOPPED):
+        if (kind, again) != (Kind.FAILED, Kind.RETRIED):  # but one that failed may be run again
+            with pytest.raises(TrialError, match=f"trial 0: it is {ENDS[kind]} already"):
+                history.apply(Event(again, 0, {"value": 2.0, "reason": ""}))
+
+
+def test_trials_are_numbered_in_order():
+    history = history_of(asked(0))
+    with pytest.raises(TrialError, match="the next one is 1"):
+        history.apply(asked(2))
+
+
+def test_trials_follow_their_events():
+    events = [
+        asked(0, tags={"why": "so"}),
+        Event(Kind.RETRIED, 0, {"reason": "its worker died", "attempt": 2}),
+        Event(Kind.TOLD, 0, {"value": 3.0, "seconds": 1.5, "attempt": 2, "host": "h"}),
+        asked(1, (0.5, 0.5)),
+        Event(Kind.FAILED, 1, {"reason": "gone", "kind": "lost", "attempt": 3}),
+    ]
+    ledger = Ledger(SPACE, "max")
+    for event in events:
+        ledger.apply(event)
+    first, second = ledger.trials
+    assert (first.state, first.value, first.seconds, first.attempt) == (State.FINISHED, 3.0, 1.5, 2)
+    assert first.reason == ""  # that it was retried is no fault of its end
+    assert first.tags == {"why": "so"}
+    assert first.details == {"host": "h"}
+    assert first.config == {"a": 0.25, "b": 1.0}
+    assert (second.state, second.value, second.reason, second.attempt) == (State.LOST, None, "gone", 3)

@@ -1,0 +1,124 @@
+"""When a study has found enough."""
+
+from __future__ import annotations
+
+import pytest
+
+from raybo.common.errors import MethodError
+from raybo.record.events import Event, Kind
+from raybo.record.goals import Constraint, Goals
+from raybo.record.stopping import Limits, Stopping
+
+
+def asked(number, **data):
+    return Event(Kind.ASKED, number, {"tags": data.pop("tags", {}), "x": [0.5], **data})
+
+
+def told(number, value, **data):
+    return Event(Kind.TOLD, number, {"value": value, **data})
+
+
+def reason(limits, values, mode="max", origins=()):
+    stopping = Stopping(limits, Goals(modes=(mode,)))
+    for number, value in enumerate(values):
+        stopping.hear(asked(number, tags={"origin": origins[number]} if number < len(origins) else {}))
+        stopping.hear(Event(Kind.FAILED, number, {"reason": "it raised"}) if value is None else told(number, value))
+    return stopping.reason
+
+
+def test_a_target_is_reached_by_what_is_at_least_as_good():
+    assert reason(Limits(target=0.9), [0.5, 0.89]) == ""
+    assert reason(Limits(target=0.9), [0.5, 0.9, 1.0]) == "trial 1 has reached the target: value 0.9"
+    assert reason(Limits(target=0.9), [0.91, 0.95], "min") == ""
+    assert reason(Limits(target=0.9), [0.95, 0.9], "min").startswith("trial 1 ")
+    assert reason(Limits(target=0.9), [0.95], origins=["added"]).startswith("trial 0 ")
+
+
+def test_patience_counts_finished_trials_since_the_best():
+    assert reason(Limits(patience=3), [0.5, 0.4, 0.4]) == ""
+    assert reason(Limits(patience=3), [0.5, 0.4, 0.5, 0.4]) == "no improvement in the last 3 trials that finished"
+    assert reason(Limits(patience=3), [0.5, None, None, None, 0.4, 0.3]) == ""
+    assert reason(Limits(patience=3), [0.5, 0.4, 0.4, 0.6, 0.4, 0.4]) == ""
+    assert reason(Limits(patience=3), [0.5, 0.4, 0.4, 0.4, 0.4]).startswith("no improvement in the last 4 ")
+    assert reason(Limits(patience=2), [0.5, 0.4, 0.4], "min") == ""
+    assert reason(Limits(patience=2), [0.5, 0.4, 0.3], origins=["added"] * 3) == ""
+
+
+def test_what_has_improved_since_is_no_reason_to_end():
+    """A trial that ran on when the study ended, or trials of another command: the limit speaks of the last ones."""
+    assert reason(Limits(patience=2), [0.5, 0.4, 0.4, 0.6]) == ""
+    assert reason(Limits(target=0.5), [0.5, 0.4, 0.4, 0.6]).startswith("trial 0 ")
+
+
+def test_with_several_metrics_patience_waits_for_the_front():
+    stopping = Stopping(
+        Limits(patience=2), Goals(("accuracy", "seconds"), ("max", "min"), (Constraint("gb", True, 1.0),))
+    )
+
+    def hear(number, accuracy, seconds, gb=0.5):
+        stopping.hear(asked(number))
+        stopping.hear(told(number, accuracy, metrics={"seconds": seconds, "gb": gb}))
+        return stopping.reason
+
+    assert hear(0, 0.5, 10.0) == ""
+    assert hear(1, 0.4, 11.0) == ""  # dominated
+    assert hear(2, 0.4, 9.0) == ""  # quicker than any
+    assert hear(3, 0.4, 9.0) == ""  # the same again
+    assert hear(4, 0.9, 1.0, gb=2.0) == "none of the last 2 trials that finished has joined the front"
+    assert hear(5, 0.6, 20.0) == ""
+
+
+def test_runs_that_confirm_do_not_count():
+    assert (
+        reason(Limits(target=0.9, patience=1), [0.5, 0.95, 0.1], origins=["enqueued", "confirmed", "confirmed"]) == ""
+    )
+
+
+def test_a_wider_limit_goes_on_from_the_same_events():
+    values = [0.5, *[0.4] * 10]
+    assert reason(Limits(patience=10), values)
+    assert not reason(Limits(patience=11), values)
+
+
+def test_three_proposals_in_a_row_that_promise_too_little():
+    def after(*gains):
+        stopping = Stopping(Limits(stop_below_gain=0.1), Goals())
+        for number, gain in enumerate(gains):
+            stopping.hear(asked(number, **({} if gain is None else {"gain": gain})))
+        return stopping.reason
+
+    assert after(0.05, 0.05) == ""
+    assert after(0.05, 0.2, 0.05, 0.05) == ""
+    assert after(0.05, 0.05, 0.05, 0.2) == ""
+    assert after(0.1, 0.1, 0.1) == ""  # no less than that
+    assert after(None, 0.05, None, 0.04, 0.03) == "the last 3 proposals were expected to improve value by 0.05 at most"
+
+
+def test_what_breaks_a_constraint_is_no_better():
+    goals = Goals(constraints=(Constraint("memory", True, 5.0),))
+    stopping = Stopping(Limits(target=0.9), goals)
+    stopping.hear(asked(0))
+    stopping.hear(told(0, 0.95, metrics={"memory": 6.0}))
+    assert stopping.reason == ""
+    stopping.hear(asked(1))
+    stopping.hear(told(1, 0.95, metrics={"memory": 4.0}))
+    assert stopping.reason.startswith("trial 1 ")
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"target": "0.9"},
+        {"target": float("nan")},
+        {"target": True},
+        {"target": 10**400},
+        {"patience": 0},
+        {"patience": 1.5},
+        {"patience": True},
+        {"stop_below_gain": 0},
+        {"stop_below_gain": float("inf")},
+    ],
+)
+def test_what_is_no_limit_is_refused_by_name(limits):
+    with pytest.raises(MethodError, match=f"^{next(iter(limits))} must be "):
+        Limits(**limits)
