@@ -27,9 +27,10 @@ from raybo.record.events import Event, Kind
 from raybo.record.stopping import Limits
 from raybo.reporting.story_figures import told_by_method
 from raybo.space import Space
+from raybo.study import warm_start
 from raybo.study.confirmation import Confirm
 from raybo.study.replay import replay
-from raybo.study.study import Study, warm_start
+from raybo.study.study import Study
 from tests.journal.test_damage import DESCRIPTION, history
 
 SPACE = {"x": raybo.Float(0, 1)}

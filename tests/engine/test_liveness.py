@@ -98,7 +98,7 @@ def test_a_ray_that_dies_while_it_is_started_ends_the_process_in_a_line(is_known
     script = textwrap.dedent(
         """
         import sys, time
-        from raybo.engine import pulse
+        from raybo.engine.ray import liveness
         from tests.engine.test_liveness import own, ray_of
         liveness.START_LOOK_SECONDS = 0.02
         for node in (None, own(), own(("log_monitor", 0))):

@@ -560,8 +560,8 @@ def test_a_checkpoint_that_was_fetched_in_part_is_fetched_again(tmp_path):
 KILLED = """
 import os, sys, tempfile
 from pathlib import Path
-from raybo.engine import artifacts, scratch
-tempfile.tempdir = scratch.TEMPORARY = artifacts.TEMPORARY = sys.argv[1]
+from raybo.engine import artifacts, temporary_directories
+tempfile.tempdir = temporary_directories.TEMPORARY = artifacts.TEMPORARY = sys.argv[1]
 with artifacts.kept_directory(Path("s.db"), 3, 1, sys.argv[2], None, "last") as (directory, _):
     directory.mkdir()
     (directory / "large").write_text("x")

@@ -34,7 +34,7 @@ def abandoned(temporary, *, kill=True):
     script = textwrap.dedent(
         f"""
         import sys, time
-        from raybo.engine import scratch
+        from raybo.engine import temporary_directories
         temporary_directories.TEMPORARY = {str(temporary)!r}
         with temporary_directories.private_directory() as directory:
             (directory / "ray" / "session").mkdir(parents=True)
@@ -46,6 +46,7 @@ def abandoned(temporary, *, kill=True):
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     directory = Path(process.stdout.readline().strip())
+    assert directory.parent == temporary  # an empty line would name this directory, whose owner a test changes
     if kill:
         process.kill()
         process.wait()
@@ -188,7 +189,7 @@ def test_four_starts_at_once_do_not_stumble_over_each_other(temporary):
     script = textwrap.dedent(
         f"""
         import sys
-        from raybo.engine import scratch
+        from raybo.engine import temporary_directories
         sys.stdin.read()
         temporary_directories.TEMPORARY = {str(temporary)!r}
         with temporary_directories.private_directory() as directory:

@@ -224,7 +224,7 @@ def test_a_space_may_depend_on_the_settings():
 def test_a_space_that_is_none_is_refused_by_name(space, kind, words):
     with pytest.raises(kind) as caught:
         _ = declared(space).space
-    where = r"" if kind is ObjectiveError else r"tests/test_objectives\.py:\d+: "  # where the function is declared
+    where = r"" if kind is ObjectiveError else r"tests/job/test_objective\.py:\d+: "  # where the function is declared
     assert re.match(where + re.escape(words), str(caught.value))
     assert "\n" not in str(caught.value)
 

@@ -151,4 +151,4 @@ def test_nobody_but_the_goal_looks_at_the_mode():
                 and getattr(node.value, "id", "") != "np"
             ):
                 looking.append(path.name)
-    assert set(looking) == {"goal.py"}
+    assert set(looking) == {"goals.py"}

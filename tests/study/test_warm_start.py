@@ -16,7 +16,8 @@ from raybo.record.events import Event, Kind, State
 from raybo.record.goals import Goals
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
-from raybo.study.study import Study, load, searcher_of, warm_start
+from raybo.study import warm_start
+from raybo.study.study import Study, load, searcher_of
 
 GOALS = Goals.of(metric="score")
 SPACE = Space({"x": raybo.Float(0, 1), "m": {"n": raybo.Integer(1, 9), "c": raybo.Categorical(["a", None])}})

@@ -15,7 +15,8 @@ from raybo.common.errors import JournalError
 from raybo.journal import Journal, in_use, requests
 from raybo.journal.notes import notes_path, read_notes, take_note
 from raybo.record.events import Origin
-from raybo.study.study import load, warm_start
+from raybo.study import warm_start
+from raybo.study.study import load
 from raybo.view import actions
 from raybo.view.followed import Followed
 from tests.reporting.studies import run
