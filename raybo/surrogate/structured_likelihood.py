@@ -96,9 +96,9 @@ class StructuredLikelihood:
         gradient[-1] = 0.5 * noise_variance * float((diagonal / o.counts).sum())
         if self._repeated:
             value += repeats(o, noise_variance)
-            v = o.noise_of_values(noise_variance)
-            share = noise_variance / v  # of the noise that is estimated; 1 unless values were predicted
-            gradient[-1] += 0.5 * float(((o.scatter / v - (o.counts - 1.0)) * share).sum())
+            variance = o.noise_of_values(noise_variance)
+            in_noise = noise_variance / variance  # of the noise that is estimated; 1 unless values were predicted
+            gradient[-1] += 0.5 * float(((o.scatter / variance - (o.counts - 1.0)) * in_noise).sum())
         return value, gradient
 
     def _inner_products(self, W: Array) -> Array:  # (pairs,)
