@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shown
-from raybo.space.parameters import Array, Categorical, Integer, Ordinal, Parameter, level_index, levels_of
+from raybo.space.parameters import Array, Categorical, Ordinal, Parameter
 from raybo.space.rules import Columns, Rule
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -202,12 +202,7 @@ class Allowed:
         is_open: dict[int, Flags] = {}
         for axis in sorted({axis for rule in rules for axis in rule.axes}):
             parameter = self._parameters[axis]
-            if isinstance(parameter, Categorical):
-                columns[axis] = level_index(parameter, X[:, axis]).astype(np.float64)
-            elif isinstance(parameter, Integer):
-                columns[axis] = parameter.low + parameter.step * parameter.index(X[:, axis])
-            else:
-                columns[axis] = parameter.numbers(X[:, axis])
+            columns[axis] = parameter.numbers(X[:, axis])
             if self._conditions[axis] is not None:
                 is_open[axis] = self._is_open(axis, X)
         return columns, is_open
@@ -218,7 +213,7 @@ class Allowed:
             return np.ones(len(X), dtype=bool)
         chooser, position = condition
         return np.asarray(
-            (level_index(self._parameters[chooser], X[:, chooser]) == position) & self._is_open(chooser, X)
+            (self._parameters[chooser].level_index(X[:, chooser]) == position) & self._is_open(chooser, X)
         )
 
     # ---- anchors
@@ -249,7 +244,7 @@ class Allowed:
 
     def _spread(self, axes: tuple[int, ...], rng: np.random.Generator) -> Array:
         """Every point along the axes where these are few, else uniform ones."""
-        levels = [levels_of(self._parameters[axis]) for axis in axes]
+        levels = [self._parameters[axis].levels() for axis in axes]
         listed = [each for each in levels if each is not None]
         if len(listed) == len(levels) and prod(map(len, listed)) < TRIED:
             along = np.array(list(product(*listed)))

@@ -16,9 +16,6 @@ from raybo.space.parameters import (
     Categorical,
     Ordinal,
     Parameter,
-    has_guess,
-    level_index,
-    levels_of,
 )
 from raybo.space.rules import Rule
 
@@ -51,12 +48,12 @@ class Cube:
         self.categorical = tuple(
             isinstance(parameter, Categorical) and not isinstance(parameter, Ordinal) for parameter in self._parameters
         )
-        self.levels = tuple(levels_of(parameter) for parameter in self._parameters)
+        self.levels = tuple(parameter.levels() for parameter in self._parameters)
         self._stepped = [i for i, parameter in enumerate(self._parameters) if parameter.count is not None]
         self.conditions = tuple(conditions) or (None,) * self.d
         self.rest: Array = self._snap_each(np.full((1, self.d), 0.5))[0]
         self.rules = tuple(rules)
-        self.guessed = tuple(map(has_guess, self._parameters))
+        self.guessed = tuple(parameter.has_guess for parameter in self._parameters)
 
     @property
     def is_ruled(self) -> bool:
@@ -128,7 +125,7 @@ class Cube:
         for i, condition in enumerate(self.conditions):  # a choice comes before what it opens
             if condition is not None:
                 axis, position = condition
-                opened[:, i] = opened[:, axis] & (level_index(self._parameters[axis], X[:, axis]) == position)
+                opened[:, i] = opened[:, axis] & (self._parameters[axis].level_index(X[:, axis]) == position)
         return opened
 
     def place(self, X: Array) -> Array:  # (m, d) -> (m, d)
@@ -143,7 +140,7 @@ class Cube:
             if levels is None:
                 snapped[:, i] = parameter.encode(parameter.decode(snapped[:, i]))
             else:
-                snapped[:, i] = levels[level_index(parameter, snapped[:, i])]
+                snapped[:, i] = levels[parameter.level_index(snapped[:, i])]
         return snapped
 
     @cached_property

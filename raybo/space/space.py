@@ -98,9 +98,10 @@ class Space:
             return
         self.cube.allows(self.cube.rest[None, :])  # raises where nothing satisfies them
         guessed = [axis for axis, is_guessed in enumerate(self.cube.guessed) if is_guessed]
-        row = [parameter.guess if i in guessed else None for i, parameter in enumerate(self.parameters.values())]
-        row = [v if v is None or not isinstance(p, Categorical) else p.position(v, n)
-               for v, p, n in zip(row, self.parameters.values(), self.names, strict=True)]  # fmt: skip
+        row: Row = [
+            parameter.pack(parameter.guess, name) if i in guessed else None
+            for i, (name, parameter) in enumerate(zip(self.names, self.parameters.values(), strict=True))
+        ]
         if broken := self._broken(row):
             raise SpaceError(f"the guesses break the rule {broken}")
 
@@ -163,7 +164,7 @@ class Space:
         X = np.tile(self.cube.rest, (len(rows), 1))
         for i, parameter in enumerate(self.parameters.values()):
             at = [n for n, row in enumerate(rows) if row[i] is not None]
-            X[at, i] = _encode(parameter, [cast(float, rows[n][i]) for n in at])
+            X[at, i] = parameter.encode_packed([cast(float, rows[n][i]) for n in at])
         return X
 
     def rows(self, X: Array) -> list[Row]:  # (n, d)
@@ -171,7 +172,7 @@ class Space:
         X = np.asarray(X, dtype=np.float64)
         columns: list[Row] = []
         for i, (parameter, condition) in enumerate(zip(self.parameters.values(), self.cube.conditions, strict=True)):
-            column: Row = [*(parameter.positions if isinstance(parameter, Categorical) else parameter.decode)(X[:, i])]
+            column: Row = [*parameter.decode_packed(X[:, i])]
             if condition is not None:  # a choice comes before what it opens, and is None where it is not open itself
                 axis, position = condition
                 column = [v if chosen == position else None for v, chosen in zip(column, columns[axis], strict=True)]
@@ -223,7 +224,7 @@ class Space:
 
     def _values_of(self, row: Row) -> list[Any]:
         return [
-            parameter.choices[cast(int, value)] if isinstance(parameter, Categorical) and value is not None else value
+            None if value is None else parameter.unpack(value)
             for parameter, value in zip(self.parameters.values(), row, strict=True)
         ]
 
@@ -256,7 +257,7 @@ class Space:
     def _fill(self, row: Iterator[Any]) -> Config:
         if self._flat:
             return {
-                name: parameter.choices[value] if isinstance(parameter, Categorical) else value
+                name: parameter.unpack(value)
                 for (name, parameter), value in zip(self.template.items(), row, strict=True)
             }
         return cast(Config, filled(self.template, row))
@@ -264,9 +265,3 @@ class Space:
 
 def _value(parameter: Parameter, value: float | int | None) -> Any:
     return choice_names(parameter.choices)[cast(int, value)] if isinstance(parameter, Categorical) else value
-
-
-def _encode(parameter: Parameter, values: Sequence[float | int]) -> Array:  # (n,)
-    if isinstance(parameter, Categorical):
-        return (np.array(values, dtype=np.float64) + 0.5) / len(parameter.choices)
-    return parameter.encode(values)

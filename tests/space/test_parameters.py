@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from raybo.common.errors import SpaceError
 from raybo.space import Categorical, Float, Integer, Space
-from raybo.space.parameters import LISTED_LEVELS
+from raybo.space.levels import LISTED_LEVELS
 
 
 def finite(low, high):
