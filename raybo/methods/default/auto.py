@@ -45,7 +45,7 @@ from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixt
 from raybo.methods.default.committee import STRUCTURES, Committee, convene
 from raybo.methods.default.curves import explain_curves, fitted_curves, has_cut_curves, propose_for_last_step
 from raybo.methods.method import Method
-from raybo.methods.parts.fitting import Fitted, observed
+from raybo.methods.parts.fitting import Fitted, leader, observed, uncertain
 from raybo.methods.parts.guesses import believing, design_by_guess
 from raybo.methods.parts.initial_design import explain_design, is_in_design, sobol_proposal, uniform
 from raybo.methods.parts.local_data import Regional, at_home, is_large, maximise, ranked
@@ -111,7 +111,7 @@ class Auto(Method):
         def maximise(worth: Acquisition) -> Solution:
             return solve_apart("lbfgsb", worth, history, rng, size=500, starts=4, near=best[None, :])
 
-        best = history.X[np.argmax(history.y)]
+        best = history.X[leader(history)]
         if not history.cube.is_conditional and rng.random() < 0.5:
             name, found = "ucb", maximise(models.bound(OPTIMISM))
         else:
@@ -167,6 +167,7 @@ def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -
         history.X_pending,
         last.get("models", {}),
         len(history),
+        added=uncertain(history, outputs),
         members=members,
         is_kept=last.get("ended") == history.ended,
     )
