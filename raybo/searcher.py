@@ -15,8 +15,9 @@ import numpy as np
 from raybo import methods, schedulers
 from raybo.common.arguments import by_name, whole_number
 from raybo.common.errors import MethodError, NumericalError, TrialError
-from raybo.common.messages import shown
+from raybo.common.messages import first_line, shown
 from raybo.common.threads import limit_threads
+from raybo.methods.best import Recommender
 from raybo.methods.explaining import explain, is_proposed, reading_tags
 from raybo.record.events import (
     Data,
@@ -65,7 +66,8 @@ class Searcher:
 
     Args:
         space: what to search.
-        method: a method's name, see `raybo methods`.
+        method: a method's name, see `raybo methods`, or your own: the text "package.module:Class", a class derived from
+            `raybo.methods.Method`, or one made of it with its options.
         mode: "max" or "min": whether larger or smaller values are better; with several metrics, say it in `metrics`.
         seed: seed of every random stream; None draws one and keeps it in the attribute `seed`.
         trials: how many trials are planned; some methods depend on it.
@@ -75,7 +77,8 @@ class Searcher:
         constraints: bounds on the numbers given to `tell`, by name: `{"memory": "<= 2e9"}`.
         metric: the name of a single metric, for when there are constraints and `tell` therefore takes a dict.
         steps: how many steps a whole run has, if trials report as they go.
-        scheduler: the name of the rule that ends trials early, see `raybo schedulers`; None for no rule.
+        scheduler: the name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method;
+            None for no rule.
         scheduler_options: its options.
         generation: which version of the methods' rules to use for proposals; 1 for a study started with raybo 0.1.
         options: the method's options.
@@ -96,7 +99,7 @@ class Searcher:
     def __init__(
         self,
         space: Space | Mapping[str, Any],
-        method: str = "auto",
+        method: methods.AnyMethod = "auto",
         mode: Mode = "max",
         seed: int | None = None,
         trials: int | None = None,
@@ -106,7 +109,7 @@ class Searcher:
         metric: str = "value",
         generation: int = GENERATION,
         steps: int | None = None,
-        scheduler: str | None = None,
+        scheduler: schedulers.AnyScheduler | None = None,
         scheduler_options: Mapping[str, Any] | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
@@ -115,8 +118,8 @@ class Searcher:
         self.space = space if isinstance(space, Space) else Space(space)
         self.context = context_space(context, self.space)
         self.method = methods.make(method, **options)
-        if self.context is None and methods.needs_context(method):
-            raise MethodError(f"{method} needs a context; declare one beside the space, or use gp-ucb")
+        if self.context is None and self.method.needs_context:
+            raise MethodError(f"{methods.label(method)} needs a context; declare one beside the space, or use gp-ucb")
         try:
             self.goals = Goals.of(metrics, constraints, metric=metric, mode=mode)
         except ValueError as error:
@@ -124,7 +127,7 @@ class Searcher:
         first = self.goals.names[0], self.goals.modes[0]
         if metric not in ("value", first[0]) or mode not in ("max", first[1]):
             raise MethodError("give metric and mode for one metric, or metrics for several, not both")
-        methods.require_goals(method, self.method, self.goals, has_context=self.context is not None)
+        methods.require_goals(self.method, self.goals, has_context=self.context is not None)
         self.mode: Mode = self.goals.modes[0]
         self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
         if (
@@ -136,11 +139,9 @@ class Searcher:
         self.steps = None if steps is None else whole_number(steps, "steps")
         self.rule: Rule | None = None
         if scheduler is not None:
-            names = self.goals.names
-            self.rule = Rule(
-                scheduler,
-                schedulers.make(scheduler, {} if scheduler_options is None else scheduler_options, self.steps, names),
-            )
+            given = {} if scheduler_options is None else scheduler_options
+            made = schedulers.make(scheduler, given, self.steps, self.goals.names)
+            self.rule = Rule(schedulers.label(scheduler), made)
         judged = None if self.rule is None else self.rule.metric
         self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged)
         self.history = self.ledger.history
@@ -148,7 +149,8 @@ class Searcher:
         if self.history.generation > GENERATION:
             raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(generation)}")
         self.trials = self.ledger.trials
-        self._name = method
+        self._recommender = Recommender(self.ledger)
+        self._name = methods.label(method)
         self._warned = False
         self._verdicts: dict[
             int, tuple[Verdict, int, str]
@@ -303,29 +305,46 @@ class Searcher:
     def best(self) -> Trial:
         """The best feasible trial; if a context is declared, the one with the best estimated expectation over it.
 
-        A lucky context does not make a trial the best. The estimate and its standard deviation, in the user's units,
-        are `best.details["expected"]` and `["expected_sd"]`, once enough trials have finished for a model; `best.value`
-        is what the trial measured. If no trial has finished, it is the best of the pruned trials that got furthest, and
-        its `value` is None.
+        A lucky context does not make a trial the best. With a context, the estimate and its standard deviation, in the
+        user's units, are `best.details["expected"]` and `["expected_sd"]`, once enough trials have finished for a
+        model; `best.value` is what the trial measured. If no trial has finished, it is the best of the pruned trials
+        that got furthest, and its `value` is None.
 
         Raises:
             TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
                 metrics.
         """
-        return self.ledger.best
+        return self._recommender.best
 
     @property
     def best_expected(self) -> Trial:
         """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
 
-        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, as in `best`. It
-        is `best` itself if a context is declared, or if too few trials have finished for a model.
+        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation. It is `best`
+        itself if a context is declared, or if too few trials have finished for a model.
 
         Raises:
             TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
                 metrics.
         """
-        return self.ledger.best_expected
+        return self._recommender.best_expected
+
+    def expected(self, trial: Trial | int) -> tuple[float, float] | None:
+        """The value that a model expects of a trial's configuration, and its standard deviation, in the user's units.
+
+        None if too few trials have finished for a model, and with several metrics. If a context is declared, the
+        estimate by which `best` or `best_for` chose this trial; None for other trials.
+
+        Raises:
+            TrialError: there is no such trial.
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
+            >>> trials = [searcher.tell(trial, trial.config["x"]) for trial in searcher.ask(8)]
+            >>> mean, sd = searcher.expected(searcher.best)
+            >>> abs(mean - searcher.best.value) < 0.1
+            True
+        """
+        return self._recommender.expected(trial)
 
     @property
     def front(self) -> list[Trial]:
@@ -349,7 +368,7 @@ class Searcher:
         Raises:
             TrialError: no trial has finished, no context is declared, or this one does not match the declared one.
         """
-        return self.ledger.best_for(context)
+        return self._recommender.best_for(context)
 
     def explain(self, trial: Trial | int) -> str:
         """In a few words, why this trial was proposed; TrialError if there is no such trial."""
@@ -391,6 +410,7 @@ class Searcher:
                 rng = self._stream(number, Stream.FALLBACK)
                 proposal = Proposal(history.cube.uniform(rng, 1)[0], tags={"fallback": str(error)})
         spent = time.perf_counter() - started, time.thread_time() - processor
+        self._require_proposal(proposal, history)
         x = self.space.snap(proposal.x[None, :])
         row = self.space.rows(x)[0]
         if origin_of(proposal.tags) is Origin.GUESSED:
@@ -432,6 +452,20 @@ class Searcher:
         }
         return Event(Kind.ASKED, len(history), data)
 
+    def _require_proposal(self, proposal: object, history: History) -> None:
+        """MethodError if a method proposed something that is no point of the cube, or tags that no journal keeps."""
+        if not isinstance(proposal, Proposal):
+            raise MethodError(f"{self._name}: propose must return a Proposal, got {shown(proposal)}")
+        x = proposal.x
+        if not (isinstance(x, np.ndarray) and x.shape == (history.d,) and x.dtype == np.float64):
+            raise MethodError(f"{self._name}: a proposal's x must be an array of {history.d} floats, got {shown(x)}")
+        if not ((x >= 0.0) & (x <= 1.0)).all():
+            raise MethodError(f"{self._name}: a proposal's x must lie in [0, 1]^{history.d}, got {shown(x)}")
+        try:
+            json.dumps(proposal.tags)
+        except (TypeError, ValueError) as error:
+            raise MethodError(f"{self._name}: a proposal's tags must be JSON: {first_line(error)}") from None
+
     def _stream(self, number: int, stream: Stream) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, stream)))
 
@@ -459,22 +493,6 @@ class Searcher:
     def _end(self, number: int, kind: Kind, data: Data) -> Trial:
         self.apply(Event(kind, number, data))
         return self.trials[number]
-
-
-def expected_gain(history: History, asked: Event) -> float | None:
-    """How much a proposal is expected to improve on the best value, in the metric's units.
-
-    None for the points of an initial design, which promise nothing, and while trials are too few to expect anything.
-    """
-    from raybo.surrogate.noisy_trials import Expectation  # loads the Gaussian process
-
-    if "sobol" in asked.data["tags"] or "design" in asked.data["tags"]:
-        return None
-    with limit_threads(1):
-        model = Expectation.of(history.X, history.y, history.cube.categorical)
-        if model is None or not history.feasible.any():
-            return None
-        return float(model.gain(asked.x[None, :], float(history.y[history.feasible].max()))[0])
 
 
 def _guessed(history: History) -> Proposal | None:
