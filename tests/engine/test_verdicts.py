@@ -31,7 +31,7 @@ def job(config):
 class Counted:
     """A scheduler that counts how often it is asked about each step."""
 
-    metric = None
+    metric, is_slow = None, False
 
     def __init__(self, scheduler):
         self.scheduler, self.asked = scheduler, []
@@ -66,9 +66,8 @@ def judging_with(path, name, **options):
 
 def asked(judge):
     """Have a trial proposed, as one that runs."""
-    return DispatchedTrial(
-        Life(judge.log.add(judge.log.searcher.propose(judge.log.searcher.history)).trial, Phase.RUNNING)
-    )
+    searcher = judge.log.searcher
+    return DispatchedTrial(Life(judge.log.add(searcher.propose(searcher.history)).trial, Phase.RUNNING))
 
 
 def end(judge, dispatched):
