@@ -7,6 +7,7 @@ import json
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, cast, overload
 
@@ -18,6 +19,7 @@ from raybo.common.errors import MethodError, NumericalError, TrialError
 from raybo.common.messages import shown
 from raybo.common.threads import limit_threads
 from raybo.methods.explaining import explain, is_proposed, reading_tags
+from raybo.record.description import Description
 from raybo.record.events import (
     Data,
     Event,
@@ -110,51 +112,69 @@ class Searcher:
         scheduler_options: Mapping[str, Any] | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
-        if seed is not None:
-            seed = whole_number(seed, "seed", at_least=0, at_most=None)
-        self.space = space if isinstance(space, Space) else Space(space)
-        self.context = context_space(context, self.space)
-        self.method = methods.make(method, **options)
-        if self.context is None and methods.needs_context(method):
-            raise MethodError(f"{method} needs a context; declare one beside the space, or use gp-ucb")
-        try:
-            self.goals = Goals.of(metrics, constraints, metric=metric, mode=mode)
-        except ValueError as error:
-            raise MethodError(str(error)) from None
-        first = self.goals.names[0], self.goals.modes[0]
-        if metric not in ("value", first[0]) or mode not in ("max", first[1]):
-            raise MethodError("give metric and mode for one metric, or metrics for several, not both")
-        methods.require_goals(method, self.method, self.goals, has_context=self.context is not None)
-        self.mode: Mode = self.goals.modes[0]
-        self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
-        if (
-            scheduler is None
-            and scheduler_options is not None
-            and by_name(scheduler_options, "scheduler_options", "a scheduler's options by name")
-        ):
-            raise MethodError("scheduler_options are given, but no scheduler; see `raybo schedulers`")
-        self.steps = None if steps is None else whole_number(steps, "steps")
-        self.rule: Rule | None = None
-        if scheduler is not None:
-            names = self.goals.names
-            self.rule = Rule(
-                scheduler,
-                schedulers.make(scheduler, {} if scheduler_options is None else scheduler_options, self.steps, names),
+        space = space if isinstance(space, Space) else Space(space)
+        self._begin(
+            Description(
+                objective="",
+                goals=_goals_of(metric, mode, metrics, constraints),
+                space=space,
+                method=method,
+                seed=new_seed() if seed is None else seed,
+                options=options,
+                context=context_space(context, space),
+                steps=steps,
+                scheduler=scheduler,
+                scheduler_options={} if scheduler_options is None else scheduler_options,
+                generation=generation,
             )
-        judged = None if self.rule is None else self.rule.metric
-        self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged)
-        self.history = self.ledger.history
-        self.history.generation = whole_number(generation, "generation")
-        if self.history.generation > GENERATION:
-            raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(generation)}")
-        self.trials = self.ledger.trials
-        self._name = method
-        self._warned = False
-        self._verdicts: dict[
-            int, tuple[Verdict, int, str]
-        ] = {}  # the last on each trial, what it had seen, whose it is
+        )
         if trials is not None:
             self.plan(trials)
+
+    @classmethod
+    def of(cls, description: Description) -> Searcher:
+        """Return the searcher of a study that is described; it knows none of the study's trials.
+
+        Raises:
+            MethodError: the method or the scheduler, or one of its options, does not exist here.
+        Example:
+            >>> raybo.Searcher.of(raybo.load("job.db").description).trials
+            []
+        """
+        searcher = cls.__new__(cls)
+        searcher._begin(description)
+        return searcher
+
+    def _begin(self, description: Description) -> None:
+        """Make the method, the scheduler's rule and the empty ledger of a study.
+
+        The attribute `description` is what was given, with each option as the method or the scheduler read it.
+        """
+        seed = whole_number(description.seed, "seed", at_least=0, at_most=None)
+        steps = None if description.steps is None else whole_number(description.steps, "steps")
+        generation = whole_number(description.generation, "generation")
+        if generation > GENERATION:
+            raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(generation)}")
+        self.method = method_for(
+            description.method, description.options, description.goals, has_context=description.context is not None
+        )
+        description = replace(description, seed=seed, steps=steps, generation=generation)
+        self.rule = _rule_of(description)
+        self.description = replace(
+            description,
+            options={name: getattr(self.method, name) for name in sorted(description.options)},
+            scheduler_options={} if self.rule is None else self.rule.options(description.scheduler_options),
+        )
+        self.space, self.context = description.space, description.context
+        self.goals, self.mode, self.seed, self.steps = description.goals, description.mode, seed, steps
+        judged = None if self.rule is None else self.rule.metric
+        self.ledger = Ledger(self.space, self.goals, self.context, steps, judged)
+        self.history = self.ledger.history
+        self.history.generation = generation
+        self.trials = self.ledger.trials
+        self._warned = False
+        # the last verdict on each trial, the last event that it had seen, and whose it is
+        self._verdicts: dict[int, tuple[Verdict, int, str]] = {}
 
     def plan(self, trials: int) -> Event:
         """Say how many trials the study will run in total; MethodError if it is not a whole number from 1."""
@@ -359,7 +379,7 @@ class Searcher:
         """One line: method, space, how many trials there are, and the best of them."""
         done = self.ledger.count(State.FINISHED)
         wanted = self.mode if self.goals.is_plain else str(self.goals)
-        what = f"{self._name}, {wanted}, d={self.space.d}, seed={self.seed}"
+        what = f"{self.description.method}, {wanted}, d={self.space.d}, seed={self.seed}"
         best = self.ledger.incumbent
         so_far = f"trials: {len(self.trials)}, finished: {done}"
         if self.goals.k > 1:
@@ -459,6 +479,47 @@ class Searcher:
     def _end(self, number: int, kind: Kind, data: Data) -> Trial:
         self.apply(Event(kind, number, data))
         return self.trials[number]
+
+
+def new_seed() -> int:
+    """Draw the seed of a study whose user gives none."""
+    return int(np.random.SeedSequence().generate_state(1)[0])
+
+
+def method_for(name: str, options: Mapping[str, Any], goals: Goals, *, has_context: bool) -> methods.Method:
+    """Return a method with its options.
+
+    Raises:
+        MethodError: the name or an option is wrong, or the method needs a context or does not support the goals.
+    """
+    method = methods.make(name, **options)
+    if not has_context and methods.needs_context(name):
+        raise MethodError(f"{name} needs a context; declare one beside the space, or use gp-ucb")
+    methods.require_goals(name, method, goals, has_context=has_context)
+    return method
+
+
+def _rule_of(description: Description) -> Rule | None:
+    """Return the scheduler at work in a study; None if there is no scheduler, MethodError if it is wrong."""
+    name, options = description.scheduler, description.scheduler_options
+    if name is not None:
+        return Rule(name, schedulers.make(name, options, description.steps, description.goals.names))
+    if by_name(options, "scheduler_options", "a scheduler's options by name"):
+        raise MethodError("scheduler_options are given, but no scheduler; see `raybo schedulers`")
+    return None
+
+
+def _goals_of(
+    metric: str, mode: Mode, metrics: Mapping[str, str] | None, constraints: Mapping[str, str] | None
+) -> Goals:
+    """Return the goals that a user's arguments describe; MethodError if they make no sense."""
+    try:
+        goals = Goals.of(metrics, constraints, metric=metric, mode=mode)
+    except ValueError as error:
+        raise MethodError(str(error)) from None
+    if metric not in ("value", goals.names[0]) or mode not in ("max", goals.modes[0]):
+        raise MethodError("give metric and mode for one metric, or metrics for several, not both")
+    return goals
 
 
 def expected_gain(history: History, asked: Event) -> float | None:

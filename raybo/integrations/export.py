@@ -36,7 +36,7 @@ from raybo.study.columns import as_cell, columns_of, columns_of_reports
 from raybo.study.study import Study
 
 if TYPE_CHECKING:
-    from raybo.journal import Description
+    from raybo.record.description import Description
     from raybo.record.events import Trial
 
 log = logging.getLogger("raybo")
