@@ -7,7 +7,6 @@ import json
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, cast, overload
 
@@ -16,8 +15,9 @@ import numpy as np
 from raybo import methods, schedulers
 from raybo.common.arguments import by_name, whole_number
 from raybo.common.errors import MethodError, NumericalError, TrialError
-from raybo.common.messages import shown
+from raybo.common.messages import first_line, shown
 from raybo.common.threads import limit_threads
+from raybo.methods.best import Recommender
 from raybo.methods.explaining import explain, is_proposed, reading_tags
 from raybo.record.description import Description
 from raybo.record.events import (
@@ -37,7 +37,7 @@ from raybo.record.goals import Goals, Mode
 from raybo.record.history import GENERATION, History, Proposal
 from raybo.record.ledger import Ledger
 from raybo.record.results import reported, told
-from raybo.schedulers import GO, Verdict
+from raybo.schedulers import GO, Scheduler, Verdict
 from raybo.schedulers.rule import JOB, Rule, broken_by, event_of
 from raybo.space import Array, Row, Space, context_space
 
@@ -67,7 +67,8 @@ class Searcher:
 
     Args:
         space: what to search.
-        method: a method's name, see `raybo methods`.
+        method: a method's name, see `raybo methods`, or your own: the text "package.module:Class", a class derived from
+            `raybo.methods.Method`, or one made of it with its options.
         mode: "max" or "min": whether larger or smaller values are better; with several metrics, say it in `metrics`.
         seed: seed of every random stream; None draws one and keeps it in the attribute `seed`.
         trials: how many trials are planned; some methods depend on it.
@@ -77,7 +78,8 @@ class Searcher:
         constraints: bounds on the numbers given to `tell`, by name: `{"memory": "<= 2e9"}`.
         metric: the name of a single metric, for when there are constraints and `tell` therefore takes a dict.
         steps: how many steps a whole run has, if trials report as they go.
-        scheduler: the name of the rule that ends trials early, see `raybo schedulers`; None for no rule.
+        scheduler: the name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method;
+            None for no rule.
         scheduler_options: its options.
         generation: which version of the methods' rules to use for proposals; 1 for a study started with raybo 0.1.
         options: the method's options.
@@ -98,7 +100,7 @@ class Searcher:
     def __init__(
         self,
         space: Space | Mapping[str, Any],
-        method: str = "auto",
+        method: methods.AnyMethod = "auto",
         mode: Mode = "max",
         seed: int | None = None,
         trials: int | None = None,
@@ -108,70 +110,78 @@ class Searcher:
         metric: str = "value",
         generation: int = GENERATION,
         steps: int | None = None,
-        scheduler: str | None = None,
+        scheduler: schedulers.AnyScheduler | None = None,
         scheduler_options: Mapping[str, Any] | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
         space = space if isinstance(space, Space) else Space(space)
-        self._begin(
-            Description(
-                objective="",
-                goals=_goals_of(metric, mode, metrics, constraints),
-                space=space,
-                method=method,
-                seed=new_seed() if seed is None else seed,
-                options=options,
-                context=context_space(context, space),
-                steps=steps,
-                scheduler=scheduler,
-                scheduler_options={} if scheduler_options is None else scheduler_options,
-                generation=generation,
-            )
+        context = context_space(context, space)
+        made = methods.make(method, **options)
+        goals = _goals_of(metric, mode, metrics, constraints)
+        steps = None if steps is None else whole_number(steps, "steps")
+        given = {} if scheduler_options is None else scheduler_options
+        rule = scheduler_for(scheduler, given, steps, goals)
+        description = Description(
+            objective="",
+            goals=goals,
+            space=space,
+            method=methods.label(method),
+            seed=seed_for(seed),
+            options={name: getattr(made, name) for name in sorted(options)},
+            context=context,
+            steps=steps,
+            scheduler=None if scheduler is None else schedulers.label(scheduler),
+            scheduler_options={name: getattr(rule, name) for name in sorted(given)},
+            generation=whole_number(generation, "generation"),
         )
+        self._begin(description, made, rule)
         if trials is not None:
             self.plan(trials)
 
     @classmethod
-    def of(cls, description: Description) -> Searcher:
+    def of(
+        cls, description: Description, method: methods.Method | None = None, scheduler: Scheduler | None = None
+    ) -> Searcher:
         """Return the searcher of a study that is described; it knows none of the study's trials.
 
+        Args:
+            description: `Study.description`.
+            method: the described method, if it is made already.
+            scheduler: the described scheduler, if it is made already.
         Raises:
             MethodError: the method or the scheduler, or one of its options, does not exist here.
         Example:
             >>> raybo.Searcher.of(raybo.load("job.db").description).trials
             []
         """
+        if method is None:
+            method = methods.make(description.method, **description.options)
+        if scheduler is None:
+            scheduler = scheduler_for(
+                description.scheduler, description.scheduler_options, description.steps, description.goals
+            )
         searcher = cls.__new__(cls)
-        searcher._begin(description)
+        searcher._begin(description, method, scheduler)
         return searcher
 
-    def _begin(self, description: Description) -> None:
-        """Make the method, the scheduler's rule and the empty ledger of a study.
-
-        The attribute `description` is what was given, with each option as the method or the scheduler read it.
-        """
-        seed = whole_number(description.seed, "seed", at_least=0, at_most=None)
-        steps = None if description.steps is None else whole_number(description.steps, "steps")
-        generation = whole_number(description.generation, "generation")
-        if generation > GENERATION:
-            raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(generation)}")
-        self.method = method_for(
-            description.method, description.options, description.goals, has_context=description.context is not None
-        )
-        description = replace(description, seed=seed, steps=steps, generation=generation)
-        self.rule = _rule_of(description)
-        self.description = replace(
-            description,
-            options={name: getattr(self.method, name) for name in sorted(description.options)},
-            scheduler_options={} if self.rule is None else self.rule.options(description.scheduler_options),
-        )
-        self.space, self.context = description.space, description.context
-        self.goals, self.mode, self.seed, self.steps = description.goals, description.mode, seed, steps
+    def _begin(self, description: Description, method: methods.Method, scheduler: Scheduler | None) -> None:
+        """Begin with no trials, after a check that the method can do what is described."""
+        if description.context is None and method.needs_context:
+            raise MethodError(f"{methods.label(method)} needs a context; declare one beside the space, or use gp-ucb")
+        methods.require_goals(method, description.goals, has_context=description.context is not None)
+        if description.generation > GENERATION:
+            raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(description.generation)}")
+        self.description, self.method = description, method
+        self.space, self.context, self.goals = description.space, description.context, description.goals
+        self.mode, self.seed, self.steps = description.mode, description.seed, description.steps
+        name = description.scheduler
+        self.rule = None if scheduler is None or name is None else Rule(name, scheduler)
         judged = None if self.rule is None else self.rule.metric
-        self.ledger = Ledger(self.space, self.goals, self.context, steps, judged)
+        self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged)
         self.history = self.ledger.history
-        self.history.generation = generation
+        self.history.generation = description.generation
         self.trials = self.ledger.trials
+        self._recommender = Recommender(self.ledger)
         self._warned = False
         # the last verdict on each trial, the last event that it had seen, and whose it is
         self._verdicts: dict[int, tuple[Verdict, int, str]] = {}
@@ -323,29 +333,46 @@ class Searcher:
     def best(self) -> Trial:
         """The best feasible trial; if a context is declared, the one with the best estimated expectation over it.
 
-        A lucky context does not make a trial the best. The estimate and its standard deviation, in the user's units,
-        are `best.details["expected"]` and `["expected_sd"]`, once enough trials have finished for a model; `best.value`
-        is what the trial measured. If no trial has finished, it is the best of the pruned trials that got furthest, and
-        its `value` is None.
+        A lucky context does not make a trial the best. With a context, the estimate and its standard deviation, in the
+        user's units, are `best.details["expected"]` and `["expected_sd"]`, once enough trials have finished for a
+        model; `best.value` is what the trial measured. If no trial has finished, it is the best of the pruned trials
+        that got furthest, and its `value` is None.
 
         Raises:
             TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
                 metrics.
         """
-        return self.ledger.best
+        return self._recommender.best
 
     @property
     def best_expected(self) -> Trial:
         """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
 
-        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, as in `best`. It
-        is `best` itself if a context is declared, or if too few trials have finished for a model.
+        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation. It is `best`
+        itself if a context is declared, or if too few trials have finished for a model.
 
         Raises:
             TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
                 metrics.
         """
-        return self.ledger.best_expected
+        return self._recommender.best_expected
+
+    def expected(self, trial: Trial | int) -> tuple[float, float] | None:
+        """The value that a model expects of a trial's configuration, and its standard deviation, in the user's units.
+
+        None if too few trials have finished for a model, and with several metrics. If a context is declared, the
+        estimate by which `best` or `best_for` chose this trial; None for other trials.
+
+        Raises:
+            TrialError: there is no such trial.
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
+            >>> trials = [searcher.tell(trial, trial.config["x"]) for trial in searcher.ask(8)]
+            >>> mean, sd = searcher.expected(searcher.best)
+            >>> abs(mean - searcher.best.value) < 0.1
+            True
+        """
+        return self._recommender.expected(trial)
 
     @property
     def front(self) -> list[Trial]:
@@ -369,7 +396,7 @@ class Searcher:
         Raises:
             TrialError: no trial has finished, no context is declared, or this one does not match the declared one.
         """
-        return self.ledger.best_for(context)
+        return self._recommender.best_for(context)
 
     def explain(self, trial: Trial | int) -> str:
         """In a few words, why this trial was proposed; TrialError if there is no such trial."""
@@ -411,6 +438,7 @@ class Searcher:
                 rng = self._stream(number, Stream.FALLBACK)
                 proposal = Proposal(history.cube.uniform(rng, 1)[0], tags={"fallback": str(error)})
         spent = time.perf_counter() - started, time.thread_time() - processor
+        self._require_proposal(proposal, history)
         x = self.space.snap(proposal.x[None, :])
         row = self.space.rows(x)[0]
         if origin_of(proposal.tags) is Origin.GUESSED:
@@ -452,6 +480,21 @@ class Searcher:
         }
         return Event(Kind.ASKED, len(history), data)
 
+    def _require_proposal(self, proposal: object, history: History) -> None:
+        """MethodError if a method proposed something that is no point of the cube, or tags that no journal keeps."""
+        whose = self.description.method
+        if not isinstance(proposal, Proposal):
+            raise MethodError(f"{whose}: propose must return a Proposal, got {shown(proposal)}")
+        x = proposal.x
+        if not (isinstance(x, np.ndarray) and x.shape == (history.d,) and x.dtype == np.float64):
+            raise MethodError(f"{whose}: a proposal's x must be an array of {history.d} floats, got {shown(x)}")
+        if not ((x >= 0.0) & (x <= 1.0)).all():
+            raise MethodError(f"{whose}: a proposal's x must lie in [0, 1]^{history.d}, got {shown(x)}")
+        try:
+            json.dumps(proposal.tags)
+        except (TypeError, ValueError) as error:
+            raise MethodError(f"{whose}: a proposal's tags must be JSON: {first_line(error)}") from None
+
     def _stream(self, number: int, stream: Stream) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, stream)))
 
@@ -481,29 +524,19 @@ class Searcher:
         return self.trials[number]
 
 
-def new_seed() -> int:
-    """Draw the seed of a study whose user gives none."""
-    return int(np.random.SeedSequence().generate_state(1)[0])
+def seed_for(seed: int | None) -> int:
+    """Return the seed that a user gave, or draw one; MethodError if it is not a whole number from 0."""
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    return whole_number(seed, "seed", at_least=0, at_most=None)
 
 
-def method_for(name: str, options: Mapping[str, Any], goals: Goals, *, has_context: bool) -> methods.Method:
-    """Return a method with its options.
-
-    Raises:
-        MethodError: the name or an option is wrong, or the method needs a context or does not support the goals.
-    """
-    method = methods.make(name, **options)
-    if not has_context and methods.needs_context(name):
-        raise MethodError(f"{name} needs a context; declare one beside the space, or use gp-ucb")
-    methods.require_goals(name, method, goals, has_context=has_context)
-    return method
-
-
-def _rule_of(description: Description) -> Rule | None:
-    """Return the scheduler at work in a study; None if there is no scheduler, MethodError if it is wrong."""
-    name, options = description.scheduler, description.scheduler_options
-    if name is not None:
-        return Rule(name, schedulers.make(name, options, description.steps, description.goals.names))
+def scheduler_for(
+    scheduler: schedulers.AnyScheduler | None, options: Mapping[str, Any], steps: int | None, goals: Goals
+) -> Scheduler | None:
+    """Return the scheduler that a user's arguments name; None if they name none, MethodError if they are wrong."""
+    if scheduler is not None:
+        return schedulers.make(scheduler, options, steps, goals.names)
     if by_name(options, "scheduler_options", "a scheduler's options by name"):
         raise MethodError("scheduler_options are given, but no scheduler; see `raybo schedulers`")
     return None
@@ -520,22 +553,6 @@ def _goals_of(
     if metric not in ("value", goals.names[0]) or mode not in ("max", goals.modes[0]):
         raise MethodError("give metric and mode for one metric, or metrics for several, not both")
     return goals
-
-
-def expected_gain(history: History, asked: Event) -> float | None:
-    """How much a proposal is expected to improve on the best value, in the metric's units.
-
-    None for the points of an initial design, which promise nothing, and while trials are too few to expect anything.
-    """
-    from raybo.surrogate.noisy_trials import Expectation  # loads the Gaussian process
-
-    if "sobol" in asked.data["tags"] or "design" in asked.data["tags"]:
-        return None
-    with limit_threads(1):
-        model = Expectation.of(history.X, history.y, history.cube.categorical)
-        if model is None or not history.feasible.any():
-            return None
-        return float(model.gain(asked.x[None, :], float(history.y[history.feasible].max()))[0])
 
 
 def _guessed(history: History) -> Proposal | None:

@@ -292,11 +292,11 @@ def test_reports_of_an_attempt_that_is_over_are_not_those_of_the_next(promoted, 
     with opened(study, job, journal_of(tmp_path / "a.db", study, events)) as log:
         judging, flight = Judging(log, lambda *_: pytest.fail("no verdict")), Flight(Life(number, Phase.RUNNING))
 
-        async def judge(_):
+        async def judge(*_):
             flight.life = replace(flight.life, attempt=2)
             return schedulers.GO
 
-        monkeypatch.setattr(judging, "_judge", judge)
+        monkeypatch.setattr(judging, "_verdict", judge)
         report = {"value": 1.0, "seconds": 1.0, "metrics": {"megabytes": 1.0}}
         asyncio.run(judging.hear(flight, [{**report, "step": step} for step in (1, 2)]))
         judging.close()

@@ -30,7 +30,7 @@ from raybo.common.files import STANDARD_OUTPUT, write_file
 from raybo.common.messages import in_words, nearest, shown
 from raybo.journal import Tail, as_path, require_no_journal
 from raybo.journal.notes import read_notes
-from raybo.record.details import EXPECTED
+from raybo.methods.best import EXPECTED
 from raybo.space import Opaque, object_to_json
 from raybo.study.columns import as_cell, columns_of, columns_of_reports
 from raybo.study.study import Study
@@ -101,7 +101,8 @@ class Recorder:
     def __init__(self, journal: Path | str, to: str, destination: str) -> None:
         self.journal = as_path(journal)
         a_name(destination, "destination")
-        if os.path.realpath(_file_of(destination)) == os.path.realpath(journal):  # which need not be there yet
+        require_no_journal(_file_of(destination), journal)  # which need not be there yet
+        if os.path.realpath(_file_of(destination)) == os.path.realpath(journal):
             raise MethodError(f"{destination}: it is the study's own journal; give another place for the export")
         self._export = exporter(to, destination)
         self._tail = Tail(self.journal)
@@ -210,7 +211,7 @@ def trial_as_json(study: Study, trial: Trial) -> dict[str, Any]:
         "state": str(trial.state),
         "value": trial.value,
         **({"values": trial.values, "violations": trial.violations} if several else {}),
-        **({} if expected is None else dict(zip(("expected", "expected_sd"), expected, strict=True))),
+        **({} if expected is None else dict(zip(EXPECTED, expected, strict=True))),
         "config": trial.config,
         "context": trial.context,
         "seconds": trial.seconds,
@@ -236,7 +237,8 @@ def summary_of(study: Study) -> dict[str, Any]:
         return told
     for name, trial in (("best", study.best), ("best_expected", study.best_expected)):
         told[name] = {"trial": trial.number, "value": trial.value}
-        told[name] |= {key: trial.details[key] for key in EXPECTED if key in trial.details}
+        if (expected := study.expected(trial)) is not None:
+            told[name] |= dict(zip(EXPECTED, expected, strict=True))
     return told
 
 

@@ -36,9 +36,9 @@ def facts(study: Study) -> str:
         ("", f"finished{of_planned(study)}", str(done)),
         ("failed" if failed else "", "failed", str(failed)),
     ]
-    if study.incumbent is not None and "expected" in study.best.details:
+    if study.incumbent is not None and (expected := study.expected(study.best)) is not None:
         over = "its expected value over contexts" if study.context is not None else "what a model expects there"
-        told.append(("", over, shown(study.best.details["expected"])))
+        told.append(("", over, shown(expected[0])))
     if done and (found := study.confirmed):
         why = (
             "which broke the fewest constraints in further runs"

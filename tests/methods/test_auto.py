@@ -10,10 +10,12 @@ from raybo.methods import make
 from raybo.methods.default import auto
 from raybo.methods.default.auto_0_1 import propose_as_0_1
 from raybo.methods.default.committee import NO_SAY, STRUCTURES, convene
+from raybo.methods.parts.running_trials import predicted
 from raybo.record.events import Event, Kind
 from raybo.record.history import History
 from raybo.searcher import Searcher
 from raybo.surrogate import Observations, Structure, StructuredLikelihood, Tamed
+from tests.schedulers.studies import curve, empty, end
 
 CONDITIONAL = {"model": Categorical([{"a": Float(0, 1)}, {"b": Float(0, 1), "c": Float(0, 1)}])}
 PLAIN = {"a": Float(0, 1), "b": Float(0, 1), "c": Categorical(["x", "y"])}
@@ -129,6 +131,19 @@ def test_the_acquisitions_are_weighted_means_over_the_models():
     likely = expected > 0.05
     assert likely.sum() > 3
     np.testing.assert_allclose(np.exp(found.improvement().value(X))[likely], expected[likely], rtol=0.1)
+
+
+def test_every_model_is_unsure_of_predicted_values():
+    """Twelve trials finished and one still runs: its value is predicted, and not known as theirs are."""
+    history = empty(2)
+    for x in np.random.default_rng(0).random((12, 2)):
+        end(history, curve(history, [10.0 * x[1], 10.0 * x[0]], x))
+    running = np.array([0.9, 0.9])
+    curve(history, [5.0], running)
+    seen = predicted(history)
+    assert seen.errors[-1] > 1.0
+    for gp in auto.committee_of(seen).models:
+        assert gp.posterior(running[None])[1][0] > 5 * gp.posterior(seen.X[:-1])[1].max()
 
 
 def test_hyperparameters_are_kept_as_the_tags_have_them_while_nothing_ends_and_fitted_in_turn_where_there_are_many():

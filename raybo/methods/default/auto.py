@@ -40,11 +40,12 @@ from typing import ClassVar
 import numpy as np
 
 from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
-from raybo.common.options import Options, option
+from raybo.common.options import option
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
 from raybo.methods.default.committee import STRUCTURES, Committee, convene
 from raybo.methods.default.curves import explain_curves, fitted_curves, has_cut_curves, propose_for_last_step
-from raybo.methods.parts.fitting import Fitted, observed
+from raybo.methods.method import Method
+from raybo.methods.parts.fitting import Fitted, leader, observed, uncertain
 from raybo.methods.parts.guesses import believing, design_by_guess
 from raybo.methods.parts.initial_design import explain_design, is_in_design, sobol_proposal, uniform
 from raybo.methods.parts.local_data import Regional, at_home, is_large, maximise, ranked
@@ -73,7 +74,7 @@ NAMES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Auto(Options):
+class Auto(Method):
     """Expected improvement or an upper confidence bound, chosen at random, in the mean over three Gaussian processes.
 
     raybo's own; docs/default.md shows what each part is worth.
@@ -110,7 +111,7 @@ class Auto(Options):
         def maximise(worth: Acquisition) -> Solution:
             return solve_apart("lbfgsb", worth, history, rng, size=500, starts=4, near=best[None, :])
 
-        best = history.X[np.argmax(history.y)]
+        best = history.X[leader(history)]
         if not history.cube.is_conditional and rng.random() < 0.5:
             name, found = "ucb", maximise(models.bound(OPTIMISM))
         else:
@@ -166,6 +167,7 @@ def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -
         history.X_pending,
         last.get("models", {}),
         len(history),
+        added=uncertain(history, outputs),
         members=members,
         is_kept=last.get("ended") == history.ended,
     )

@@ -74,6 +74,7 @@ def convene(
     last: Mapping[str, Sequence[float]],
     turn: int,
     *,
+    added: Array | None = None,
     members: Sequence[str] = tuple(STRUCTURES),
     is_kept: bool = False,
 ) -> Committee:
@@ -87,13 +88,15 @@ def convene(
         last: the hyperparameters found last, by model, as `tags["models"]` has them; empty for none.
         turn: the trial's number, by which members are fitted in turn where there are many results, and every tenth
             time from nothing too.
+        added: (n,), variance by which each value is uncertain beside the noise, in the models' units: it was predicted
+            for a trial that has not finished. None if all were seen.
         members: the models' names, the plain one first.
         is_kept: whether the last ones are kept, as nothing has been learnt since.
     Raises:
         NumericalError: no factorisation succeeds.
     """
     values = outputs.apply(y)
-    observations = Observations.of(X, values, categorical)
+    observations = Observations.of(X, values, categorical, added)
     thetas, models, logs = {}, [], []
     for place, name in enumerate(members):
         structure = Structure.of(categorical, **STRUCTURES[name])
