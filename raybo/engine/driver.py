@@ -18,15 +18,16 @@ from raybo import journal, methods, schedulers
 from raybo.common.arguments import by_name, finite_number, one_of, truth, whole_number
 from raybo.common.errors import MethodError, ObjectiveError, RayError
 from raybo.common.messages import ELSEWHERE, first_line, in_words, near, shown
-from raybo.engine.artifacts import Mirror
-from raybo.engine.follow import NAMESPACE, leave, make_named, run_to_end
+from raybo.engine.follow import leave, make_named, run_to_end
 from raybo.engine.plan import Plan
 from raybo.engine.progress import Watch, watching
 from raybo.engine.ray.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.ray.liveness import RayDied
+from raybo.engine.ray.named_studies import NAMESPACE
 from raybo.engine.ray.pickling import directories_for, pickled
 from raybo.engine.ray.resources import workers_available
 from raybo.engine.temporary_directories import private_directory
+from raybo.engine.trial.artifacts import Mirror
 from raybo.engine.trial.checkpoints import Keep
 from raybo.engine.trial.task import LARGE_BYTES, stored
 from raybo.job.loading import is_loaded_by_path, require_not_loading

@@ -225,9 +225,7 @@ def require_no_journal(path: Path | str, journal: Path | str | None = None) -> N
     for owner in journals_of(path):
         is_own = own is not None and os.path.realpath(owner).casefold() == own
         if is_own or any(is_marked(file) for file in _same_name(owner)):
-            raise JournalError(
-                f"{path}: it belongs to the journal {owner.name}, which would be lost; give another file"
-            )
+            raise JournalError(f"{path}: it belongs to the journal {owner.name}, which needs it; give another file")
 
 
 def _same_name(path: Path) -> list[Path]:
