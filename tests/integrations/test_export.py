@@ -19,7 +19,7 @@ import pytest
 
 import raybo
 from raybo.common.errors import MethodError, MissingExtra, RayboError, install_command
-from raybo.integrations.export import EXPORTS, Recorder, exporter
+from raybo.integrations.export import FORMATS, Recorder, exporter
 from raybo.journal import Journal
 from raybo.record.description import Description
 from raybo.record.events import Event, Kind, State
@@ -53,7 +53,7 @@ def test_a_place_that_cannot_be_written_is_told(form, study, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")  # of mlflow's own, about the database library that it uses
-@pytest.mark.parametrize("form", [*(form for form in EXPORTS if form != "reports"), "html"])
+@pytest.mark.parametrize("form", [*(form for form in FORMATS if form != "reports"), "html"])
 def test_text_that_has_no_encoding_is_exported_as_its_escape(form, tmp_path):
     """As `os.listdir` gives a stray byte, in names and errors: journals hold it clean, and so does what they export."""
     from raybo.reporting import draw
@@ -237,7 +237,7 @@ def test_a_file_without_an_end_of_line_is_not_overwritten_either(study, tmp_path
         assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("form", [*EXPORTS, "html"])
+@pytest.mark.parametrize("form", [*FORMATS, "html"])
 def test_a_journal_is_never_what_an_export_replaces(form, study, tmp_path):
     path = tmp_path / "study.html"  # a journal may be called what it likes
     with contextlib.closing(Journal(path, study.description)) as journal:
@@ -740,4 +740,4 @@ def test_every_form_is_told_in_the_help():
     from raybo import cli
 
     (to,) = [p for p in cli.cli.get_command(None, "export").params if p.name == "to"]
-    assert all(form in to.help for form in EXPORTS)
+    assert all(form in to.help for form in FORMATS)
