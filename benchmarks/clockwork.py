@@ -26,7 +26,7 @@ import numpy as np
 import raybo
 from benchmarks.searches import Array
 from raybo.common.threads import limit_threads
-from raybo.engine.driver import describe
+from raybo.engine.driver import searcher_for
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.plan import Plan
 from raybo.engine.study import loop as engine_loop
@@ -180,7 +180,7 @@ def simulate(
     """
     simulation = Simulation(workers)
     with tempfile.TemporaryDirectory() as directory, limit_threads(1), _clock() as loop:
-        description, _ = describe(objective, method, seed, {}, None)
+        description = searcher_for(objective, method, seed, {}, None).description
         plan = Plan(
             description=description,
             path=Path(directory, "study.db"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import raybo
-from raybo.engine.driver import describe
+from raybo.engine.driver import searcher_for
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.study.verdicts import missing_verdicts, with_value
 from raybo.engine.trial.checkpoints import Checkpoints
@@ -50,8 +50,8 @@ def tune_here(
     """
     with contextlib.closing(Journal(storage)) as journal:
         rule = (scheduler, scheduler_options or {})
-        description, searcher = describe(objective, method, seed, options, journal.description, rule)
-        journal.begin(description)
+        searcher = searcher_for(objective, method, seed, options, journal.description, rule)
+        journal.begin(searcher.description)
         for event in journal.events:
             searcher.apply(event)
         new: list[Event] = []  # a result is committed with the proposal that follows it
