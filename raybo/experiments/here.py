@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import raybo
-from raybo.engine.driver import describe
-from raybo.engine.study.judging import finished, verdicts_owed
-from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.driver import searcher_for
+from raybo.engine.lifecycle import Occurrence
+from raybo.engine.study.verdicts import missing_verdicts, with_value
 from raybo.engine.trial.checkpoints import Checkpoints
-from raybo.engine.trial.reports import Answer, Course, TrialReports
+from raybo.engine.trial.report_sender import Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
 from raybo.job.objective import Objective
 from raybo.journal import Journal
@@ -50,14 +50,14 @@ def tune_here(
     """
     with contextlib.closing(Journal(storage)) as journal:
         rule = (scheduler, scheduler_options or {})
-        description, searcher = describe(objective, method, seed, options, journal.description, rule)
-        journal.begin(description)
+        searcher = searcher_for(objective, method, seed, options, journal.description, rule)
+        journal.begin(searcher.description)
         for event in journal.events:
             searcher.apply(event)
         new: list[Event] = []  # a result is committed with the proposal that follows it
         if searcher.history.planned != trials:
             new.append(searcher.plan(trials))
-        new += map(searcher.apply, verdicts_owed(searcher, journal.events))
+        new += map(searcher.apply, missing_verdicts(searcher, journal.events))
         for trial in searcher.trials:
             if trial.state is State.PENDING:
                 reason: Data = {"reason": "the study was interrupted", "losses": 0, "attempt": trial.attempt + 1}
@@ -96,11 +96,11 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
     trial = searcher.trials[number]
     ending: list[Event] = []
     step, said = searcher.history.records[number].checkpoint or 0, trial.details.get("metrics", {})
-    course = Course(searcher.steps, True, 1, trial.checkpoint, step, said, searcher.history.judged_metric)
+    info = AttemptInfo(searcher.steps, True, 1, trial.checkpoint, step, said, searcher.history.judged_metric)
     checkpoints = Checkpoints(trial_directory(storage, number) / CHECKPOINTS, trial.attempt, trial.checkpoint)
 
     def hear(batch: list[Data]) -> Answer:
-        """As `Judging.hear`, of one step at a time, as the trial waits at each."""
+        """As `Judge.receive`, of one step at a time, as the trial waits at each."""
         told: list[Event] = []
         for data in batch:
             record = searcher.history.records[number]
@@ -127,12 +127,12 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
         max(1, int(objective.num_cpus)),
         searcher.context,
         None,
-        partial(TrialReports, course, hear, checkpoints),
+        partial(ReportSender, info, hear, checkpoints),
     )
     if ending:
         return []
     if occurrence is Occurrence.RETURNED:
-        kind, data = Kind.TOLD, finished(searcher.trials[number], data, searcher.ledger.goal, objective.value)
+        kind, data = Kind.TOLD, with_value(searcher.trials[number], data, searcher.ledger.goal, objective.value)
     else:
         kind = Kind.PRUNED if occurrence is Occurrence.LEFT else Kind.FAILED
         data = {"rule": JOB, **data} if occurrence is Occurrence.LEFT else data
