@@ -1,4 +1,4 @@
-"""What is generated from the registries: `python -m tests.generated` writes it, and a test checks that it is up to date.
+"""What is generated from the registries: `python -m tests.generated` writes it, and a test checks that it is new.
 
 raybo/methods/keywords.py    all options of all methods, for type checkers
 docs/*.md                    the tables of methods and schedulers, between two comments

@@ -100,16 +100,18 @@ def commands(block):
 
 @pytest.fixture
 def folder(tmp_path):
-    """An empty directory, whose objectives are forgotten afterwards."""
+    """An empty directory, whose modules are forgotten afterwards."""
     yield tmp_path
-    for name in [name for name in sys.modules if name.startswith(("raybo_objective_", "raybo_papers_"))]:
-        del sys.modules[name]
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        if name.startswith(("raybo_objective_", "raybo_papers_")) or file.startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 def read_page(path, folder, monkeypatch):
     """Do what a reader of the page does; returns the namespace that its Python blocks leave."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])  # as for a script that is there
     (folder / "trials" / "papers").mkdir(parents=True)
     for file in (ROOT / "trials").iterdir():
         if file.name != "papers":
@@ -401,6 +403,20 @@ def test_the_example_of_a_method_keeps_the_contract_of_all_methods(tmp_path):
     )
     assert ran.returncode == 0, ran.stdout[-3_000:] + ran.stderr[-1_000:]
     assert int(re.search(r"(\d+) passed", ran.stdout)[1]) > 40
+
+
+@pytest.mark.slow
+def test_the_examples_for_other_packages_keep_the_contracts(tmp_path):
+    for block in blocks(ROOT / "docs" / "how-to" / "your-own-method.md"):
+        if block.file:
+            (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_nearby.py"]
+    environment = {**os.environ, "PYTHONPATH": path}
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280, check=False
+    )
+    assert ran.returncode == 0, ran.stdout[-3_000:] + ran.stderr[-1_000:]
 
 
 # ---- what is said of the whole
