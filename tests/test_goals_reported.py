@@ -35,7 +35,7 @@ from raybo.record.events import Event, Kind, State
 from raybo.record.goals import Constraint, Goals
 from raybo.record.history import History
 from raybo.record.stopping import Limits, Stopping
-from raybo.reporting.figures import panels
+from raybo.reporting.figures import report_figures
 from raybo.reporting.front_view import constraints_line
 from raybo.reporting.studies import studies_in
 from raybo.reporting.tables import best_view
@@ -746,7 +746,7 @@ def test_a_trial_in_flight_may_be_expected_to_beat_the_whole_front():
 )
 def test_curves_are_drawn_where_no_trial_is_the_best(tmp_path, wanted):
     study = run(steps, tmp_path / "a.db", scheduler="asha", **wanted)
-    (drawn,) = [panel for panel in panels(study) if panel.key == "curves"]
+    (drawn,) = [panel for panel in report_figures(study) if panel.key == "curves"]
     assert [trace.name for trace in drawn.figure.data] == ["pruned", "finished", *(["front"] if study.front else [])]
 
 
