@@ -17,6 +17,7 @@ import pytest
 import raybo
 from raybo import schedulers
 from raybo.common.errors import JournalError, MethodError, ObjectiveError, TrialError
+from raybo.engine.arguments import RunOptions
 from raybo.engine.lifecycle import Life, Occurrence, Phase
 from raybo.engine.plan import Plan
 from raybo.engine.study.dispatch import DispatchedTrial
@@ -187,7 +188,7 @@ def journal_of(path, study, events):
 def opened(study, job, path):
     plan = Plan(
         description=study.description, path=path, trials=8, workers=1, elastic=False, grows=False, takes_all_room=False,
-        retries=2, trial_seconds=None, max_seconds=None, driver=os.getpid(), detached=False, begun=0.0, after=0,
+        options=RunOptions(), driver=os.getpid(),
     )  # fmt: skip
     return contextlib.closing(EventLog(plan, job, Timings(1, False)))
 

@@ -10,8 +10,9 @@ import asyncio
 
 import ray
 
-from raybo.engine.plan import Plan, Status
+from raybo.engine.plan import Plan
 from raybo.engine.ray.pickling import make_importable
+from raybo.engine.status import Status
 from raybo.engine.study.loop import STOP_REASON, StudyLoop
 from raybo.engine.trial.report_sender import Answer
 from raybo.engine.trial.task import PackedFunction
@@ -53,7 +54,7 @@ class StudyActor:
         except Exception as error:  # noqa: BLE001  # whatever it is, whoever asks for the outcome is told
             self.error = error
         self.ended.set()
-        if self.plan.detached:
+        if self.plan.options.detach:
             await asyncio.sleep(FAREWELL_SECONDS)
             ray.kill(ray.get_runtime_context().current_actor)
 

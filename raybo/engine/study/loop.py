@@ -18,11 +18,12 @@ import ray
 
 from raybo.common.errors import JournalError, RayError, SpaceError, TrialError
 from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
-from raybo.engine.plan import Plan, Status
+from raybo.engine.plan import Plan
 from raybo.engine.ray.connection import logs_directory
 from raybo.engine.ray.named_studies import studies_here
 from raybo.engine.ray.nodes import GRACE_SECONDS, LOOK_SECONDS, NodeLosses
 from raybo.engine.ray.resources import share_of, waiting_for_room, workers_available
+from raybo.engine.status import Status
 from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.launcher import Launcher
@@ -64,7 +65,7 @@ class StudyLoop:
         self.log = EventLog(plan, objective, self.timings)
         self.proposals = Proposals(self.log, self.timings)
         self.on_cluster = len(cast(Any, ray).nodes()) > 1 or plan.elastic
-        notifies = plan.trial_seconds is not None or self.on_cluster or self.log.searcher.context is not None
+        notifies = plan.options.trial_seconds is not None or self.on_cluster or self.log.searcher.context is not None
         self.name = secrets.token_hex(8)
         self.printed = TrialOutput(plan.path if plan.is_kept else None, self.log.note, plan.artifacts)
         self.launcher = Launcher(
@@ -74,9 +75,9 @@ class StudyLoop:
             journal=plan.path,
             seed=plan.description.seed,
             notifies=notifies,
-            fresh_workers=plan.fresh_workers,
+            fresh_workers=plan.options.fresh_workers,
             artifacts=plan.artifacts,
-            keep=plan.keep_checkpoints,
+            keep=plan.options.keep_checkpoints,
         )
         self.judge = Judge(self.log, self._meet)
         self.room = plan.workers
@@ -102,9 +103,9 @@ class StudyLoop:
         watch = asyncio.ensure_future(self._watch_nodes()) if self.on_cluster else None
         hear = asyncio.ensure_future(self._hear_requests()) if self.plan.is_kept else None
         deadline = None
-        if self.plan.max_seconds is not None:
-            left = self.plan.begun + self.plan.max_seconds - time.monotonic()
-            reason = f"time limit of {self.plan.max_seconds / 60:g} minutes"
+        if (minutes := self.plan.options.max_minutes) is not None:
+            left = self.plan.begun + 60 * minutes - time.monotonic()
+            reason = f"time limit of {minutes:g} minutes"
             deadline = asyncio.get_running_loop().call_later(max(0.0, left), self.stop, reason)
         try:
             if self.plan.elastic:
@@ -190,7 +191,7 @@ class StudyLoop:
                 if trial.origin is not Origin.ENQUEUED or trial.number in self.log.touched:  # else it has yet to begin
                     self._meet(dispatched, Occurrence.STUDY_LOST, {"reason": "the study was interrupted"})
         self.log.commit()
-        if self.plan.retry_failed:
+        if self.plan.options.retry_failed:
             self.wanted.extend(number for number, event in self.log.failures.items() if event <= self.plan.known)
 
     # ---- what the user asks from elsewhere
@@ -266,7 +267,7 @@ class StudyLoop:
 
     async def _share(self, nodes: list[dict[str, Any]]) -> None:
         """Take this study's share of the room that the nodes have."""
-        name = self.plan.path.stem if self.plan.detached else None
+        name = self.plan.path.stem if self.plan.options.detach else None
         studies, place = await asyncio.get_running_loop().run_in_executor(None, studies_here, name)
         try:
             room = workers_available(nodes, self.objective)
@@ -324,10 +325,10 @@ class StudyLoop:
 
     def _confirms(self) -> bool:
         """Whether configurations are to be run again, now that the search is over."""
-        if self.plan.confirm is None or self.reason or self.confirming is not None:
+        if self.plan.options.confirm is None or self.reason or self.confirming is not None:
             return False
         searcher = self.log.searcher
-        self.confirming = deque(still_to_run(self.plan.confirm, searcher.trials, searcher.history))
+        self.confirming = deque(still_to_run(self.plan.options.confirm, searcher.trials, searcher.history))
         return bool(self.confirming)
 
     def _to_confirm(self) -> Event:
@@ -379,7 +380,7 @@ class StudyLoop:
                 )
                 self._meet(dispatched, Occurrence.SUBMITTED, {})
                 asyncio.get_running_loop().call_soon(self._prepare)  # not before the trial is on its way
-                occurrence, data = await dispatched.outcome(self.plan.trial_seconds, self.on_cluster)
+                occurrence, data = await dispatched.outcome(self.plan.options.trial_seconds, self.on_cluster)
                 self._collect_output(dispatched)
                 if occurrence is Occurrence.RETURNED:
                     data = self.judge.result(number, data)
@@ -412,7 +413,7 @@ class StudyLoop:
 
     def _meet(self, dispatched: DispatchedTrial, occurrence: Occurrence, data: Data) -> Step:
         """Do what follows an occurrence by the table of a trial's life; `data` is what the event holds of it."""
-        dispatched.life, following = dispatched.life.after(occurrence, retries=self.plan.retries)
+        dispatched.life, following = dispatched.life.after(occurrence, retries=self.plan.options.retries)
         life = dispatched.life
         if following.record is None:
             if following.free:
@@ -427,7 +428,10 @@ class StudyLoop:
         added = self.log.add(Event(following.record, life.trial, data))
         if following.submit:
             self.log.commit()
-        failures, may_end = self.log.repeated_failures, not (self.is_hopeless or self.reason or self.plan.keep_going)
+        failures, may_end = (
+            self.log.repeated_failures,
+            not (self.is_hopeless or self.reason or self.plan.options.keep_going),
+        )
         if may_end and failures.is_hopeless(self.room):
             self.is_hopeless = True
             self.stop(f"the first {failures.count} trials all failed alike: {failures.reason}")
