@@ -13,7 +13,7 @@ from raybo.space import Opaque, object_to_json
 from raybo.study.study import Study
 
 if TYPE_CHECKING:
-    from raybo.journal import Description
+    from raybo.record.description import Description
     from raybo.record.events import Trial
 
 

@@ -20,8 +20,10 @@ import pytest
 import raybo
 from raybo.common.errors import MethodError, MissingExtra, RayboError, install_command
 from raybo.integrations.export import FORMATS, Recorder, exporter
-from raybo.journal import Description, Journal
+from raybo.journal import Journal
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind, State
+from raybo.record.goals import Goals
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study.study import Study
@@ -58,7 +60,7 @@ def test_text_that_has_no_encoding_is_exported_as_its_escape(form, tmp_path):
 
     stray = "caf\udce9"
     space = Space({stray: Float(0, 1), "c": Categorical([stray, "b"])})
-    description = Description(stray, stray, "max", space.to_json(), "random", 0, {stray: stray})
+    description = Description(stray, Goals((stray,), ("max",)), space, "random", 0, {stray: stray})
     path = tmp_path / "study.db"
     searcher = Searcher(space, "random", "max", seed=0)
     with contextlib.closing(Journal(path, description)) as journal:
@@ -192,7 +194,7 @@ def test_every_kind_of_parameter_becomes_a_distribution_of_optuna(tmp_path):
     events = [Event(Kind.PLANNED, None, {"trials": 12}, 1)] + [
         searcher.apply(searcher.propose(searcher.history)) for _ in range(12)
     ]
-    odd = Study(study.description.__class__("j", "m", "max", searcher.space.to_json(), "random", 0), events)
+    odd = Study(Description("j", Goals(("m",), ("max",)), searcher.space, "random", 0), events)
     exporter("optuna", str(tmp_path / "odd.log"))(odd)
     shown = [trial.params["d"] for trial in loaded(tmp_path / "odd.log").trials]
     assert [str(value) for value in shown] == [str(trial.config["d"]) for trial in odd.trials]
@@ -489,7 +491,7 @@ def told_study(events, *, space=None, name="s.db", metric="loss", begun=0, setti
         event = searcher.propose(searcher.history) if kind is Kind.ASKED else Event(kind, trial, data)
         at = datetime.fromtimestamp(1_800_000_000 + begun + len(written), timezone.utc).isoformat()
         written.append(replace(searcher.apply(event), at=at))
-    description = Description("job", metric, "min", space.to_json(), "random", 0, settings=settings or {})
+    description = Description("job", Goals((metric,), ("min",)), space, "random", 0, settings=settings or {})
     return Study(description, written, Path("/a", name))
 
 
@@ -604,7 +606,7 @@ RULE = "x * y <= 0.6"
 def ended_early():
     """A study with a rule that has reached its target, and the same when it goes on after all."""
     space = Space({"x": Float(0, 1), "y": Float(0, 1)}, where=[RULE])
-    description = Description("job", "loss", "min", space.to_json(), "random", 0)
+    description = Description("job", Goals(("loss",), ("min",)), space, "random", 0)
     searcher = Searcher(space, "random", "min", seed=0)
 
     def trials(count):

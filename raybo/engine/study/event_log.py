@@ -26,9 +26,8 @@ from raybo.journal.beside import without_password
 from raybo.record.events import COUNTED, FAILURES, Event, Kind, Origin, State, artifacts_of, planned, saved_share
 from raybo.record.ledger import Ledger
 from raybo.record.stopping import Stopping
-from raybo.searcher import NO_CONTEXT
+from raybo.searcher import NO_CONTEXT, Searcher
 from raybo.study.confirmation import again
-from raybo.study.study import searcher_of
 
 NOTES = 1_000  # of the last things that happened to single trials
 
@@ -57,7 +56,7 @@ class EventLog:
         self.plan = plan
         self.timings = timings
         self.journal = Journal(plan.path, plan.description, driver=None if plan.detached else plan.driver)
-        self.searcher = searcher_of(plan.description, objective.space, objective.context)
+        self.searcher = Searcher.of(plan.description.over(objective.space, objective.context))
         self.committed = Ledger(objective.space, objective.goals, objective.context)
         self.improved = 0
         self.losses: dict[int, int] = {}
