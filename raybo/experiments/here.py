@@ -15,7 +15,7 @@ from typing import Any
 import raybo
 from raybo.engine.arguments import searcher_for
 from raybo.engine.lifecycle import Occurrence
-from raybo.engine.study.verdicts import finished, missing_verdicts
+from raybo.engine.study.verdicts import missing_verdicts, with_value
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.engine.trial.report_sender import Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
@@ -132,7 +132,7 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
     if ending:
         return []
     if occurrence is Occurrence.RETURNED:
-        kind, data = Kind.TOLD, finished(searcher.trials[number], data, searcher.ledger.goal, objective.value)
+        kind, data = Kind.TOLD, with_value(searcher.trials[number], data, searcher.ledger.goal, objective.value)
     else:
         kind = Kind.PRUNED if occurrence is Occurrence.LEFT else Kind.FAILED
         data = {"rule": JOB, **data} if occurrence is Occurrence.LEFT else data
