@@ -78,7 +78,7 @@ def of_a_trial(reports: int) -> Figures:
     for function in (silent, job):
         begun = time.process_time()
         listen = partial(ReportSender, AttemptInfo(reports), send, Checkpoints(None, 1, None))
-        run_trial(function, {}, {}, "loss", 1, listen=listen)
+        run_trial(function, {}, {}, "loss", 1, make_sender=listen)
         spent.append(time.process_time() - begun)
     share = 100.0 * (spent[1] - spent[0]) / (reports * STEP_SECONDS)
     yield at_most(STEP_SHARE, share, f"a report, of a step of {1e3 * STEP_SECONDS:g} ms", "per cent")

@@ -408,7 +408,7 @@ def test_a_number_in_a_report_is_what_it_is_in_a_result(number):
             return ReportSender(info, lambda batch: sent.extend(batch) or Answer(), checkpoints, read, meet, broken)
 
         sent = []
-        occurrence, data = run_trial(job, {}, {}, goals, 1, listen=listen)
+        occurrence, data = run_trial(job, {}, {}, goals, 1, make_sender=listen)
         flops = data.get("metrics", {}).get("flops")
         return (occurrence, flops if occurrence is Occurrence.RETURNED else None), sent
 
