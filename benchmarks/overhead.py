@@ -24,6 +24,7 @@ import numpy as np
 
 import raybo
 from benchmarks.figures import Figure, Figures, at_least, at_most, command
+from raybo.engine.arguments import RunOptions
 from raybo.engine.lifecycle import Life, Phase
 from raybo.engine.plan import Plan
 from raybo.engine.ray.connection import ray_for_study
@@ -77,7 +78,7 @@ def of_a_trial(reports: int) -> Figures:
     for function in (silent, job):
         begun = time.process_time()
         listen = partial(ReportSender, AttemptInfo(reports), send, Checkpoints(None, 1, None))
-        run_trial(function, {}, {}, "loss", 1, listen=listen)
+        run_trial(function, {}, {}, "loss", 1, make_sender=listen)
         spent.append(time.process_time() - begun)
     share = 100.0 * (spent[1] - spent[0]) / (reports * STEP_SECONDS)
     yield at_most(STEP_SHARE, share, f"a report, of a step of {1e3 * STEP_SECONDS:g} ms", "per cent")
@@ -114,9 +115,14 @@ def of_a_study(reports: int) -> Figures:
 
     with tempfile.TemporaryDirectory() as name:
         plan = Plan(
-            description, Path(name, "study.db"), AT_A_TIME, AT_A_TIME, False, True, 0, None, None, os.getpid(), False,
-            time.monotonic(), 0,
-        )  # fmt: skip
+            description=description,
+            path=Path(name, "study.db"),
+            options=RunOptions(retries=0),
+            trials=AT_A_TIME,
+            workers=AT_A_TIME,
+            driver=os.getpid(),
+            begun=time.monotonic(),
+        )
         with contextlib.closing(EventLog(plan, job, Timings(AT_A_TIME, True))) as log:
             spent = asyncio.run(heard(log))
     share = 100.0 * spent / (ticks * BATCH_SECONDS)

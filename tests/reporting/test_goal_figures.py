@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 import raybo
-from raybo.engine.plan import Status
+from raybo.engine.status import Status
 from raybo.experiments.here import tune_here
 from raybo.integrations.export import exporter
 from raybo.reporting import draw
