@@ -115,7 +115,7 @@ def reading(path: Path) -> str:
     study = raybo.load(path)
     trials = [{**asdict(trial), "state": str(trial.state)} for trial in study.trials]
     events = [[e.kind.value, e.trial, dict(e.data), e.number] for e in study.events]
-    return json.dumps([asdict(study.description), trials, events], default=str, sort_keys=True)
+    return json.dumps([study.description.to_json(), trials, events], default=str, sort_keys=True)
 
 
 def attack_damage(rng: Random, directory: Path) -> Case:

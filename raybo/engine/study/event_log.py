@@ -17,7 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 from raybo.common.errors import JournalError
-from raybo.engine.plan import Plan, Status
+from raybo.engine.plan import Plan
+from raybo.engine.status import Status
 from raybo.engine.study.repeated_failures import RepeatedFailures
 from raybo.engine.study.timings import Timings
 from raybo.job.objective import Objective
@@ -55,7 +56,7 @@ class EventLog:
     def __init__(self, plan: Plan, objective: Objective, timings: Timings) -> None:
         self.plan = plan
         self.timings = timings
-        self.journal = Journal(plan.path, plan.description, driver=None if plan.detached else plan.driver)
+        self.journal = Journal(plan.path, plan.description, driver=None if plan.options.detach else plan.driver)
         self.searcher = Searcher.of(plan.description.over(objective.space, objective.context))
         self.committed = Ledger(objective.space, objective.goals, objective.context)
         self.improved = 0
@@ -63,7 +64,7 @@ class EventLog:
         self.failures: dict[int, int] = {}
         self.touched: set[int] = set()
         self.repeated_failures = RepeatedFailures()
-        self.stopping = Stopping(plan.limits, self.committed.goals)
+        self.stopping = Stopping(plan.options.limits, self.committed.goals)
         self._last: Event | None = None
         self._known_front: tuple[int, tuple[int, float]] | None = None  # by how many trials have finished
         self._unwritten: list[Event] = []  # added, and not committed
