@@ -23,7 +23,7 @@ from raybo.common.errors import JournalError, MethodError, ObjectiveError, Raybo
 from raybo.engine.driver import tune
 from raybo.integrations.export import Recorder, exporter
 from raybo.journal import Journal, exists, read
-from raybo.record.events import Event, Kind
+from raybo.record.events import Kind, Told
 from raybo.record.stopping import Limits
 from raybo.reporting.story_figures import told_by_method
 from raybo.space import Space
@@ -333,7 +333,7 @@ def test_tags_of_another_hand_are_told_in_a_line_or_do_no_harm(method):
     events = []
     for number in range(8):
         events.append(first.apply(first.propose(first.history)))
-        events.append(first.apply(Event(Kind.TOLD, number, {"value": float(number), "seconds": 0.1})))
+        events.append(first.apply(Told(number, value=float(number), seconds=0.1)))
     refused = []
     asked = [event for event in events if event.kind is Kind.ASKED]
     for key in {key for event in asked[-3:] for key in event.data["tags"]}:

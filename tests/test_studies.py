@@ -14,7 +14,7 @@ from raybo.engine.driver import describe
 from raybo.engine.ray import detached_studies as on_cluster
 from raybo.engine.ray.detached_studies import Detached, studies_here, studies_on
 from raybo.journal import Journal
-from raybo.record.events import Event, Kind, planned
+from raybo.record.events import KINDS, Kind, Planned
 from raybo.reporting.studies import Progress, progress_of, studies_in
 
 
@@ -28,11 +28,11 @@ def written(path, trials, told, failed=0):
     """A journal of so many planned trials, open for writing."""
     description, searcher = describe(job, "random", 0, {}, None)
     with contextlib.closing(Journal(path, description)) as journal:
-        journal.append([searcher.apply(planned(trials))])
+        journal.append([searcher.apply(Planned(trials=trials))])
         for number in range(told + failed):
             asked = searcher.apply(searcher.propose(searcher.history))
             end = (Kind.TOLD, {"value": 3.0 - number}) if number < told else (Kind.FAILED, {"reason": "no"})
-            journal.append([asked, searcher.apply(Event(end[0], number, end[1]))])
+            journal.append([asked, searcher.apply(KINDS[end[0]].of(number, end[1]))])
         yield
 
 

@@ -15,7 +15,7 @@ from raybo.engine.study.loop import STOP_REASON, StudyLoop
 from raybo.engine.trial.reports import Answer
 from raybo.engine.trial.task import Parcel
 from raybo.job.objective import Objective
-from raybo.record.events import Data
+from raybo.record.events import EventData
 
 FAREWELL_SECONDS = 10.0  # a detached study answers so long after its end
 
@@ -94,13 +94,13 @@ class StudyActor:
         if self.study is not None:
             self.study.printed.hear(number, attempt, (where, data))
 
-    async def reported(self, number: int, attempt: int, batch: list[Data]) -> Answer:
+    async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
         """A trial has come some steps further; whether it is to go on."""
         if self.study is None:
             return Answer("gone", "its study has just restarted")
         return await self.study.reported(number, attempt, batch)
 
-    async def context_observed(self, number: int, attempt: int, data: Data) -> None:
+    async def context_observed(self, number: int, attempt: int, data: EventData) -> None:
         """A trial has observed its context, before it ends."""
         if self.study is not None:
             self.study.context_observed(number, attempt, data)

@@ -37,7 +37,7 @@ from raybo.study.study import Study
 
 if TYPE_CHECKING:
     from raybo.journal import Description
-    from raybo.record.events import Trial
+    from raybo.record.trial import Trial
 
 log = logging.getLogger("raybo")
 

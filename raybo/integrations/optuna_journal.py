@@ -27,7 +27,8 @@ from raybo.common.errors import RayboError
 from raybo.common.files import is_stream, write_file
 from raybo.integrations.export import Exporter, described, plain, summary_of
 from raybo.integrations.trial_terms import choices, news
-from raybo.record.events import Event, Kind, State, Trial
+from raybo.record.events import Event, Kind, State, Told
+from raybo.record.trial import Trial
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study.study import Study
 
@@ -241,19 +242,19 @@ def _operations(study: Study, event: Event, trial: Trial) -> list[dict[str, Any]
         "op_code": END_TRIAL,
         "trial_id": trial.number,
         "state": {Kind.TOLD: COMPLETE, Kind.PRUNED: PRUNED}.get(event.kind, FAIL),
-        "values": _values(study, event) if event.kind is Kind.TOLD else last,
+        "values": _values(study, event) if isinstance(event, Told) else last,
         "datetime_complete": at,
     }
     attributes = [_attribute(trial, key, value) for key, value in known.items() if value is not None]
-    return [*attributes, *(_constraints(study, trial, event) if event.kind is Kind.TOLD else []), ended]
+    return [*attributes, *(_constraints(study, trial, event) if isinstance(event, Told) else []), ended]
 
 
-def _values(study: Study, event: Event) -> list[float]:
+def _values(study: Study, event: Told) -> list[float]:
     values = event.values(study.goals)
     return [values[name] for name in study.goals.names]
 
 
-def _constraints(study: Study, trial: Trial, event: Event) -> list[dict[str, Any]]:
+def _constraints(study: Study, trial: Trial, event: Told) -> list[dict[str, Any]]:
     """The constraints as Optuna 5 keeps them, by name: none is above 0 where all are kept."""
     goals, broken = study.goals, trial.violations  # perhaps by an earlier report
     margins = zip(goals.constraints, goals.margins(event.values(goals)).tolist(), strict=True)

@@ -24,7 +24,19 @@ from raybo.common.messages import shown
 from raybo.integrations.tune_points import nested, parameters_of, plain, reported, whole
 from raybo.integrations.tune_results import ended, is_finite, read_end
 from raybo.integrations.tune_state import SearchState
-from raybo.record.events import Data, Event, Kind, Origin, State
+from raybo.record.events import (
+    AttemptEvent,
+    Event,
+    Failed,
+    Kind,
+    Origin,
+    Planned,
+    Pruned,
+    Reported,
+    State,
+    Stopped,
+    Told,
+)
 from raybo.record.goals import MODES, Goals, Mode
 from raybo.searcher import Searcher as Asker
 from raybo.space import Config, Space
@@ -282,14 +294,14 @@ class RayboSearch(Searcher):
                 if not error:
                     self._report(number, result or {}, end)
                     end = self._pruned_early(number, result or {}, end)
-                if end.kind is Kind.FAILED and not error:  # Tune itself looks at one metric only, if at any
-                    self._note("lacking", f"trial {trial_id} counts as failed: {end.data['reason']}")
+                if isinstance(end, Failed) and not error:  # Tune itself looks at one metric only, if at any
+                    self._note("lacking", f"trial {trial_id} counts as failed: {end.reason}")
                 self._apply(replace(end, trial=number))
                 self._release_unheard()
         except Exception as reason:  # an exception here would end the user's whole experiment
             logger.exception("raybo: the result of trial %s could not be taken in", trial_id)
             if number is not None and self._pending(trial_id) is not None:
-                self._apply(Event(Kind.FAILED, number, {"reason": f"its result could not be taken in: {reason!r}"}))
+                self._apply(Failed(number, reason=f"its result could not be taken in: {reason!r}"))
 
     def on_pause(self, trial_id: str) -> None:
         """A paused trial stays pending."""
@@ -446,7 +458,7 @@ class RayboSearch(Searcher):
             return
         planned = self._state.samples + sum(trial.origin is Origin.ADDED for trial in asker.trials)
         if asker.history.planned != planned:
-            self._apply(Event(Kind.PLANNED, None, {"trials": planned}))
+            self._apply(Planned(trials=planned))
 
     def _apply(self, event: Event) -> Event:
         event = self._ready().apply(event)
@@ -463,7 +475,7 @@ class RayboSearch(Searcher):
     def _bases(self) -> Iterator[Config]:
         """What completes a point given in part: the method's proposal, or where another branch is given, chance."""
         asker = self._ready()
-        yield asker.space.unpack(asker.propose(asker.history).data["values"])
+        yield asker.space.unpack(asker.propose(asker.history).values)
         yield from asker.space.sample(np.random.default_rng([asker.seed, len(asker.trials)]), FILLS)
 
     def _add_known(self) -> None:
@@ -480,43 +492,39 @@ class RayboSearch(Searcher):
         self._apply(replace(end, trial=asked.trial))
 
     def _read(
-        self, trial_id: str, result: Mapping[str, Any] | None, error: bool = False, latest: Event | None = None
-    ) -> Event:
+        self, trial_id: str, result: Mapping[str, Any] | None, error: bool = False, latest: AttemptEvent | None = None
+    ) -> AttemptEvent:
         """How a trial ended, or would have; the first without a context brings a warning."""
         end, lacking = read_end(result, error, latest, self._ready().goals, self._ready().context)
         if lacking:
             self._note("context", f"trial {trial_id}: {lacking}; only its value counts")
         return end
 
-    def _report(self, number: int, result: Mapping[str, Any], told: Event) -> None:
+    def _report(self, number: int, result: Mapping[str, Any], told: AttemptEvent) -> None:
         """Record what an iteration came to, where steps are declared, or constraints at every step, and it is new."""
         step, goals, steps = result.get(TRAINING_ITERATION), self._ready().goals, self._state.steps
         is_wanted = steps is not None or any(constraint.at_every_step for constraint in goals.constraints)
         if not is_wanted or not isinstance(step, int) or step < 1 or (steps is not None and step > steps):
             return
         first, *others = goals.needed
-        value = told.data["value"] if told.kind is Kind.TOLD else result.get(first)
+        value = told.value if isinstance(told, Told) else result.get(first)
         if step <= self._ready().history.records[number].step or not is_finite(value):
             return
-        data: Data = {"step": step, "value": float(cast(float, value))}
-        if more := {name: float(result[name]) for name in others if is_finite(result.get(name))}:
-            data["metrics"] = more
-        self._apply(Event(Kind.REPORTED, number, data))
+        more = {name: float(result[name]) for name in others if is_finite(result.get(name))}
+        self._apply(Reported(number, step=step, value=float(cast(float, value)), metrics=more or None))
 
-    def _pruned_early(self, number: int, result: Mapping[str, Any], end: Event) -> Event:
+    def _pruned_early(self, number: int, result: Mapping[str, Any], end: AttemptEvent) -> AttemptEvent:
         """The end of a trial: pruned, where steps are declared and it did not come so far.
 
         It may lack a number then, such as a metric that is only measured at the end.
         """
         trial, needed = self._ready().trials[number], self._ready().goals.needed
-        has_value = end.kind is Kind.TOLD or any(result.get(name) is None for name in needed[1:])
+        has_value = isinstance(end, Told) or any(result.get(name) is None for name in needed[1:])
         if self._state.steps is None or not 0 < trial.step < self._state.steps or not has_value:
             return end
         reason = f"Ray Tune ended it after iteration {trial.step} of {self._state.steps}"
         data = {key: value for key, value in end.data.items() if key != "value"}
-        return Event(
-            Kind.PRUNED, number, cast(Data, {**data, "reason": reason, "rule": "ray tune", "step": trial.step})
-        )
+        return Pruned.of(number, {**data, "reason": reason, "rule": "ray tune", "step": trial.step})
 
     def _learn_stray(self, trial_id: str, result: Mapping[str, Any] | None, error: bool) -> None:
         """A result under an id that was never suggested, or that has ended without a value."""
@@ -525,9 +533,9 @@ class RayboSearch(Searcher):
         if error or not result or (number is not None and asker.trials[number].state is State.FINISHED):
             return
         end, config = self._read(trial_id, result), reported(asker.space, result)
-        if end.kind is Kind.TOLD and config is None and number is not None:
+        if isinstance(end, Told) and config is None and number is not None:
             config = asker.trials[number].config
-        if end.kind is Kind.TOLD and config is not None:
+        if isinstance(end, Told) and config is not None:
             self._state.trials[trial_id] = len(asker.trials)
             self._add(config, end)
 
@@ -553,7 +561,7 @@ class RayboSearch(Searcher):
         if self._unheard and self._ended_since > 2 * len(self._unheard):
             for trial_id in sorted(self._unheard):
                 reason = "Ray Tune did not resume it"
-                self._apply(Event(Kind.STOPPED, self._state.trials[trial_id], {"reason": reason}))
+                self._apply(Stopped(self._state.trials[trial_id], reason=reason))
             self._unheard = set()
 
     def _note(self, about: str, text: str) -> None:

@@ -20,7 +20,8 @@ from raybo.common.errors import MissingExtra, RayboError, install_command
 from raybo.integrations.export import Exporter
 from raybo.integrations.trial_terms import Names, news, numbers_of, numbers_said, parameters, time_of
 from raybo.journal.beside import is_uri
-from raybo.record.events import FAILURES, Kind, State, Trial
+from raybo.record.events import FAILURES, Kind, State
+from raybo.record.trial import Trial
 from raybo.study.study import Study
 
 REFUSED = re.compile(r"[^-/\w.]")  # in tags

@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from raybo.common.arguments import is_number
-from raybo.record.events import Event, Kind, Trial
+from raybo.record.events import Event, Kind
+from raybo.record.trial import Trial
 from raybo.space import Categorical, Parameter, Space, choice_names
 from raybo.study.study import Study
 

@@ -21,11 +21,14 @@ from dataclasses import replace
 from typing import Any
 
 from raybo.common.errors import TrialError
-from raybo.record.events import Event, Kind, context_data
+from raybo.record.contexts import context_data
+from raybo.record.events import AttemptEvent, Failed, Stopped, Told
 from raybo.record.goals import Goals
 from raybo.record.history import ONE
 from raybo.record.results import finite, told
 from raybo.space import Space, read_context
+
+UNKNOWN = -1  # the number of a trial that is yet to get one
 
 
 def is_finite(value: object) -> bool:
@@ -36,10 +39,10 @@ def is_finite(value: object) -> bool:
         return False
 
 
-def ended(value: object, failure: str = "", goals: Goals = ONE) -> Event:
+def ended(value: object, failure: str = "", goals: Goals = ONE) -> AttemptEvent:
     """How a trial ended that has this value, or with several goals these, or the failure where one is told."""
     if failure:
-        return Event(Kind.FAILED, None, {"reason": failure})
+        return Failed(UNKNOWN, reason=failure)
     if not goals.is_plain:
         reported = value if isinstance(value, Mapping) else {}
         for name in goals.needed:
@@ -47,16 +50,16 @@ def ended(value: object, failure: str = "", goals: Goals = ONE) -> Event:
                 what = (
                     f"{reported[name]!r} for {name}, which is not a finite number" if name in reported else f"no {name}"
                 )
-                return Event(Kind.FAILED, None, {"reason": f"it reported {what}"})
-        return Event(Kind.TOLD, None, told({name: reported[name] for name in goals.needed}, 0, goals))
+                return Failed(UNKNOWN, reason=f"it reported {what}")
+        return Told(UNKNOWN, **told({name: reported[name] for name in goals.needed}, 0, goals))
     if not is_finite(value):
-        return Event(Kind.FAILED, None, {"reason": f"it reported {value!r}, which is not a finite number"})
-    return Event(Kind.TOLD, None, {"value": finite(value, 0)})
+        return Failed(UNKNOWN, reason=f"it reported {value!r}, which is not a finite number")
+    return Told(UNKNOWN, value=finite(value, 0))
 
 
 def read_end(
-    result: Mapping[str, Any] | None, error: bool, latest: Event | None, goals: Goals, context: Space | None
-) -> tuple[Event, str]:
+    result: Mapping[str, Any] | None, error: bool, latest: AttemptEvent | None, goals: Goals, context: Space | None
+) -> tuple[AttemptEvent, str]:
     """How a trial ended, by the table above.
 
     Args:
@@ -69,15 +72,15 @@ def read_end(
         the event, and where it has a value and no context, why it has none.
     """
     if error:
-        return Event(Kind.FAILED, None, {"reason": "Ray Tune reported an error"}), ""
+        return Failed(UNKNOWN, reason="Ray Tune reported an error"), ""
     if not result:
-        return latest or Event(Kind.STOPPED, None, {"reason": "it was stopped before it reported a value"}), ""
+        return latest or Stopped(UNKNOWN, reason="it was stopped before it reported a value"), ""
     if latest is not None and any(result.get(name) is None for name in goals.needed):
         return latest, ""
     return _read_report(result, goals, context)
 
 
-def _read_report(result: Mapping[str, Any], goals: Goals, context: Space | None) -> tuple[Event, str]:
+def _read_report(result: Mapping[str, Any], goals: Goals, context: Space | None) -> tuple[AttemptEvent, str]:
     if not goals.is_plain:  # which goes without a context
         return ended(result, "", goals), ""
     metric = goals.names[0]
@@ -86,6 +89,6 @@ def _read_report(result: Mapping[str, Any], goals: Goals, context: Space | None)
         return end, ""
     reading = read_context(context, result)
     lacking = ""
-    if reading.values is None and end.kind is Kind.TOLD:
+    if reading.values is None and isinstance(end, Told):
         lacking = reading.note or f"context {reading.missing[0]}: it was not reported"
-    return replace(end, data={**end.data, **context_data(context, reading)}), lacking
+    return replace(end, **context_data(context, reading)), lacking

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from raybo.record.events import Event
+
+E = TypeVar("E", bound=Event)
 
 
 def clean_text(text: str) -> str:
@@ -26,6 +27,6 @@ def clean_json(value: Any) -> Any:
     return value
 
 
-def clean(event: Event) -> Event:
-    """The event with its data made clean."""
-    return replace(event, data=clean_json(event.data))
+def clean(event: E) -> E:
+    """The event with its content made clean."""
+    return type(event).of(event.trial, clean_json(event.data), event.number, event.at)

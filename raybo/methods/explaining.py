@@ -10,7 +10,8 @@ from pathlib import Path
 from raybo import methods
 from raybo.common.errors import TrialError
 from raybo.common.messages import in_words
-from raybo.record.events import Origin, Tags, Trial
+from raybo.record.events import Origin, Tags
+from raybo.record.trial import Trial
 
 
 def is_proposed(tags: Tags) -> bool:

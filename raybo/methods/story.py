@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from raybo.record.events import Tags, Trial
+from raybo.record.events import Tags
+from raybo.record.trial import Trial
 from raybo.space import Array
 
 Look: TypeAlias = Literal["followed", "stands", "limit", "measured", "moves", "marks"]

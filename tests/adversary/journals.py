@@ -20,7 +20,7 @@ from typing import Any
 import raybo
 from raybo.common.errors import RayboError
 from raybo.journal import Description, Journal
-from raybo.record.events import Event, Kind
+from raybo.record.events import KINDS, Event, Kind, Planned
 from tests.adversary import values
 from tests.adversary.faults import Case, fingerprint, last_lines, run_command
 
@@ -82,7 +82,7 @@ def original(*, open_log: bool, method: str = "ei") -> dict[str, bytes]:
 
 
 def _batches(searcher: raybo.Searcher) -> list[list[Event]]:
-    batches = [[searcher.apply(Event(Kind.PLANNED, None, {"trials": 40}))]]
+    batches = [[searcher.apply(Planned(trials=40))]]
     for number in range(TRIALS):
         batches.append([searcher.apply(searcher.propose(searcher.history))])
         if number == TRIALS - 1:
@@ -92,7 +92,7 @@ def _batches(searcher: raybo.Searcher) -> list[list[Event]]:
             if number % 9 == 4
             else (Kind.TOLD, {"value": 1.0 / (1 + number)})
         )
-        batches.append([searcher.apply(Event(end[0], number, {**end[1], "seconds": 0.5, "attempt": 1}))])
+        batches.append([searcher.apply(KINDS[end[0]].of(number, {**end[1], "seconds": 0.5, "attempt": 1}))])
     return batches
 
 

@@ -13,7 +13,7 @@ from raybo.common.errors import RayError
 from raybo.engine import follow
 from raybo.engine.follow import Ended, StudyLost, attach, stop
 from raybo.journal import Description, Journal
-from raybo.record.events import Event, Kind, planned
+from raybo.record.events import Planned, Told
 
 
 class ActorError(Exception):
@@ -45,8 +45,8 @@ def cluster(monkeypatch, tmp_path):
 def journal(path, trials=1):
     """One trial that has finished, of so many."""
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
-    events = [searcher.apply(planned(trials)), searcher.apply(searcher.propose(searcher.history))]
-    events.append(searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5})))
+    events = [searcher.apply(Planned(trials=trials)), searcher.apply(searcher.propose(searcher.history))]
+    events.append(searcher.apply(Told(0, value=0.5)))
     with contextlib.closing(
         Journal(path, Description("job", "value", "max", searcher.space.to_json(), "random", 0))
     ) as opened:

@@ -21,7 +21,7 @@ from raybo.common.errors import JournalInUse, MethodError, ObjectiveError, RayEr
 from raybo.engine import driver
 from raybo.engine.study.pace import DEEPEST
 from raybo.journal import Journal, read
-from raybo.record.events import ENDS, Event, Kind, State
+from raybo.record.events import ENDS, Kind, State, Told
 from raybo.searcher import Searcher
 from raybo.study.replay import replay
 from tests.conftest import CPUS
@@ -571,7 +571,7 @@ def test_what_was_in_flight_when_everything_died_is_run_again(path, log):
         journal.append([searcher.plan(4)])
         for _ in range(3):
             journal.append([searcher.apply(searcher.propose(searcher.history))])
-        journal.append([searcher.apply(Event(Kind.TOLD, 1, {"value": 123.0, "seconds": 1.0}))])
+        journal.append([searcher.apply(Told(1, value=123.0, seconds=1.0))])
     study = tune(simple(), path, trials=4)
     assert [trial.state for trial in study.trials] == [State.FINISHED] * 4
     assert [trial.attempt for trial in study.trials] == [2, 1, 2, 1]

@@ -16,7 +16,7 @@ from raybo.engine.study.judging import Judging
 from raybo.engine.study.lifecycle import Life, Phase
 from raybo.engine.study.pace import Pace
 from raybo.journal import Description
-from raybo.record.events import Event, Kind
+from raybo.record.events import Reported, Told
 from raybo.schedulers import make
 from raybo.schedulers.rule import FORESEEN, Rule
 
@@ -74,8 +74,8 @@ def asked(judging):
 def end(judging, flight):
     """Have a trial finish that has reported once."""
     number = flight.life.trial
-    judging.log.add(Event(Kind.REPORTED, number, {"step": 1, "value": 0.0, "seconds": 1.0, "attempt": 1}))
-    judging.log.add(Event(Kind.TOLD, number, {"value": 0.0, "seconds": 1.0}))
+    judging.log.add(Reported(number, step=1, value=0.0, seconds=1.0, attempt=1))
+    judging.log.add(Told(number, value=0.0, seconds=1.0))
 
 
 def report(judging, flight, step):

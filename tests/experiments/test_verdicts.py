@@ -38,7 +38,7 @@ from raybo.experiments.verdicts import (
     word_of,
 )
 from raybo.journal import Description
-from raybo.record.events import Event, Kind
+from raybo.record.events import KINDS, Asked, Failed, Kind, Stopped, Told
 from raybo.study.study import Study
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
@@ -50,11 +50,11 @@ def study(outcomes, mode="max") -> Study:
     events = []
     for number, value in enumerate(outcomes):
         data = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, **SPENT}
-        events.append(Event(Kind.ASKED, number, data))
+        events.append(Asked.of(number, data))
         if value is None:
-            events.append(Event(Kind.FAILED, number, {"reason": "no"}))
+            events.append(Failed(number, reason="no"))
         else:
-            events.append(Event(Kind.TOLD, number, {"value": value}))
+            events.append(Told(number, value=value))
     return Study(Description("job", "v", mode, SPACE.to_json(), "random", 0), events)
 
 
@@ -77,7 +77,7 @@ def test_a_stopped_trial_counts_for_nothing():
     found = study([3.0, 1.0])
     number = len(found.trials)
     asked = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, **SPENT}
-    stopped = [Event(Kind.ASKED, number, asked), Event(Kind.STOPPED, number, {"reason": "Ctrl-C"})]
+    stopped = [Asked.of(number, asked), Stopped(number, reason="Ctrl-C")]
     found = Study(found.description, [*found.events, *stopped])
     np.testing.assert_array_equal(values(found), [3.0, 1.0])
     assert is_complete(found, 2)
@@ -104,8 +104,8 @@ def test_another_metric_may_be_what_is_measured(mode):
         asked = {"x": [0.5], "values": [0.5], "tags": {}, "seen": 0, **SPENT}
         told = {"reason": ""} if value is None else {"value": sign * value, "metrics": {"expected": sign * expected}}
         events += [
-            Event(Kind.ASKED, number, asked),
-            Event(Kind.FAILED if value is None else Kind.TOLD, number, told),
+            Asked.of(number, asked),
+            KINDS[Kind.FAILED if value is None else Kind.TOLD].of(number, told),
         ]
     found = Study(Description("job", "v", mode, SPACE.to_json(), "random", 0), events)
     problem = Problem("p", "job.py", 4, optimum=5.0 * sign, metric="expected")
@@ -517,7 +517,7 @@ def test_inexactness_is_summed_over_the_steps_and_interpolated_between_those_mea
         if number in (3, 5):
             tags["inexactness"] = {"eta": 1.0 if number == 3 else 0.8}
         data = {"x": [0.5], "values": [0.5], "tags": tags, "seen": 0, **SPENT}
-        events += [Event(Kind.ASKED, number, data), Event(Kind.TOLD, number, {"value": 1.0})]
+        events += [Asked.of(number, data), Told(number, value=1.0)]
     found = Study(Description("job", "v", "max", SPACE.to_json(), "gp-ucb", 0), events)
     problem = Problem("p", "job.py", 7, initial=2)
     np.testing.assert_allclose(curve("inexactness", found, problem, 1.0), [0.0, 0.0, 0.1, 0.3, 0.5], atol=1e-12)

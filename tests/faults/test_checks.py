@@ -20,7 +20,7 @@ import pytest
 import raybo
 from raybo import methods
 from raybo.journal import Description
-from raybo.record.events import Event, Kind
+from raybo.record.events import Event, Kind, Planned, Reported, Retried, Told
 from raybo.schedulers import SCHEDULERS
 from raybo.schedulers.rule import event_of
 from raybo.study.study import Study
@@ -84,15 +84,15 @@ def whole() -> Left:
         line = {"config": searcher.trials[number].config, "attempt": attempt, "pid": 7, "at": at.timestamp()}
         lines.extend({"what": what, **line} for what in ("begin", "end"))
 
-    record(Event(Kind.PLANNED, None, {"trials": TRIALS}))
+    record(Planned(trials=TRIALS))
     for number in range(TRIALS):
         record(searcher.propose(searcher.history))
         begin(number)
         if number == 1:
-            record(Event(Kind.RETRIED, number, {"reason": "its worker died", "attempt": 2}))
+            record(Retried(number, reason="its worker died", attempt=2))
             begin(number, attempt=2)
         data = {"value": 9.0 - number, "seconds": 0.1, "attempt": 2 if number == 1 else 1}
-        record(Event(Kind.TOLD, number, data))
+        record(Told.of(number, data))
     announced: list[dict[str, Any]] = [
         {"event": events[4].number, "finished": 1, "best": [0, 9.0]},
         {"event": events[-1].number, "finished": 4, "best": [3, 6.0]},
@@ -316,13 +316,13 @@ def test_steps_that_count_twice_and_verdicts_that_are_others_are_complained_of()
     for number in range(2):
         record(searcher.propose(searcher.history))
         for step in range(1, 5):
-            record(Event(Kind.REPORTED, number, {"step": step, "value": 1.0 + number}))
+            record(Reported(number, step=step, value=1.0 + number))
             if number == 1 and searcher.rule is not None and searcher.rule.judge(searcher.history, 1).prune:
                 verdict = searcher.rule.judge(searcher.history, 1)
                 record(event_of(verdict, "median", 1, step, searcher.ledger.last_event))
                 break
         else:
-            record(Event(Kind.TOLD, number, {"value": 1.0}))
+            record(Told(number, value=1.0))
     told = Description(
         "job",
         "value",

@@ -20,7 +20,7 @@ from raybo.experiments.here import tune_here
 from raybo.job import reports
 from raybo.journal import Description, Journal, read
 from raybo.record.append_only import Grown
-from raybo.record.events import COUNTED, Event, Kind, State
+from raybo.record.events import COUNTED, KINDS, Kind, Pruned, Reported, Resumed, State
 from raybo.schedulers import GO, Verdict, make
 from raybo.schedulers.rule import Rule
 from raybo.study.replay import replay, replay_verdicts
@@ -57,7 +57,7 @@ def study_of(*events, steps=10, mode="max"):
         if kind is Kind.ASKED:
             searcher.ask()
         else:
-            searcher.apply(Event(kind, trial, data))
+            searcher.apply(KINDS[kind].of(trial, data))
     return searcher
 
 
@@ -87,7 +87,7 @@ def test_reports_are_with_their_trial_and_in_the_order_in_which_they_came(mode):
 def test_a_copy_of_a_history_does_not_hear_of_later_reports():
     searcher = study_of(ASKED, reported(0, 1, 0.5))
     copy = searcher.history.copy()
-    searcher.apply(Event(Kind.REPORTED, 0, {"step": 2, "value": 0.6}))
+    searcher.apply(Reported(0, step=2, value=0.6))
     assert copy.records[0].reports == ((1, 0.5),)
     assert copy.reports_in_order == ((0, 1, 0.5),)
     assert copy.steps == 10
@@ -182,7 +182,7 @@ def test_a_study_that_is_killed_before_a_trial_ends_has_what_the_next_attempt_ma
 def test_steps_that_do_not_go_up_are_refused():
     searcher = study_of(ASKED, reported(0, 2, 0.5))
     with pytest.raises(TrialError, match="trial 0: steps must increase, but step 2 comes after step 2"):
-        searcher.apply(Event(Kind.REPORTED, 0, {"step": 2, "value": 0.5}))
+        searcher.apply(Reported(0, step=2, value=0.5))
 
 
 PAUSE = (Kind.PAUSED, 0, {"step": 1, "rule": "asha", "reason": "3rd of 3", "numbers": {"rank": 3}})
@@ -197,11 +197,11 @@ def test_a_paused_trial_is_believed_like_a_pending_one_and_may_go_on_or_be_prune
     assert (len(history.X_pending), history.ended, history.records[0].has_ended) == (1, 0, False)
     for kind in (Kind.TOLD, Kind.FAILED, Kind.REPORTED, Kind.RETRIED, Kind.PAUSED):
         with pytest.raises(TrialError, match="trial 0: it is paused already; it goes on once it is resumed"):
-            searcher.apply(Event(kind, 0, {"value": 1.0, "step": 2}))
-    searcher.apply(Event(Kind.RESUMED, 0, {"attempt": 2}))
+            searcher.apply(KINDS[kind].of(0, {"value": 1.0, "step": 2}))
+    searcher.apply(Resumed(0, attempt=2))
     assert (searcher.trials[0].state, searcher.trials[0].attempt, searcher.trials[0].details) == (State.PENDING, 2, {})
     with pytest.raises(TrialError, match="trial 0: it is pending, and not paused"):
-        searcher.apply(Event(Kind.RESUMED, 0, {"attempt": 3}))
+        searcher.apply(Resumed(0, attempt=3))
     searcher.tell(0, 0.9)
     assert searcher.best.number == 0
 
@@ -212,7 +212,7 @@ def test_what_a_trial_ran_before_it_had_to_wait_is_part_of_its_seconds(at_the_en
     again = Kind.PAUSED, 0, {"step": 2, "reason": "", "rule": "asha", "seconds": 0.5, "attempt": 2}
     searcher = study_of(ASKED, reported(0, 1, 0.5), waited, (Kind.RESUMED, 0, {"step": 1, "attempt": 2}), again)
     assert searcher.trials[0].seconds == 1.5
-    searcher.apply(Event(Kind.PRUNED, 0, {"step": 2, "reason": "", "rule": "asha", **at_the_end}))
+    searcher.apply(Pruned.of(0, {"step": 2, "reason": "", "rule": "asha", **at_the_end}))
     assert searcher.trials[0].seconds == total
 
 
@@ -238,11 +238,11 @@ def description(**more):
 
 def test_a_journal_holds_reports_and_verdicts(tmp_path):
     searcher = study_of(ASKED, reported(0, 1, 0.5, checkpoint="1-1", metrics={"loss": 1.0}), PAUSE)
-    events = [Event(Kind.RESUMED, 0, {"attempt": 2, "step": 1}), Event(Kind.PRUNED, *PRUNE[1:])]
+    events = [Resumed(0, attempt=2, step=1), Pruned.of(*PRUNE[1:], {})]
     searcher = raybo.Searcher(SPACE, "random", seed=0, steps=10)
     written = [searcher.apply(searcher.propose(searcher.history))]
     for kind, trial, data in (reported(0, 1, 0.5, checkpoint="1-1", metrics={"loss": 1.0}), PAUSE):
-        written.append(searcher.apply(Event(kind, trial, data)))
+        written.append(searcher.apply(KINDS[kind].of(trial, data)))
     written += [searcher.apply(event) for event in events]
     journal = Journal(tmp_path / "s.db", description(steps=10, scheduler="median", scheduler_options={"grace": 2}))
     journal.append(written)
@@ -461,6 +461,6 @@ def test_a_hundred_thousand_reports_are_folded_in_seconds():
     searcher = raybo.Searcher(SPACE, "random", seed=0)
     searcher.ask()
     for step in range(1, 100_001):
-        searcher.apply(Event(Kind.REPORTED, 0, {"step": step, "value": 0.5}))
+        searcher.apply(Reported(0, step=step, value=0.5))
     assert len(searcher.history.records[0].reports) == 100_000
     assert json.dumps(searcher.trials[0].reports[-1]) == "[100000, 0.5]"

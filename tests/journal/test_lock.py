@@ -17,7 +17,7 @@ import pytest
 
 from raybo.common.errors import JournalError, JournalInUse
 from raybo.journal import Description, Journal, in_use, lock, read
-from raybo.record.events import Event, Kind
+from raybo.record.events import Planned
 from raybo.space import Float, Space
 
 DESCRIPTION = Description(
@@ -31,7 +31,7 @@ DESCRIPTION = Description(
 
 
 def told(number):
-    return Event(Kind.PLANNED, None, {"trials": number}, number)
+    return Planned(trials=number, number=number)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from raybo import methods
 from raybo.common.errors import MethodError
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import KINDS, Asked, Event, Kind, Planned, State, Told
 from raybo.record.goals import Goals
 from raybo.record.history import History, Proposal
 from raybo.searcher import Searcher
@@ -107,7 +107,7 @@ def history_of(space, points, ends, *, sign=1.0, planned=None, method=None, begu
     cube = CONTEXT.cube if getattr(method, "needs_context", False) else None
     history = History(space.cube, Goals(modes=("max" if sign > 0 else "min",)), cube)
     if planned is not None:
-        history.apply(Event(Kind.PLANNED, None, {"trials": planned}))
+        history.apply(Planned(trials=planned))
     X, told = space.snap(np.array(points, dtype=float)), tuple(map(repr, ends))
     asking = [method if begun is None or left <= LAST else begun for left in range(len(X), 0, -1)]
     is_design, in_rounds = True, any(name in type(method).__module__ for name in ROUNDS)
@@ -118,7 +118,7 @@ def history_of(space, points, ends, *, sign=1.0, planned=None, method=None, begu
             before = (tuple(asking[: number + 1]), space, sign, planned, X[:number].tobytes(), told[:number])
             tags = tags_of(asking[number], history, *before)
             is_design = "sobol" in tags
-        history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": tags}))
+        history.apply(Asked(number, x=x.tolist(), tags=tags))
         if end is not None:
             kind, data = {
                 "failed": (Kind.FAILED, {"reason": "raised"}),
@@ -126,7 +126,7 @@ def history_of(space, points, ends, *, sign=1.0, planned=None, method=None, begu
                 "stopped": (Kind.STOPPED, {"reason": "by the user"}),
             }.get(end if isinstance(end, str) else "", (Kind.TOLD, {"value": end}))
             c = {"c": [0.5 + 0.4 * math.sin(number)]} if cube is not None and number % 6 else {}
-            history.apply(Event(kind, number, {**data, **c}))
+            history.apply(KINDS[kind].of(number, {**data, **c}))
     return history
 
 
@@ -261,9 +261,9 @@ def test_no_proposal_breaks_a_rule(name, method, space, n):
         asked = searcher.propose(history)
         space.require_allowed(asked.data["values"])
         assert space.cube.allows(np.array([asked.data["x"]])).all()
-        history.apply(Event(Kind.ASKED, len(history), {"x": asked.data["x"], "tags": asked.data["tags"]}))
+        history.apply(Asked(len(history), x=asked.data["x"], tags=asked.data["tags"]))
         if trial:
-            history.apply(Event(Kind.TOLD, len(history) - 1, {"value": 0.1 * trial}))
+            history.apply(Told(len(history) - 1, value=0.1 * trial))
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ import pytest
 import raybo
 from raybo.methods import METHODS, make
 from raybo.methods.story import Fits, OverTrials, PathInSpace, Recommends, TellsStory
-from raybo.record.events import State, Trial
+from raybo.record.events import State
+from raybo.record.trial import Trial
 from tests.methods.studies import run
 
 NAMES = ["x0", "x1"]

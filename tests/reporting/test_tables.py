@@ -7,7 +7,7 @@ from rich.console import Console
 
 from raybo import methods
 from raybo.journal import Description
-from raybo.record.events import Event, Kind
+from raybo.record.events import KINDS, Kind
 from raybo.reporting.tables import (
     best_view,
     config_line,
@@ -26,7 +26,9 @@ SPACE = Space({"lr": Float(1e-4, 1, log=True), "m": {"n": Integer(1, 9), "c": Ca
 
 def study_of(*events, mode="max"):
     description = Description("[red]job", "[i]score", mode, SPACE.to_json(), "random", 3)
-    return Study(description, [Event(kind, trial, data, n) for n, (kind, trial, data) in enumerate(events, 1)])
+    return Study(
+        description, [KINDS[kind].of(trial, data, number=n) for n, (kind, trial, data) in enumerate(events, 1)]
+    )
 
 
 def asked(number, **tags):

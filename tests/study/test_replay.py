@@ -9,7 +9,7 @@ import pytest
 import raybo
 from raybo import methods
 from raybo.journal import Description
-from raybo.record.events import Event, Kind
+from raybo.record.events import Event, Kind, Retried
 from raybo.study.replay import replay
 from raybo.study.study import Study
 
@@ -35,7 +35,7 @@ def recorded(method: str) -> Study:
             trial = trials.pop(0)
             searcher.tell(trial, trial.config["x"] + 0.1 * trial.config["n"], **told)
         if i == 5:
-            searcher.apply(Event(Kind.RETRIED, failed.number, {"reason": "wanted again", "attempt": 2}))
+            searcher.apply(Retried(failed.number, reason="wanted again", attempt=2))
         if i == 8:
             searcher.tell(failed.number, 0.7, **told)
         trials.append(searcher.ask())

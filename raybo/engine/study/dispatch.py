@@ -12,7 +12,7 @@ import ray
 from raybo.common.messages import first_line
 from raybo.engine.study.lifecycle import Life, Occurrence
 from raybo.engine.trial.task import TRACEBACK_CHARACTERS
-from raybo.record.events import Data
+from raybo.record.events import EventData
 
 if TYPE_CHECKING:
     from raybo.engine.trial.captured_output import Piece
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UNLOADED = "failed to import on the worker"  # Ray, of a function that it sent: the job itself travels inside
 RAYS_FILE = "/logs/worker-"  # that a worker opens before a task, gone with a Ray whose owner was killed
 
-Outcome = tuple[Occurrence, Data]  # and what the event that records it holds
+Outcome = tuple[Occurrence, EventData]  # and what the event that records it holds
 
 
 @dataclass

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from typing import cast
+from typing import TypeVar, cast
 
 from raybo.common.errors import JournalError
 from raybo.engine.plan import Plan, Status
@@ -23,12 +23,15 @@ from raybo.engine.study.repeated_failures import Alike
 from raybo.job.objective import Objective
 from raybo.journal import Journal, clean
 from raybo.journal.beside import without_password
-from raybo.record.events import COUNTED, FAILURES, Event, Kind, Origin, State, artifacts_of, planned, saved_share
+from raybo.record.events import COUNTED, FAILURES, Asked, Ended, Event, Kind, Origin, Planned, State, artifacts_of
 from raybo.record.ledger import Ledger
 from raybo.record.stopping import Stopping
+from raybo.record.trial import saved_share
 from raybo.searcher import NO_CONTEXT
 from raybo.study.confirmation import again
 from raybo.study.study import searcher_of
+
+E = TypeVar("E", bound=Event)
 
 NOTES = 1_000  # of the last things that happened to single trials
 
@@ -95,23 +98,23 @@ class EventLog:
         place = None if plan.artifacts is None else without_password(plan.artifacts)
         is_news = place is not None and place not in artifacts_of(self.journal.events)[:1]
         if self.searcher.ledger.planned != plan.trials or is_news:
-            self.add(planned(plan.trials, place if is_news else None))
+            self.add(Planned(trials=plan.trials, artifacts=place if is_news else None))
 
     @property
     def newest(self) -> int:
         """Number of the last event, committed or not."""
         return self.searcher.ledger.last_event
 
-    def add(self, event: Event) -> Event:
+    def add(self, event: E) -> E:
         """Take in an event, and return it with its number; the next commit holds it."""
         ledger = self.searcher.ledger
         best, front = ledger.incumbent, ledger.front
         numbered = self.searcher.apply(clean(event))
         now = ledger.incumbent
-        if event.kind is Kind.ASKED:
+        if isinstance(event, Asked):
             if event.origin is None:
-                self.pace.suggestions.append(event.data["suggest_seconds"])
-                self.pace.spent.append(event.data["suggest_processor_seconds"])
+                self.pace.suggestions.append(event.suggest_seconds or 0.0)
+                self.pace.spent.append(event.suggest_processor_seconds or 0.0)
         elif (now is None and ledger.front is not front) or (
             now is not None and (best is None or now.value != best.value)
         ):
@@ -211,7 +214,7 @@ class EventLog:
         """Record why the study ends before its trials have all been run, unless that was the last that was said."""
         last = self._last
         if last is None or last.kind is not Kind.ENDED or last.data["reason"] != reason:
-            self.add(Event(Kind.ENDED, None, {"reason": reason}))
+            self.add(Ended(reason=reason))
 
     def _reporting(self) -> list[tuple[int, int, float]]:
         """Those that run and have reported, the furthest first: number, last step, its value."""

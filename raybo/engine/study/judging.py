@@ -20,9 +20,10 @@ from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.lifecycle import Occurrence, Phase, Step
 from raybo.engine.trial.reports import BATCH_SECONDS, Answer, Course
 from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory
-from raybo.record.events import OPEN, Data, Event, Kind, State, Trial
+from raybo.record.events import OPEN, Event, EventData, Kind, Paused, Reported, Retried, State
 from raybo.record.goals import Goal
 from raybo.record.ledger import Ledger
+from raybo.record.trial import Trial
 from raybo.schedulers import Verdict
 from raybo.schedulers.rule import JOB, Rule, broken_by, event_of, foreseen
 from raybo.searcher import Searcher
@@ -38,7 +39,7 @@ class Judging:
         meet: performs what follows an occurrence.
     """
 
-    def __init__(self, log: EventLog, meet: Callable[[Flight, Occurrence, Data], Step]) -> None:
+    def __init__(self, log: EventLog, meet: Callable[[Flight, Occurrence, EventData], Step]) -> None:
         self.log = log
         self.rule = log.searcher.rule
         self._meet = meet
@@ -65,7 +66,7 @@ class Judging:
             self.log.commit()
             self._tidy([trials[cast(int, event.trial)] for event in owed if event.kind is Kind.PRUNED])
 
-    async def hear(self, flight: Flight, batch: list[Data]) -> Answer:
+    async def hear(self, flight: Flight, batch: list[EventData]) -> Answer:
         """Take in what an attempt that runs has reported; what is answered is committed."""
         number, attempt, waits = flight.life.trial, flight.life.attempt, False
         for data in batch:
@@ -77,8 +78,8 @@ class Judging:
                 self._look_for(number, data["checkpoint"])
             record = self.log.searcher.history.records[number]
             is_known = data["step"] <= record.step
-            told: Data = {**data, "attempt": flight.life.attempt, **({"repeated": True} if is_known else {})}
-            added = self.log.add(Event(Kind.REPORTED, number, told))
+            told: EventData = {**data, "attempt": flight.life.attempt, **({"repeated": True} if is_known else {})}
+            added = self.log.add(Reported.of(number, told))
             verdict, rule = broken_by(added, self.log.searcher.goals), JOB
             if not verdict.prune:
                 if self.rule is None or is_known or not self.rule.can_judge(self.log.searcher.history, number):
@@ -106,7 +107,7 @@ class Judging:
             return flight.answer or Answer("gone", "its study has given it up")
         return Answer(waits_at=self._waits_at(number))
 
-    def result(self, number: int, data: Data) -> Data:
+    def result(self, number: int, data: EventData) -> EventData:
         """What the event of a finished run holds: where it said all in its reports, with the value among these."""
         searcher = self.log.searcher
         return finished(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
@@ -194,25 +195,26 @@ def verdicts_owed(searcher: Searcher, events: Sequence[Event]) -> list[Event]:
         events: of the journal.
     """
     rule, trials = searcher.rule, searcher.trials
-    broke: dict[int, Event] = {}
-    last: dict[int, Event] = {}
+    broke: dict[int, Reported] = {}
+    last: dict[int, Reported] = {}
     ended: set[int] = set()
     for event in events:
         number = event.trial
         if number is None or trials[number].state not in OPEN:
             continue
-        if event.report is not None:
-            last[number] = event
-        elif event.kind is Kind.PAUSED:  # its verdict has been given
+        if isinstance(event, Reported):
+            if not event.repeated:
+                last[number] = event
+            if number not in broke and event.broken(searcher.goals):
+                broke[number] = event
+        elif isinstance(event, Paused):  # its verdict has been given
             last.pop(number, None)
         elif event.is_end:  # and its reports were settled, or overtaken by it
             ended.add(number)
             last.pop(number, None)
-        elif event.kind is Kind.RETRIED and number in ended:  # the user has mended the job
+        elif isinstance(event, Retried) and number in ended:  # the user has mended the job
             ended.discard(number)
             broke.pop(number, None)
-        if number not in broke and event.broken(searcher.goals):
-            broke[number] = event
     owed = [(broken_by(event, searcher.goals), JOB, event) for event in broke.values()]
     due = {
         event.number
@@ -223,21 +225,20 @@ def verdicts_owed(searcher: Searcher, events: Sequence[Event]) -> list[Event]:
         ledger = Ledger(searcher.space, searcher.goals, searcher.context, searcher.steps, rule.metric)
         for event in events[: max(due)]:
             ledger.apply(event)
-            if event.number in due:
-                owed.append((rule.judge(ledger.history, cast(int, event.trial)), rule.name, event))
-    made = []
+            if event.number in due and isinstance(event, Reported):
+                owed.append((rule.judge(ledger.history, event.trial), rule.name, event))
+    made: list[Event] = []
     for verdict, name, event in owed:
         if verdict.action != "go":
-            trial, data = trials[cast(int, event.trial)], event.data
-            told: Data = {"attempt": trial.attempt}
-            if trial.state is State.PENDING and data.get("attempt") == trial.attempt:  # else they are counted already
-                told["seconds"] = data["seconds"]
-            given = event_of(verdict, name, trial.number, data["step"], event.number)
-            made.append(replace(given, data={**given.data, **told}))
+            trial = trials[event.trial]
+            is_running = trial.state is State.PENDING and event.attempt == trial.attempt
+            seconds = event.seconds if is_running else None  # else they are counted already
+            owing = event_of(verdict, name, trial.number, event.step, event.number)
+            made.append(replace(owing, attempt=trial.attempt, seconds=seconds))
     return made
 
 
-def finished(trial: Trial, data: Data, goal: Goal, which: str) -> Data:
+def finished(trial: Trial, data: EventData, goal: Goal, which: str) -> EventData:
     """What the event of a finished run holds: where it said all in its reports, with the value among these.
 
     Of steps that it repeated its own reports count, so that value, metrics and context are of one run.
@@ -250,7 +251,7 @@ def finished(trial: Trial, data: Data, goal: Goal, which: str) -> Data:
     """
     if "value" in data or not trial.step:
         return data
-    values = [value for _, value in trial._run]
+    values = [value for _, value in trial.last_run]
     metrics = {**trial.details.get("metrics", {}), **data.get("metrics", {})}
     data = {**data, "value": goal.best_of(values) if which == "best" else values[-1]}
     return {**data, "metrics": metrics} if metrics else data

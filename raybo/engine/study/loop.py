@@ -36,7 +36,7 @@ from raybo.engine.trial.reports import Answer
 from raybo.engine.trial.task import Parcel
 from raybo.job.objective import Objective
 from raybo.journal import requests
-from raybo.record.events import LOST, Data, Event, Kind, Origin, State
+from raybo.record.events import KINDS, LOST, Begun, ContextObserved, Event, EventData, Origin, State
 from raybo.schedulers.rule import JOB
 from raybo.study import warm_start
 from raybo.study.confirmation import still_to_run
@@ -163,13 +163,13 @@ class StudyLoop:
         if flight is not None and flight.life.attempt == attempt:
             flight.start(node)
 
-    def context_observed(self, number: int, attempt: int, data: Data) -> None:
+    def context_observed(self, number: int, attempt: int, data: EventData) -> None:
         """A trial says which context it has observed, before it ends."""
         flight = self.flights.get(number)
         if flight is not None and flight.life.attempt == attempt:
-            self.log.commit_in_background(self.log.add(Event(Kind.CONTEXT_OBSERVED, number, data)).number)
+            self.log.commit_in_background(self.log.add(ContextObserved.of(number, data)).number)
 
-    async def reported(self, number: int, attempt: int, batch: list[Data]) -> Answer:
+    async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
         """A trial has come some steps further; whether it is to go on."""
         flight = self.flights.get(number)
         if flight is None or flight.life.attempt != attempt:
@@ -342,7 +342,7 @@ class StudyLoop:
         flight = self.flights[self.interrupted.popleft()]
         trial = self.log.searcher.trials[flight.life.trial]
         if trial.origin is Origin.ENQUEUED and trial.attempt == 1:  # who finds no more than that it was asked for
-            self.log.add(Event(Kind.BEGUN, trial.number, {"attempt": 1}))  # may rely on it that it has not begun
+            self.log.add(Begun(trial.number, attempt=1))  # may rely on it that it has not begun
         return flight
 
     def _again(self) -> Flight:
@@ -366,7 +366,7 @@ class StudyLoop:
         """Take a trial from its first submission to its end."""
         while True:
             occurrence: Occurrence
-            data: Data
+            data: EventData
             if self.reason:
                 if flight.task is None and self._waits_for_the_next_loop(flight):
                     return
@@ -408,7 +408,7 @@ class StudyLoop:
         elif what is Ahead.PROPOSAL:
             self.proposals.prepare()
 
-    def _meet(self, flight: Flight, occurrence: Occurrence, data: Data) -> Step:
+    def _meet(self, flight: Flight, occurrence: Occurrence, data: EventData) -> Step:
         """Do what follows an occurrence by the table of a trial's life; `data` is what the event holds of it."""
         flight.life, following = flight.life.meet(occurrence, retries=self.plan.retries)
         life = flight.life
@@ -422,7 +422,7 @@ class StudyLoop:
             data["losses"] = life.losses
         if life.phase is Phase.LOST:
             data["kind"] = LOST
-        added = self.log.add(Event(following.record, life.trial, data))
+        added = self.log.add(KINDS[following.record].of(life.trial, data))
         if following.submit:
             self.log.commit()
         if not (self.is_hopeless or self.reason or self.plan.keep_going) and self.log.alike.is_hopeless(self.room):

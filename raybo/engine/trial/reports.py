@@ -19,7 +19,7 @@ from raybo.common.arguments import is_number
 from raybo.common.errors import ObjectiveError
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.job.reports import TrialPruned, require_saved, require_step
-from raybo.record.events import Data
+from raybo.record.events import EventData
 
 BATCH_SECONDS = 0.05  # between two batches that decide nothing
 LONG_SECONDS = 0.1  # of a step, from which on its verdict is waited for
@@ -44,7 +44,7 @@ class Answer:
     waits_at: int | None = None
 
 
-Send: TypeAlias = Callable[[list[Data]], Answer]  # waits for the answer
+Send: TypeAlias = Callable[[list[EventData]], Answer]  # waits for the answer
 
 
 def keeps_all(value: float, metrics: Mapping[str, Any]) -> str:
@@ -109,7 +109,7 @@ class TrialReports:
         self._read, self._send, self._meet, self._broken = read, send, meet, broken
         self._checkpoints = checkpoints
         self._step = 0  # the last one
-        self._buffer: list[Data] = []
+        self._buffer: list[EventData] = []
         self._buffering = threading.Lock()
         self._sending = threading.Lock()  # one batch at a time, so that they arrive in order
         self._sent = 0.0
@@ -145,7 +145,7 @@ class TrialReports:
         now = time.perf_counter()
         is_long, self._reported = now - self._reported > LONG_SECONDS, now
         self._step, self.count, self.value, self.metrics = step, self.count + 1, value, others
-        data: Data = {"step": step, "value": value, "seconds": round(now - self._begun, 6)}
+        data: EventData = {"step": step, "value": value, "seconds": round(now - self._begun, 6)}
         if others:
             data["metrics"] = others
         if (saved := self._checkpoints.take()) is not None:
@@ -236,7 +236,7 @@ class TrialReports:
             self._flush()
 
 
-def answer_of(actor: Any, number: int, attempt: int, batch: list[Data]) -> Answer:
+def answer_of(actor: Any, number: int, attempt: int, batch: list[EventData]) -> Answer:
     """What the study's actor answers to a batch of an attempt's reports."""
     import ray
 

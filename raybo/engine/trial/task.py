@@ -35,7 +35,8 @@ from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective, reports_to
 from raybo.job.reports import TrialPruned, heard_by
 from raybo.job.shared_data import Shared, receive
-from raybo.record.events import Data, context_data
+from raybo.record.contexts import context_data
+from raybo.record.events import EventData
 from raybo.record.goals import Goals
 from raybo.space import Config, Reading, Space, read_context
 
@@ -120,7 +121,7 @@ def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: 
 
     actor, journal, artifacts, keep = home.actor, home.journal, home.artifacts, home.keep
 
-    def trial(told: list[Any]) -> tuple[Occurrence, Data, list[Piece]]:
+    def trial(told: list[Any]) -> tuple[Occurrence, EventData, list[Piece]]:
         config, number, attempt, seed, course, objects = told
         course = Course(*course)
         give_way()
@@ -172,9 +173,9 @@ def run_trial(
     wanted: Goals | str,
     threads: int,
     context: Space | None = None,
-    send: Callable[[Data], None] | None = None,
+    send: Callable[[EventData], None] | None = None,
     listen: Callable[[Read, Meet, Broken], TrialReports] | None = None,
-) -> tuple[Occurrence, Data]:
+) -> tuple[Occurrence, EventData]:
     """Run the objective once.
 
     Args:
@@ -189,7 +190,7 @@ def run_trial(
     Returns:
         what happened, and the data of the event that records it: without a value, where that is one of its reports.
     """
-    data: Data = {
+    data: EventData = {
         "host": socket.gethostname(),
         "started": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
     }
@@ -243,11 +244,11 @@ def run_trial(
             data["metrics_left"] = left
     except TrialPruned as end:
         reports.end()
-        told = _read_context(context, met) if met else Data()
+        told = _read_context(context, met) if met else {}
         data = {**data, "seconds": _since(begun), **told, "reason": str(end) or "the job gave it up"}
         return Occurrence.BAD_RESULT if reports.fault else Occurrence.LEFT, data
     except BaseException as error:  # noqa: BLE001  # SystemExit too: whatever the objective raises is its result
-        told = _read_context(context, met) if met else Data()
+        told = _read_context(context, met) if met else {}
         return Occurrence.RAISED, {**data, "seconds": _since(begun), **told, **_described(error)}
     data = {**data, "seconds": _since(begun), **_read_context(context, met)}
     if others:
@@ -258,7 +259,7 @@ def run_trial(
     return Occurrence.RETURNED, {**data, "value": value} if is_whole else data
 
 
-def _read_context(context: Space | None, met: Mapping[str, Any]) -> Data:
+def _read_context(context: Space | None, met: Mapping[str, Any]) -> EventData:
     """What an event holds of the context that a trial reported."""
     if context is None:
         return {}
@@ -268,10 +269,10 @@ def _read_context(context: Space | None, met: Mapping[str, Any]) -> Data:
         reading = Reading(note=f"the context cannot be read: {type(error).__name__}")
     if reading.note:
         reading = replace(reading, note=" ".join(reading.note.split())[:NOTE_CHARACTERS])
-    return context_data(context, reading)
+    return dict(context_data(context, reading))
 
 
-def _described(error: BaseException) -> Data:
+def _described(error: BaseException) -> EventData:
     reason = in_words(error)[:REASON_CHARACTERS]
     with contextlib.suppress(Exception):  # an exception may fail even to print itself
         frames = error.__traceback__
