@@ -216,7 +216,7 @@ class Trial:
     def details(self) -> Mapping[str, Any]:
         """What else is known about its end."""
         record = self._record
-        metrics = {"metrics": record.last_metrics} if record.last_metrics else {}
+        metrics = {} if record.last_metrics is None else {"metrics": record.last_metrics}
         return {**(metrics if record.outcome is None else record.outcome.details), **(self._estimate or {})}
 
     @property

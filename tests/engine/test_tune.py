@@ -21,7 +21,7 @@ from raybo.common.errors import JournalInUse, MethodError, ObjectiveError, RayEr
 from raybo.engine import driver
 from raybo.engine.study.pace import DEEPEST
 from raybo.journal import Journal, read
-from raybo.record.events import ENDS, Kind, State, Told
+from raybo.record.events import Kind, State, Told
 from raybo.searcher import Searcher
 from raybo.study.replay import replay
 from tests.conftest import CPUS
@@ -72,7 +72,7 @@ def check_journal(path):
         elif event.kind not in (Kind.PLANNED, Kind.ENDED):
             assert event.trial < asked
             assert event.trial not in ended
-            if event.kind in ENDS:
+            if event.is_end:
                 ended.add(event.trial)
     return events
 

@@ -39,6 +39,7 @@ from raybo.experiments.verdicts import (
 )
 from raybo.journal import Description
 from raybo.record.events import KINDS, Asked, Failed, Kind, Stopped, Told
+from raybo.record.trial import Trial
 from raybo.study.study import Study
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
@@ -313,7 +314,8 @@ def test_costs_of_a_journal_of_0_1_are_not_measured():
     plan, studies = experiment({"a": [[9.0]] * 6, "b": [[5.0]] * 6}, claims=[Claim("", "processor_seconds", "a", "b")])
     for found in studies.values():
         for i, trial in enumerate(found.trials):
-            found.trials[i] = replace(trial, suggest_processor_seconds=None)
+            asked = replace(trial._record.asked, suggest_processor_seconds=None)
+            found.trials[i] = Trial(i, replace(trial._record, asked=asked), trial._declared)
     rows = measured(plan, studies)
     assert [verdict.word for verdict in judge(plan, rows)] == ["not judged"]
     assert "processor s" not in page(plan, rows)

@@ -20,7 +20,7 @@ import pytest
 import raybo
 from raybo import methods
 from raybo.journal import Description
-from raybo.record.events import Event, Kind, Planned, Reported, Retried, Told
+from raybo.record.events import Event, Failed, Kind, Planned, Reported, Retried, Told
 from raybo.schedulers import SCHEDULERS
 from raybo.schedulers.rule import event_of
 from raybo.study.study import Study
@@ -110,7 +110,7 @@ def renumbered(events: list[Event]) -> list[Event]:
 
 
 def changed(left: Left, event: Event, **data: Any) -> Left:
-    other = replace(event, data={**event.data, **data})
+    other = replace(event, **data)
     return replace(left, events=[other if each is event else each for each in left.events])
 
 
@@ -184,7 +184,7 @@ def nothing_was_returned(left: Left) -> Left:
 
 def a_trial_failed(left: Left) -> Left:
     told = of(left, Kind.TOLD, 0)
-    failed = replace(told, kind=Kind.FAILED, data={"reason": "ValueError", "attempt": 1})
+    failed = Failed(told.trial, reason="ValueError", attempt=1, number=told.number, at=told.at)
     announced = [{**line, "finished": line["finished"] - 1} for line in left.announced[1:]]
     return replace(left, events=[failed if event is told else event for event in left.events], announced=announced)
 
@@ -228,8 +228,9 @@ def test_an_attempt_that_was_given_up_with_its_node_may_begin_late(whole: Left) 
 
 def test_a_trial_may_fail_for_want_of_room_where_the_disk_was_filled(whole: Left) -> None:
     told = of(whole, Kind.TOLD, 0)
-    data = {"reason": f"OSError: [Errno 28] {os.strerror(errno.ENOSPC)}", "attempt": 1}
-    events = [replace(told, kind=Kind.FAILED, data=data) if each is told else each for each in whole.events]
+    reason = f"OSError: [Errno 28] {os.strerror(errno.ENOSPC)}"
+    failed = Failed(told.trial, reason=reason, attempt=1, number=told.number, at=told.at)
+    events = [failed if each is told else each for each in whole.events]
     study = Study(Description("job", "value", "min", SPACE.to_json(), "random", 3), events)
     assert [each.wrong for each in checks.of_the_journal(study, TRIALS)] == [Wrong.UNFINISHED]
     assert list(checks.of_the_journal(study, TRIALS, may_miss_room=True)) == []
@@ -336,7 +337,7 @@ def test_steps_that_count_twice_and_verdicts_that_are_others_are_complained_of()
     )
     assert events[-1].kind is Kind.PRUNED
     assert list(checks.of_reports(Study(told, events))) == []
-    unseen = replace(events[-1], data={**events[-1].data, "seen": 1})
+    unseen = replace(events[-1], seen=1)
     assert {each.wrong for each in checks.of_reports(Study(told, [*events[:-1], unseen]))} == {Wrong.REPLAY}
-    skipped = [replace(e, data={**e.data, "step": e.data["step"] + 1}) if e.report else e for e in events]
+    skipped = [replace(e, step=e.step + 1) if e.report else e for e in events]
     assert Wrong.DOUBLED in {each.wrong for each in checks.of_reports(Study(told, skipped))}

@@ -67,7 +67,7 @@ class Written:
             if config is None
             else self.searcher.known(config, Origin.ENQUEUED)
         )
-        asked = replace(asked, data={**asked.data, "tags": {**asked.data["tags"], **tags}})
+        asked = replace(asked, tags={**asked.tags, **tags})
         self.events.append(self.searcher.apply(asked))
         return number
 

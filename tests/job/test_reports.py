@@ -151,8 +151,8 @@ def test_the_value_of_a_repeated_run_is_its_own_with_what_else_it_said():
 @pytest.mark.parametrize("which", ["last", "best"])
 def test_a_run_that_nobody_repeats_is_kept_once(which):
     searcher = study_of(ASKED, *(reported(0, step, -float(step)) for step in range(1, 6)))
-    trial = searcher.trials[0]
-    assert trial._run is trial._reports
+    record = searcher.history.records[0]
+    assert record.last_run is record.reports
     assert told_of(*(reported(0, step, -float(step)) for step in range(1, 6)), which=which) == {
         "seconds": 1.0,
         "value": -5.0 if which == "last" else -1.0,
@@ -320,7 +320,7 @@ def test_a_verdict_that_was_not_given_is_found_by_replay():
     searcher.apply = lambda event: events.append(apply(event)) or events[-1]
     run(searcher, 12)
     at = next(i for i, event in enumerate(events) if event.kind is Kind.PRUNED)
-    changed = replace(events[at], data={**events[at].data, "seen": events[at].data["seen"] - 1})
+    changed = replace(events[at], seen=events[at].seen - 1)
     study = Study(description(steps=10, scheduler="median", scheduler_options={"startup": 3}), [*events[:at], changed])
     assert [(again.verdict, again.recorded) for again in replay_verdicts(study) if again.verdict != again.recorded] == [
         ("prune", "go")

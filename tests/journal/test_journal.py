@@ -685,7 +685,7 @@ def test_a_disk_that_is_full_is_told_in_one_line_and_nothing_is_half_written(pat
         (pages,) = journal._connection.execute("PRAGMA page_count").fetchone()
         journal._connection.execute(f"PRAGMA max_page_count={pages}")
         with pytest.raises(JournalError, match="full") as caught:
-            journal.append([Told(0, text="x" * 10**6, number=2)])
+            journal.append([Told(0, value=0.5, traceback="x" * 10**6, number=2)])
         assert "\n" not in str(caught.value)
         assert numbers(path) == [1]
         journal._connection.execute("PRAGMA max_page_count=1000000")

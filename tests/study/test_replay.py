@@ -61,7 +61,7 @@ def test_a_proposal_that_was_tampered_with_is_found():
     asked = [i for i, event in enumerate(study.events) if event.kind is Kind.ASKED]
     for position, key, value in ((asked[5], "x", [0.5, 0.1, 0.25]), (asked[9], "tags", {"t": 1})):
         event = study.events[position]
-        study.events[position] = replace(event, data={**event.data, key: value})
+        study.events[position] = replace(event, **{key: value})
     differing = {trial.trial: trial.differs for trial in replay(study) if trial.differs}
     assert differing[5] == ("x",)
     assert "tags" in differing[9]
@@ -74,7 +74,7 @@ def test_rounding_is_told_from_a_difference():
     for position, factor in ((asked[5], 1 + 1e-11), (asked[9], 1 + 1e-4)):
         event = study.events[position]
         tags = {key: value * factor if isinstance(value, float) else value for key, value in event.data["tags"].items()}
-        study.events[position] = replace(event, data={**event.data, "tags": tags})
+        study.events[position] = replace(event, tags=tags)
     differing = {trial.trial: trial.is_rounding for trial in replay(study) if trial.differs}
     assert (differing[5], differing[9]) == (True, False)
 

@@ -365,7 +365,7 @@ def test_an_enqueued_trial_that_has_reported_runs_whoever_wrote_the_journal(tmp_
     """Journals of before do not say that it has begun."""
     study = run("random", 3)
     asked = study.events[1]
-    enqueued = replace(asked, data={**asked.data, "tags": {**asked.data["tags"], "origin": "enqueued"}})
+    enqueued = replace(asked, tags={**asked.tags, "origin": "enqueued"})
     reported = Reported(0, step=1, value=0.5, attempt=1, number=3, at="2026-01-01T00:10:00+00:00")
     followed = Followed(keep(Study(study.description, [study.events[0], enqueued, reported]), tmp_path / "s.db"))
     (worker,) = facts.details("x", followed)["workers"]
