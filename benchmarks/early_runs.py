@@ -77,7 +77,7 @@ class Running:
 
 
 @dataclass
-class Course:
+class AttemptInfo:
     """What a search recommends over time.
 
     Attributes:
@@ -96,13 +96,13 @@ class Course:
         return next((curve[-1] for at, curve in reversed(self.changes) if at <= steps), None)
 
 
-def run(problem: Problem, search: Search, budget: int, seed: int, workers: int = 1) -> Course:
+def run(problem: Problem, search: Search, budget: int, seed: int, workers: int = 1) -> AttemptInfo:
     """A search with so many steps in all.
 
     What is recommended is the best configuration that has finished; until one has, the one with the best last report.
     """
     rng = np.random.default_rng([seed, 1])
-    course, queue, spent, order = Course(), list[tuple[float, int, Running]](), 0, 0
+    course, queue, spent, order = AttemptInfo(), list[tuple[float, int, Running]](), 0, 0
     best, leading = -np.inf, -np.inf
 
     def start(now: float) -> None:

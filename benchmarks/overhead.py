@@ -24,15 +24,15 @@ import numpy as np
 
 import raybo
 from benchmarks.figures import Figure, Figures, at_least, at_most, command
+from raybo.engine.lifecycle import Life, Phase
 from raybo.engine.plan import Plan
 from raybo.engine.ray.connection import ray_for_study
-from raybo.engine.study.dispatch import Flight
+from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
-from raybo.engine.study.judging import Judging
-from raybo.engine.study.lifecycle import Life, Phase
-from raybo.engine.study.pace import Pace
+from raybo.engine.study.timings import Timings
+from raybo.engine.study.verdicts import Judge
 from raybo.engine.trial.checkpoints import Checkpoints
-from raybo.engine.trial.reports import BATCH_SECONDS, Answer, Course, TrialReports
+from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
 from raybo.journal import Description
 from raybo.journal.lock import lock_file
@@ -75,7 +75,7 @@ def of_a_trial(reports: int) -> Figures:
     spent = []
     for function in (silent, job):
         begun = time.process_time()
-        listen = partial(TrialReports, Course(reports), send, Checkpoints(None, 1, None))
+        listen = partial(ReportSender, AttemptInfo(reports), send, Checkpoints(None, 1, None))
         run_trial(function, {}, {}, "loss", 1, listen=listen)
         spent.append(time.process_time() - begun)
     share = 100.0 * (spent[1] - spent[0]) / (reports * STEP_SECONDS)
@@ -92,23 +92,23 @@ def of_a_study(reports: int) -> Figures:
     job = raybo.objective(space=space, metric="loss", mode="min", steps=steps)(_nothing)
 
     async def heard(log: EventLog) -> float:
-        judging = Judging(log, _never)
-        flights = []
+        judge = Judge(log, _never)
+        trials = []
         for _ in range(AT_A_TIME):
             asked = log.add(log.searcher.propose(log.searcher.history))
-            flights.append(Flight(Life(asked.trial or 0, phase=Phase.RUNNING)))
+            trials.append(DispatchedTrial(Life(asked.trial or 0, phase=Phase.RUNNING)))
         log.commit()
         begun = time.process_time()
         for tick in range(ticks):
-            for flight in flights:
+            for dispatched in trials:
                 told: list[EventData] = [
                     {"step": step, "value": 1.0 / step, "seconds": 0.001 * step, "metrics": {"rate": 0.1}}
                     for step in range(tick * batch + 1, (tick + 1) * batch + 1)
                 ]
-                await judging.hear(flight, told)
+                await judge.receive(dispatched, told)
             await asyncio.sleep(BATCH_SECONDS)
         log.commit()
-        judging.close()
+        judge.close()
         return time.process_time() - begun
 
     with tempfile.TemporaryDirectory() as name:
@@ -116,7 +116,7 @@ def of_a_study(reports: int) -> Figures:
             description, Path(name, "study.db"), AT_A_TIME, AT_A_TIME, False, True, 0, None, None, os.getpid(), False,
             time.monotonic(), 0,
         )  # fmt: skip
-        with contextlib.closing(EventLog(plan, job, Pace(AT_A_TIME, True))) as log:
+        with contextlib.closing(EventLog(plan, job, Timings(AT_A_TIME, True))) as log:
             spent = asyncio.run(heard(log))
     share = 100.0 * spent / (ticks * BATCH_SECONDS)
     yield at_most(100.0, share, f"{A_SECOND:,} reports per second, of the study's processor", "per cent")

@@ -18,7 +18,7 @@ from rich.console import Console
 import raybo
 from raybo import methods
 from raybo.common.errors import JournalError, MethodError, ObjectiveError, SpaceError, TrialError
-from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.lifecycle import Occurrence
 from raybo.engine.trial.task import run_trial
 from raybo.journal import Description, Journal
 from raybo.record.events import Asked, ContextObserved, Failed, Kind, Planned, Retried, State, Told

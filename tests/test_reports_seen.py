@@ -14,12 +14,12 @@ from rich.console import Console
 import raybo
 from raybo.cli.console import conclude
 from raybo.engine.driver import describe
+from raybo.engine.lifecycle import Life
 from raybo.engine.plan import Plan
-from raybo.engine.study.dispatch import Flight
+from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
-from raybo.engine.study.judging import Judging
-from raybo.engine.study.lifecycle import Life
-from raybo.engine.study.pace import Pace
+from raybo.engine.study.timings import Timings
+from raybo.engine.study.verdicts import Judge
 from raybo.experiments import Entry, Experiment, Problem, compare
 from raybo.experiments.here import tune_here
 from raybo.experiments.measures import values
@@ -123,11 +123,11 @@ def test_a_report_that_was_committed_without_its_verdict_is_judged_when_the_stud
             opened.begin(study.description)
             opened.append(events)
         assert [again for again in replay_verdicts(raybo.load(path)) if again.verdict != again.recorded] == []
-        with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
+        with contextlib.closing(EventLog(plan_of(study.description, path), job, Timings(1, False))) as log:
             (directory := trial_directory(path, verdict.trial) / "checkpoints" / "9-9").mkdir(parents=True)
-            judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-            judging.take_up()
-            judging.close()
+            judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+            judge.recover()
+            judge.close()
         went_on = raybo.load(path)
         made = went_on.events[-1]
         assert (made.kind, made.trial, made.data["seen"]) == (verdict.kind, verdict.trial, verdict.data["seen"])
@@ -136,10 +136,10 @@ def test_a_report_that_was_committed_without_its_verdict_is_judged_when_the_stud
         judged = list(replay_verdicts(went_on))
         assert {"prune", "pause"} & {again.recorded for again in judged if again.trial == verdict.trial}
         assert [again for again in judged if again.verdict != again.recorded] == []
-        with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
-            judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-            judging.take_up()  # again, and nothing is left to be said
-            judging.close()
+        with contextlib.closing(EventLog(plan_of(study.description, path), job, Timings(1, False))) as log:
+            judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+            judge.recover()  # again, and nothing is left to be said
+            judge.close()
         assert len(raybo.load(path).events) == len(went_on.events)
 
 
@@ -163,10 +163,10 @@ def test_what_was_promoted_is_not_halted_again(job, tmp_path):
     study = run(job, tmp_path / "s.db", **PROMOTE)
     path = tmp_path / "t.db"
     resumed = begun_up_to_the_promotion(path, study, has_it=True)
-    with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
-        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-        judging.take_up()
-        judging.close()
+    with contextlib.closing(EventLog(plan_of(study.description, path), job, Timings(1, False))) as log:
+        judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+        judge.recover()
+        judge.close()
     assert raybo.load(path).trials[resumed.trial].state is State.PENDING
 
 
@@ -174,11 +174,11 @@ def test_what_is_promoted_goes_on_once_its_last_process_has_gone(job, tmp_path):
     study = run(job, tmp_path / "s.db", **PROMOTE)
     path = tmp_path / "t.db"
     resumed = begun_up_to_the_promotion(path, study, has_it=False)
-    with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
-        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-        assert judging.promoted({}) == resumed.trial
-        assert judging.promoted({resumed.trial: Flight(Life(resumed.trial))}) is None
-        judging.close()
+    with contextlib.closing(EventLog(plan_of(study.description, path), job, Timings(1, False))) as log:
+        judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+        assert judge.promoted({}) == resumed.trial
+        assert judge.promoted({resumed.trial: DispatchedTrial(Life(resumed.trial))}) is None
+        judge.close()
 
 
 def test_a_comparison_with_a_scheduler_spends_the_steps_of_as_many_whole_trials(job, tmp_path):

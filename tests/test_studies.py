@@ -10,9 +10,10 @@ from click.testing import CliRunner
 
 import raybo
 from raybo.cli import cli
+from raybo.engine import detached_studies as on_cluster
+from raybo.engine.detached_studies import Detached, studies_on
 from raybo.engine.driver import describe
-from raybo.engine.ray import detached_studies as on_cluster
-from raybo.engine.ray.detached_studies import Detached, studies_here, studies_on
+from raybo.engine.ray.named_studies import studies_here
 from raybo.journal import Journal
 from raybo.record.events import KINDS, Kind, Planned
 from raybo.reporting.studies import Progress, progress_of, studies_in
@@ -96,7 +97,9 @@ def fake_ray(answers):
         if answers[name] is None:
             raise ValueError(name)
         plan, status = answers[name]
-        return SimpleNamespace(what=SimpleNamespace(remote=lambda: plan), status=SimpleNamespace(remote=lambda: status))
+        return SimpleNamespace(
+            get_plan=SimpleNamespace(remote=lambda: plan), status=SimpleNamespace(remote=lambda: status)
+        )
 
     named = [{"name": name, "namespace": "raybo"} for name in answers] + [{"name": "x", "namespace": "other"}]
     return SimpleNamespace(

@@ -11,9 +11,10 @@ import asyncio
 import ray
 
 from raybo.engine.plan import Plan, Status
+from raybo.engine.ray.pickling import make_importable
 from raybo.engine.study.loop import STOP_REASON, StudyLoop
-from raybo.engine.trial.reports import Answer
-from raybo.engine.trial.task import Parcel
+from raybo.engine.trial.report_sender import Answer
+from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
 from raybo.record.events import EventData
 
@@ -29,7 +30,8 @@ class StudyActor:
         function: the user's function as it travels; only the workers unpickle it.
     """
 
-    def __init__(self, plan: Plan, objective: Objective, function: Parcel) -> None:
+    def __init__(self, plan: Plan, objective: Objective, function: PackedFunction) -> None:
+        make_importable(plan.directories)
         self.plan = plan
         self.objective = objective
         self.function = function
@@ -65,7 +67,7 @@ class StudyActor:
         """Whether the study has ended, however it did."""
         return self.ended.is_set()
 
-    async def what(self) -> Plan:
+    async def get_plan(self) -> Plan:
         """What it was told to run."""
         return self.plan
 
@@ -92,7 +94,7 @@ class StudyActor:
     async def printed(self, number: int, attempt: int, where: int, data: bytes) -> None:
         """A trial has printed something, which begins so many bytes after its first."""
         if self.study is not None:
-            self.study.printed.hear(number, attempt, (where, data))
+            self.study.printed.receive(number, attempt, (where, data))
 
     async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
         """A trial has come some steps further; whether it is to go on."""

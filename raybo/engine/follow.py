@@ -13,13 +13,13 @@ from raybo import journal
 from raybo.common.errors import RayboError, RayError
 from raybo.common.messages import first_line
 from raybo.engine.ray.connection import ray_for_study
-from raybo.engine.ray.liveness import Pulse, RayDied
+from raybo.engine.ray.liveness import Liveness, RayDied
+from raybo.engine.ray.named_studies import NAMESPACE, study_names
 from raybo.study.study import Study
 
 if TYPE_CHECKING:
     from raybo.engine.plan import Plan, Status
 
-NAMESPACE = "raybo"  # of the names of detached studies
 POLL_SECONDS = 0.2
 NAME_SECONDS = 20.0  # in which a name is free again whose study has ended
 STOP_SECONDS = 20.0  # after which a study that does not stop is killed; its journal is whole all the same
@@ -156,11 +156,11 @@ def stop(name: str, address: str) -> Ended:
 def _find(ray: Any, name: str) -> tuple[Any, Plan]:
     try:
         actor = ray.get_actor(name, namespace=NAMESPACE)
-        return actor, cast("Plan", ray.get(actor.what.remote(), timeout=30))
+        return actor, cast("Plan", ray.get(actor.get_plan.remote(), timeout=30))
     except ray.exceptions.GetTimeoutError:
         raise RayError(f"the study {name} does not answer; try again, or end it by stopping its process") from None
     except (ValueError, ray.exceptions.RayActorError):
-        names = [a["name"] for a in ray.util.list_named_actors(all_namespaces=True) if a["namespace"] == NAMESPACE]
+        names = study_names(ray)
         running = f"available: {', '.join(sorted(names))}" if names else "no study is"
         raise RayError(
             f"no detached study named {name} is running on this cluster ({running}); {_where(name)}"
@@ -184,13 +184,13 @@ def _ended(path: Path) -> Ended:
 
 def _wait(ray: Any, actor: Any, outcome: Any, show: _Show) -> None:
     """Until the study has ended; raises what ended it early."""
-    pulse = Pulse(ray)
+    liveness = Liveness(ray)
     try:
         done: list[Any] = []
         while not done:
             done, _ = ray.wait([outcome], timeout=POLL_SECONDS)
             if not done:
-                pulse.feel()
+                liveness.check()
             show(actor)
         ray.get(outcome)
     except ray.exceptions.RayTaskError as error:

@@ -15,10 +15,10 @@ from typing import Any
 
 import raybo
 from raybo.engine.driver import describe
-from raybo.engine.study.judging import finished, verdicts_owed
-from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.lifecycle import Occurrence
+from raybo.engine.study.verdicts import finished, missing_verdicts
 from raybo.engine.trial.checkpoints import Checkpoints
-from raybo.engine.trial.reports import Answer, Course, TrialReports
+from raybo.engine.trial.report_sender import Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
 from raybo.job.objective import Objective
 from raybo.journal import Journal
@@ -58,7 +58,7 @@ def tune_here(
         new: list[Event] = []  # a result is committed with the proposal that follows it
         if searcher.history.planned != trials:
             new.append(searcher.plan(trials))
-        new += map(searcher.apply, verdicts_owed(searcher, journal.events))
+        new += map(searcher.apply, missing_verdicts(searcher, journal.events))
         for trial in searcher.trials:
             if trial.state is State.PENDING:
                 again = Retried(trial.number, reason="the study was interrupted", losses=0, attempt=trial.attempt + 1)
@@ -97,11 +97,11 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
     trial = searcher.trials[number]
     ending: list[Event] = []
     step, said = searcher.history.records[number].checkpoint or 0, trial.details.get("metrics", {})
-    course = Course(searcher.steps, True, 1, trial.checkpoint, step, said, searcher.history.judged_metric)
+    info = AttemptInfo(searcher.steps, True, 1, trial.checkpoint, step, said, searcher.history.judged_metric)
     checkpoints = Checkpoints(trial_directory(storage, number) / CHECKPOINTS, trial.attempt, trial.checkpoint)
 
     def hear(batch: list[EventData]) -> Answer:
-        """As `Judging.hear`, of one step at a time, as the trial waits at each."""
+        """As `Judge.receive`, of one step at a time, as the trial waits at each."""
         told: list[Reported] = []
         for data in batch:
             record = searcher.history.records[number]
@@ -127,7 +127,7 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
         max(1, int(objective.num_cpus)),
         searcher.context,
         None,
-        partial(TrialReports, course, hear, checkpoints),
+        partial(ReportSender, info, hear, checkpoints),
     )
     if ending:
         return []

@@ -310,7 +310,7 @@ def _ask_for(
     name = Path(path).name
     if value is not None:
         raise JournalError(f"{name}: it is running, and takes configurations but no results; add this one once it ends")
-    requests.require_heard(path, "enqueue the configuration once the study has ended")
+    requests.require_listening(path, "enqueue the configuration once the study has ended")
     study = load(path)
     config = study.space.accept(config_in(study.space))
     _refuse_repeated(study, config)

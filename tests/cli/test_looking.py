@@ -263,7 +263,7 @@ def test_a_running_study_is_asked_for_a_configuration(run, tmp_path):
         journal.begin(journal.description)
         code, _, err = run("enqueue", "job.db", *VALUES)
         assert (code, "takes no requests; enqueue the configuration once" in err) == (1, True)
-        assert requests.hear(path)
+        assert requests.listen(path)
         code, out, _ = run("enqueue", "job.db", *VALUES)
         assert (code, out) == (0, "Enqueued; the study runs it as soon as a worker is free\n")
         code, _, err = run("enqueue", "job.db", *VALUES, "--value", "0.5")
@@ -306,7 +306,7 @@ def test_a_running_study_is_stopped_by_its_journal(run, tmp_path):
     journal.begin(journal.description)
     code, _, err = run("stop", "job.db")
     assert (code, "takes no requests; stop it where it was started" in err) == (1, True)
-    assert requests.hear(path)
+    assert requests.listen(path)
 
     def end():
         while not requests.waiting(path):

@@ -12,6 +12,7 @@ import raybo
 from raybo.common.errors import RayError
 from raybo.engine import follow
 from raybo.engine.follow import Ended, StudyLost, attach, stop
+from raybo.engine.ray.named_studies import NAMESPACE
 from raybo.journal import Description, Journal
 from raybo.record.events import Planned, Told
 
@@ -31,7 +32,7 @@ def cluster(monkeypatch, tmp_path):
     def get_actor(name, namespace):
         raise ValueError(name)
 
-    names = [{"name": "other", "namespace": follow.NAMESPACE}]
+    names = [{"name": "other", "namespace": NAMESPACE}]
     ray = SimpleNamespace(
         get_actor=get_actor,
         util=SimpleNamespace(list_named_actors=lambda all_namespaces: names),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import raybo
 from raybo.common.errors import MethodError, ObjectiveError, TrialError
-from raybo.engine.study.judging import finished
+from raybo.engine.study.verdicts import finished
 from raybo.experiments.here import tune_here
 from raybo.job import reports
 from raybo.journal import Description, Journal, read

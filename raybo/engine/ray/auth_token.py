@@ -21,6 +21,23 @@ def loader_of(ray: Any) -> Any:
     return None if loader is None else loader.instance()
 
 
+def token_header(ray: Any) -> dict[str, str]:
+    """Return the HTTP header that carries this user's token; empty if there is none.
+
+    Ray's client sends it by itself only if RAY_AUTH_MODE was set before Ray was imported.
+
+    Raises:
+        RayError: the token cannot be read.
+    """
+    loader = loader_of(ray)
+    if loader is None:
+        return {}
+    try:
+        return dict(loader.get_token_for_http_header(ignore_auth_mode=True))
+    except ray.exceptions.RayError as error:
+        raise RayError(str(error).partition(". ")[0]) from error
+
+
 def make_token(ray: Any) -> None:
     """Make this user's token where there is none and Ray, about to start here, would make one.
 

@@ -1,4 +1,4 @@
-"""The Ray that a study runs on: a local one, or an existing cluster. All use of Ray's private API is here."""
+"""The Ray that a study runs on: one that this process starts for itself, or an existing cluster that it joins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from raybo.common.errors import RayError
 from raybo.common.messages import first_line
 from raybo.engine.ray import priority
 from raybo.engine.ray.auth_token import loader_of, make_token, warn_of_open_token
-from raybo.engine.ray.liveness import dying_in_words
+from raybo.engine.ray.liveness import report_death_at_start
 from raybo.engine.temporary_directories import RAY, private_directory
 
 log = logging.getLogger("raybo")
@@ -115,7 +115,7 @@ def start_local(ray: Any, cpus: int | None, directory: Path, data: int = 0) -> N
         RayError: it does not come up.
     """
     make_token(ray)
-    with dying_in_words(ray), patience_with(ray), without_helpers(ray):
+    with report_death_at_start(ray), patient_start(ray), without_helpers(ray):
         for left in reversed(range(STARTS)):
             try:
                 ray.init(
@@ -156,7 +156,7 @@ def without_helpers(ray: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def patience_with(ray: Any) -> Iterator[None]:
+def patient_start(ray: Any) -> Iterator[None]:
     """Give a raylet that runs longer to come up than Ray's fixed half minute, which a busy machine needs.
 
     And tell it the ports of its agents: for each that an agent is to find and write down, it waits 15 seconds and dies

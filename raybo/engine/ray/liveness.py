@@ -32,8 +32,8 @@ class RayDied(RayError):
     """The Ray that the study ran on is gone; what was committed is in the journal."""
 
 
-class Pulse:
-    """Feels the pulse of the Ray that this process is connected to.
+class Liveness:
+    """Feels the liveness of the Ray that this process is connected to.
 
     Args:
         ray: the module, connected.
@@ -49,7 +49,7 @@ class Pulse:
         # elsewhere (in a container, say) its socket may be out of reach, which says nothing
         self._reaches_raylet = self._raylet_answers()
 
-    def feel(self) -> None:
+    def check(self) -> None:
         """Look whether it is alive; cheap enough to be called several times a second.
 
         Raises:
@@ -97,7 +97,7 @@ class Pulse:
 
 
 @contextlib.contextmanager
-def dying_in_words(ray: Any) -> Iterator[None]:
+def report_death_at_start(ray: Any) -> Iterator[None]:
     """While a local Ray is started: say so where it has died, and end this process.
 
     Ray would do the same, a minute later and with a line of C++: nothing can be raised in what waits there.

@@ -13,14 +13,14 @@ LOOK_SECONDS = 2.0  # between looks
 GRACE_SECONDS = 2.0  # a result may still be on its way when its node is counted as dead
 
 
-class Losses:
+class NodeLosses:
     """What looks at the nodes have found, of those lost since the first."""
 
     def __init__(self) -> None:
         self._dead: set[str] | None = None  # unknown as yet: those that were lost before this study are no news
         self._at = -math.inf  # when a node was last found dead
 
-    def look(self, nodes: Sequence[dict[str, Any]], now: float) -> bool:
+    def update(self, nodes: Sequence[dict[str, Any]], now: float) -> bool:
         """Whether a node was lost since the last look.
 
         Args:
@@ -33,7 +33,7 @@ class Losses:
             self._at = now
         return is_news
 
-    def concern(self, node: str | None, submitted: float, now: float) -> bool:
+    def affect(self, node: str | None, submitted: float, now: float) -> bool:
         """Whether a trial on this node is lost; where it has not begun anywhere, whether it may be, given when it left.
 
         It may be on its way to a lost node, which Ray may not have noticed when it was sent.

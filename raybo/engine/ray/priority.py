@@ -20,7 +20,7 @@ SETTINGS = {"RAY_worker_niceness": "0", OURS: str(TRIALS)}
 
 
 @cache  # once per worker: it would add up
-def give_way() -> None:
+def lower_priority() -> None:
     """Lower this worker's priority as Ray would have; called in a trial before any of the user's code runs.
 
     All its threads, as a numerical library may have begun its own when it was loaded; those begun later inherit it. On

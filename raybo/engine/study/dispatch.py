@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import ray
 
 from raybo.common.messages import first_line
-from raybo.engine.study.lifecycle import Life, Occurrence
+from raybo.engine.lifecycle import Life, Occurrence
 from raybo.engine.trial.task import TRACEBACK_CHARACTERS
 from raybo.record.events import EventData
 
 if TYPE_CHECKING:
-    from raybo.engine.trial.captured_output import Piece
-    from raybo.engine.trial.reports import Answer
+    from raybo.engine.trial.captured_output import Chunk
+    from raybo.engine.trial.report_sender import Answer
 
 UNLOADED = "failed to import on the worker"  # Ray, of a function that it sent: the job itself travels inside
 RAYS_FILE = "/logs/worker-"  # that a worker opens before a task, gone with a Ray whose owner was killed
@@ -25,7 +25,7 @@ Outcome = tuple[Occurrence, EventData]  # and what the event that records it hol
 
 
 @dataclass
-class Flight:
+class DispatchedTrial:
     """A trial in the engine: its life so far, and the task that runs it.
 
     Attributes:
@@ -45,7 +45,7 @@ class Flight:
     node: str | None = None
     gone: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     reason: str = ""
-    printed: list[Piece] | None = field(default=None, init=False)
+    printed: list[Chunk] | None = field(default=None, init=False)
     answer: Answer | None = field(default=None, init=False)
     _started: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _over_limit: bool = field(default=False, init=False)
@@ -66,7 +66,7 @@ class Flight:
         if self.task is not None:
             ray.cancel(self.task, force=True)
 
-    def again(self) -> None:
+    def reset(self) -> None:
         """Make ready for another attempt."""
         self.node, self._started, self.gone = None, asyncio.Event(), asyncio.Event()
         self.printed, self._over_limit = None, False
@@ -84,7 +84,7 @@ class Flight:
                 return Occurrence.OVER_LIMIT, {"reason": reason, "seconds": limit}
             if self.reason:
                 return Occurrence.STOPPED, {"reason": self.reason}
-            return of_ray_error(error)
+            return outcome_of_error(error)
         finally:
             if watch is not None:
                 watch.cancel()
@@ -117,7 +117,7 @@ async def _returned(task: Any) -> Any:
     return await task
 
 
-def of_ray_error(error: Exception) -> Outcome:
+def outcome_of_error(error: Exception) -> Outcome:
     """What a failure that Ray reports was: the loss of a worker, unless it was the job's own doing."""
     if isinstance(error, ray.exceptions.OutOfMemoryError):
         return Occurrence.OVER_LIMIT, {"reason": f"it was killed for lack of memory: {first_line(error)}"}

@@ -18,8 +18,8 @@ from typing import TypeVar, cast
 
 from raybo.common.errors import JournalError
 from raybo.engine.plan import Plan, Status
-from raybo.engine.study.pace import Pace
-from raybo.engine.study.repeated_failures import Alike
+from raybo.engine.study.repeated_failures import RepeatedFailures
+from raybo.engine.study.timings import Timings
 from raybo.job.objective import Objective
 from raybo.journal import Journal, clean
 from raybo.journal.beside import without_password
@@ -56,9 +56,9 @@ class EventLog:
         JournalError: the journal cannot be opened.
     """
 
-    def __init__(self, plan: Plan, objective: Objective, pace: Pace) -> None:
+    def __init__(self, plan: Plan, objective: Objective, timings: Timings) -> None:
         self.plan = plan
-        self.pace = pace
+        self.timings = timings
         self.journal = Journal(plan.path, plan.description, driver=None if plan.detached else plan.driver)
         self.searcher = searcher_of(plan.description, objective.space, objective.context)
         self.committed = Ledger(objective.space, objective.goals, objective.context)
@@ -66,7 +66,7 @@ class EventLog:
         self.losses: dict[int, int] = {}
         self.failures: dict[int, int] = {}
         self.touched: set[int] = set()
-        self.alike = Alike()
+        self.repeated_failures = RepeatedFailures()
         self.stopping = Stopping(plan.limits, self.committed.goals)
         self._last: Event | None = None
         self._known_front: tuple[int, tuple[int, float]] | None = None  # by how many trials have finished
@@ -113,8 +113,8 @@ class EventLog:
         now = ledger.incumbent
         if isinstance(event, Asked):
             if event.origin is None:
-                self.pace.suggestions.append(event.suggest_seconds or 0.0)
-                self.pace.spent.append(event.suggest_processor_seconds or 0.0)
+                self.timings.suggestions.append(event.suggest_seconds or 0.0)
+                self.timings.spent.append(event.suggest_processor_seconds or 0.0)
         elif (now is None and ledger.front is not front) or (
             now is not None and (best is None or now.value != best.value)
         ):
@@ -173,7 +173,7 @@ class EventLog:
             event = self._untold.popleft()
             self._announce(event)
             if event.kind is Kind.TOLD:
-                self.pace.trials.append(event.data["seconds"])
+                self.timings.trials.append(event.data["seconds"])
 
     def status(self, running: int, reason: str, after: int) -> Status:
         """The study now.
@@ -195,7 +195,7 @@ class EventLog:
             failed=self.committed.count(*FAILURES),
             running=running,
             best=None if best is None else (best.number, cast(float, best.value)),
-            suggest_seconds=self.pace.suggest_seconds,
+            suggest_seconds=self.timings.suggest_seconds,
             elapsed=elapsed,
             left=elapsed / here * max(0, self.plan.trials + confirming - ended) if here else None,
             notes=[text for number, text in self._notes if number > after],
@@ -255,7 +255,7 @@ class EventLog:
         self.stopping.hear(event)
         trial = None if event.trial is None else self.searcher.trials[event.trial]
         if trial is not None and trial.origin is not Origin.ADDED:
-            self.alike.hear(event, is_new=event.number > self.plan.known)
+            self.repeated_failures.add(event, is_new=event.number > self.plan.known)
 
     def _announce(self, event: Event) -> None:
         """Let a committed event be told: with the counts, and where the user should hear of it at once, by a note.

@@ -17,23 +17,23 @@ from typing import Any, cast
 import ray
 
 from raybo.common.errors import JournalError, RayError, SpaceError, TrialError
+from raybo.engine.lifecycle import Life, Occurrence, Phase, Step
 from raybo.engine.plan import Plan, Status
 from raybo.engine.ray.connection import logs_directory
-from raybo.engine.ray.detached_studies import studies_here
-from raybo.engine.ray.nodes import GRACE_SECONDS, LOOK_SECONDS, Losses
+from raybo.engine.ray.named_studies import studies_here
+from raybo.engine.ray.nodes import GRACE_SECONDS, LOOK_SECONDS, NodeLosses
 from raybo.engine.ray.resources import share_of, waiting_for_room, workers_available
-from raybo.engine.ray.submit import Launcher
-from raybo.engine.study.dispatch import Flight
+from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
-from raybo.engine.study.judging import Judging
-from raybo.engine.study.lifecycle import Life, Occurrence, Phase, Step
-from raybo.engine.study.pace import Pace
+from raybo.engine.study.launcher import Launcher
 from raybo.engine.study.proposals import Proposals
-from raybo.engine.study.trial_output import Printed
-from raybo.engine.study.workers import Ahead, Situation, Turn, ahead, in_flight, turn
-from raybo.engine.trial.captured_output import left_by
-from raybo.engine.trial.reports import Answer
-from raybo.engine.trial.task import Parcel
+from raybo.engine.study.timings import Timings
+from raybo.engine.study.trial_output import TrialOutput
+from raybo.engine.study.verdicts import Judge
+from raybo.engine.study.workers import Ahead, Situation, Turn, ahead, max_in_flight, turn
+from raybo.engine.trial.captured_output import read_unsent
+from raybo.engine.trial.report_sender import Answer
+from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
 from raybo.journal import requests
 from raybo.record.events import KINDS, LOST, Begun, ContextObserved, Event, EventData, Origin, State
@@ -57,34 +57,34 @@ class StudyLoop:
         JournalError: the journal cannot be opened.
     """
 
-    def __init__(self, plan: Plan, objective: Objective, function: Parcel) -> None:
+    def __init__(self, plan: Plan, objective: Objective, function: PackedFunction) -> None:
         self.plan = plan
         self.objective = objective
-        self.pace = Pace(plan.workers, plan.takes_all_room)
-        self.log = EventLog(plan, objective, self.pace)
-        self.proposals = Proposals(self.log, self.pace)
+        self.timings = Timings(plan.workers, plan.takes_all_room)
+        self.log = EventLog(plan, objective, self.timings)
+        self.proposals = Proposals(self.log, self.timings)
         self.on_cluster = len(cast(Any, ray).nodes()) > 1 or plan.elastic
-        listens = plan.trial_seconds is not None or self.on_cluster or self.log.searcher.context is not None
+        notifies = plan.trial_seconds is not None or self.on_cluster or self.log.searcher.context is not None
         self.name = secrets.token_hex(8)
-        self.printed = Printed(plan.path if plan.is_kept else None, self.log.note, plan.artifacts)
+        self.printed = TrialOutput(plan.path if plan.is_kept else None, self.log.note, plan.artifacts)
         self.launcher = Launcher(
             objective,
             function,
             name=self.name,
             journal=plan.path,
             seed=plan.description.seed,
-            listens=listens,
+            notifies=notifies,
             fresh_workers=plan.fresh_workers,
             artifacts=plan.artifacts,
             keep=plan.keep_checkpoints,
         )
-        self.judging = Judging(self.log, self._meet)
+        self.judge = Judge(self.log, self._meet)
         self.room = plan.workers
         self.reason = ""  # why the study stops before its end
         self.enough = ""  # why the search has found enough, where it has
         self.confirming: deque[int] | None = None  # trials whose configurations are to be run again, once that is known
         self.is_hopeless = False  # whether that is because every trial fails
-        self.flights: dict[int, Flight] = {}
+        self.dispatched: dict[int, DispatchedTrial] = {}
         self.interrupted: deque[int] = deque()  # trials to be run first: enqueued, or lost with the last loop
         self.wanted: deque[int] = deque()  # trials that had failed, to be run next
         self.asking = asyncio.Lock()
@@ -121,7 +121,7 @@ class StudyLoop:
                 if not self.slots and self._confirms():
                     self._open_slots()
             if not self.reason:
-                self.judging.end_paused()
+                self.judge.end_paused()
             if why := self.reason or self.enough:
                 self.log.end(why)
             self.log.commit()
@@ -138,57 +138,57 @@ class StudyLoop:
                 if slot.done() and not slot.cancelled():
                     slot.exception()
             self.proposals.close()
-            self.judging.close()
+            self.judge.close()
             if hear is not None:
-                requests.hear_no_more(self.plan.path)
+                requests.stop_listening(self.plan.path)
             self.log.close()
 
     def stop(self, reason: str) -> None:
         """Ask no more, and stop what runs."""
         if not self.reason:
             self.reason = reason
-            for flight in self.flights.values():
-                flight.stop(reason)
+            for dispatched in self.dispatched.values():
+                dispatched.stop(reason)
 
     def status(self, after: int, heard: int = 0) -> Status:
         """The study now, with what happened to trials after an event, and what they printed after so many lines."""
-        running = sum(flight.life.phase is Phase.RUNNING for flight in self.flights.values())
+        running = sum(dispatched.life.phase is Phase.RUNNING for dispatched in self.dispatched.values())
         status = self.log.status(min(running, self.room), self.reason or self.enough, after)
         lines, left_out, count = self.printed.since(heard)
         return replace(status, printed=lines, unprinted=left_out, lines=count)
 
     def started(self, number: int, attempt: int, node: str) -> None:
         """A trial says that it begins, and where."""
-        flight = self.flights.get(number)
-        if flight is not None and flight.life.attempt == attempt:
-            flight.start(node)
+        dispatched = self.dispatched.get(number)
+        if dispatched is not None and dispatched.life.attempt == attempt:
+            dispatched.start(node)
 
     def context_observed(self, number: int, attempt: int, data: EventData) -> None:
         """A trial says which context it has observed, before it ends."""
-        flight = self.flights.get(number)
-        if flight is not None and flight.life.attempt == attempt:
+        dispatched = self.dispatched.get(number)
+        if dispatched is not None and dispatched.life.attempt == attempt:
             self.log.commit_in_background(self.log.add(ContextObserved.of(number, data)).number)
 
     async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
         """A trial has come some steps further; whether it is to go on."""
-        flight = self.flights.get(number)
-        if flight is None or flight.life.attempt != attempt:
+        dispatched = self.dispatched.get(number)
+        if dispatched is None or dispatched.life.attempt != attempt:
             return Answer("gone", "its study has given it up")
-        answer = await self.judging.hear(flight, batch)
+        answer = await self.judge.receive(dispatched, batch)
         self._wake()
         return answer
 
     def _take_up(self) -> None:
         """Find out what was in flight, and record that it was interrupted, but for what a verdict ends."""
-        self.judging.take_up()
+        self.judge.recover()
         for trial in self.log.searcher.trials:
             if trial.state is State.PENDING:
                 losses = self.log.losses.get(trial.number, 0)
-                flight = Flight(Life(trial.number, attempt=trial.attempt, losses=losses))
-                self.flights[trial.number] = flight
+                dispatched = DispatchedTrial(Life(trial.number, attempt=trial.attempt, losses=losses))
+                self.dispatched[trial.number] = dispatched
                 self.interrupted.append(trial.number)
                 if trial.origin is not Origin.ENQUEUED or trial.number in self.log.touched:  # else it has yet to begin
-                    self._meet(flight, Occurrence.STUDY_LOST, {"reason": "the study was interrupted"})
+                    self._meet(dispatched, Occurrence.STUDY_LOST, {"reason": "the study was interrupted"})
         self.log.commit()
         if self.plan.retry_failed:
             self.wanted.extend(number for number, event in self.log.failures.items() if event <= self.plan.known)
@@ -198,7 +198,7 @@ class StudyLoop:
     async def _hear_requests(self) -> None:
         path, begun = self.plan.path, time.time() - (time.monotonic() - self.plan.begun)
         requests.forget_stops(path, begun)
-        if not requests.hear(path):  # its directory cannot be written: nobody can ask
+        if not requests.listen(path):  # its directory cannot be written: nobody can ask
             return
         while True:
             for request in requests.waiting(path):
@@ -220,7 +220,7 @@ class StudyLoop:
             if asked is not None:
                 self.proposals.forget()
                 number = cast(int, self.log.add(asked).trial)
-                self.flights[number] = Flight(Life(number))
+                self.dispatched[number] = DispatchedTrial(Life(number))
                 self.interrupted.append(number)
                 try:
                     self.log.commit()
@@ -232,14 +232,14 @@ class StudyLoop:
     # ---- room for trials
 
     def _open_slots(self) -> None:
-        for index in range(in_flight(self._submitted(), self.pace)):
+        for index in range(max_in_flight(self._submitted(), self.timings)):
             if index not in self.slots:
                 self.slots[index] = asyncio.ensure_future(self._slot(index))
                 self.slots[index].add_done_callback(lambda _: self.slot_ended.set())
 
     def _wake(self) -> None:
         """Have a worker go on with a paused trial, if there is one to go on and a worker that has left."""
-        if not (self.reason or self.enough) and self.judging.promoted(self.flights) is not None:
+        if not (self.reason or self.enough) and self.judge.promoted(self.dispatched) is not None:
             self._open_slots()
 
     def _submitted(self) -> int:
@@ -249,17 +249,17 @@ class StudyLoop:
     async def _watch_nodes(self) -> None:
         """Give up trials whose node was lost, and use all the room that there is, where nobody said how much."""
         loop = asyncio.get_running_loop()
-        losses = Losses()
+        losses = NodeLosses()
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             nodes = await loop.run_in_executor(None, ray.nodes)
             now = time.monotonic()
-            if losses.look(nodes, now):
+            if losses.update(nodes, now):
                 self.launcher.renew()
-            for flight in self.flights.values():
-                is_out = flight.life.phase is not Phase.WAITING
-                if is_out and losses.concern(flight.node, flight.submitted, now):
-                    loop.call_later(GRACE_SECONDS, flight.gone.set)  # this attempt's event: the next has its own
+            for dispatched in self.dispatched.values():
+                is_out = dispatched.life.phase is not Phase.WAITING
+                if is_out and losses.affect(dispatched.node, dispatched.submitted, now):
+                    loop.call_later(GRACE_SECONDS, dispatched.gone.set)  # this attempt's event: the next has its own
             if self.plan.elastic:
                 await self._share(nodes)
                 self._open_slots()
@@ -274,13 +274,13 @@ class StudyLoop:
             room = 1
         self.room = min(share_of(room, studies, place), self.plan.trials)
         # what waits in Ray's queue would run where the others' trials are to
-        self.pace = replace(self.pace, takes_all_room=studies == 1)
+        self.timings = replace(self.timings, takes_all_room=studies == 1)
 
     # ---- one worker
 
     async def _slot(self, index: int) -> None:
-        while (flight := await self._next(index)) is not None:
-            await self._carry(flight)
+        while (dispatched := await self._next(index)) is not None:
+            await self._carry(dispatched)
 
     def _situation(self) -> Situation:
         return Situation(
@@ -289,22 +289,22 @@ class StudyLoop:
             is_stopping=bool(self.reason),
             has_asked_enough=not self.confirming and (bool(self.enough) or self.log.has_asked_enough()),
             is_proposing=self.asking.locked(),
-            promotes=not self.enough and self.judging.promoted(self.flights) is not None,
+            promotes=not self.enough and self.judge.promoted(self.dispatched) is not None,
         )
 
-    async def _next(self, index: int) -> Flight | None:
+    async def _next(self, index: int) -> DispatchedTrial | None:
         """The next trial for this worker to submit, committed; None where it is to leave."""
-        flight = await self._chosen(index)
-        if flight is not None:
+        dispatched = await self._chosen(index)
+        if dispatched is not None:
             begun = time.perf_counter()
             await self.log.committed_to(self.log.newest)
-            self.pace.commits.append(time.perf_counter() - begun)
-        return flight
+            self.timings.commits.append(time.perf_counter() - begun)
+        return dispatched
 
-    async def _chosen(self, index: int) -> Flight | None:
+    async def _chosen(self, index: int) -> DispatchedTrial | None:
         """The same, not committed: while the disk is waited for it is another worker's turn."""
         async with self.asking:
-            what = turn(index, self._situation(), self.pace)
+            what = turn(index, self._situation(), self.timings)
             if what is Turn.RESUME:
                 return self._resumed() if self.interrupted else self._again()
             if what is Turn.PROMOTE:
@@ -315,8 +315,8 @@ class StudyLoop:
             if self.reason or (self.enough and self.confirming is None):
                 return None
             number = cast(int, self.log.add(asked).trial)
-            self.flights[number] = flight = Flight(Life(number))
-            return flight
+            self.dispatched[number] = dispatched = DispatchedTrial(Life(number))
+            return dispatched
 
     def _end_if_enough(self) -> None:
         """Ask for no further proposal once enough was found; what runs is let run."""
@@ -337,100 +337,103 @@ class StudyLoop:
         searcher = self.log.searcher
         return searcher.known(searcher.trials[number].config, Origin.CONFIRMED, {"confirms": number})
 
-    def _resumed(self) -> Flight:
+    def _resumed(self) -> DispatchedTrial:
         """A trial that was in flight when the last loop was lost, or one that the user has named."""
-        flight = self.flights[self.interrupted.popleft()]
-        trial = self.log.searcher.trials[flight.life.trial]
+        dispatched = self.dispatched[self.interrupted.popleft()]
+        trial = self.log.searcher.trials[dispatched.life.trial]
         if trial.origin is Origin.ENQUEUED and trial.attempt == 1:  # who finds no more than that it was asked for
             self.log.add(Begun(trial.number, attempt=1))  # may rely on it that it has not begun
-        return flight
+        return dispatched
 
-    def _again(self) -> Flight:
+    def _again(self) -> DispatchedTrial:
         """A failed trial that is wanted again, committed; until its turn comes it stays failed."""
         trial = self.log.searcher.trials[self.wanted.popleft()]
         phase = Phase.LOST if trial.state is State.LOST else Phase.FAILED
-        self.flights[trial.number] = flight = Flight(Life(trial.number, phase, trial.attempt))
-        self._meet(flight, Occurrence.WANTED_AGAIN, {"reason": "it had failed, and is retried"})
+        self.dispatched[trial.number] = dispatched = DispatchedTrial(Life(trial.number, phase, trial.attempt))
+        self._meet(dispatched, Occurrence.WANTED_AGAIN, {"reason": "it had failed, and is retried"})
         self.log.commit()
-        return flight
+        return dispatched
 
-    def _promoted(self) -> Flight:
+    def _promoted(self) -> DispatchedTrial:
         """A paused trial that goes on, committed."""
-        number = cast(int, self.judging.promoted(self.flights))
+        number = cast(int, self.judge.promoted(self.dispatched))
         trial = self.log.searcher.trials[number]
-        self.flights[number] = flight = Flight(Life(number, Phase.PAUSED, trial.attempt))
-        self._meet(flight, Occurrence.PROMOTED, {"step": trial.step, "seen": self.log.newest})
-        return flight
+        self.dispatched[number] = dispatched = DispatchedTrial(Life(number, Phase.PAUSED, trial.attempt))
+        self._meet(dispatched, Occurrence.PROMOTED, {"step": trial.step, "seen": self.log.newest})
+        return dispatched
 
-    async def _carry(self, flight: Flight) -> None:
+    async def _carry(self, dispatched: DispatchedTrial) -> None:
         """Take a trial from its first submission to its end."""
         while True:
             occurrence: Occurrence
             data: EventData
             if self.reason:
-                if flight.task is None and self._waits_for_the_next_loop(flight):
+                if dispatched.task is None and self._waits_for_the_next_loop(dispatched):
                     return
                 occurrence, data = Occurrence.STOPPED, {"reason": self.reason}
             else:
-                self.printed.begin(flight.life.trial, flight.life.attempt)
-                number = flight.life.trial
-                self.launcher.submit(flight, self.log.searcher.trials[number].config, self.judging.course(number))
-                self._meet(flight, Occurrence.SUBMITTED, {})
+                self.printed.begin(dispatched.life.trial, dispatched.life.attempt)
+                number = dispatched.life.trial
+                self.launcher.submit(
+                    dispatched, self.log.searcher.trials[number].config, self.judge.attempt_info(number)
+                )
+                self._meet(dispatched, Occurrence.SUBMITTED, {})
                 asyncio.get_running_loop().call_soon(self._prepare)  # not before the trial is on its way
-                occurrence, data = await flight.outcome(self.plan.trial_seconds, self.on_cluster)
-                self._hear_out(flight)
+                occurrence, data = await dispatched.outcome(self.plan.trial_seconds, self.on_cluster)
+                self._collect_output(dispatched)
                 if occurrence is Occurrence.RETURNED:
-                    data = self.judging.result(number, data)
+                    data = self.judge.result(number, data)
                 elif occurrence is Occurrence.LEFT:
                     data = {"rule": JOB, **data}
-            if self._meet(flight, occurrence, data).free:
+            if self._meet(dispatched, occurrence, data).free:
                 return
 
-    def _waits_for_the_next_loop(self, flight: Flight) -> bool:
+    def _waits_for_the_next_loop(self, dispatched: DispatchedTrial) -> bool:
         """Whether a trial that this loop has not submitted stays pending: no other takes its place."""
-        return flight.life.attempt > 1 or self.log.searcher.trials[flight.life.trial].origin is Origin.ENQUEUED
+        return dispatched.life.attempt > 1 or self.log.searcher.trials[dispatched.life.trial].origin is Origin.ENQUEUED
 
-    def _hear_out(self, flight: Flight) -> None:
+    def _collect_output(self, dispatched: DispatchedTrial) -> None:
         """Take in the rest of what an attempt has printed, from its worker's file where the worker died."""
-        trial, attempt = flight.life.trial, flight.life.attempt
-        rest = flight.printed
+        trial, attempt = dispatched.life.trial, dispatched.life.attempt
+        rest = dispatched.printed
         if rest is None:
-            rest = [left_by(logs_directory(ray), (self.name, trial, attempt), self.printed.heard(trial))]
+            rest = [read_unsent(logs_directory(ray), (self.name, trial, attempt), self.printed.received(trial))]
         for piece in rest:
-            self.printed.hear(trial, attempt, piece)
+            self.printed.receive(trial, attempt, piece)
         self.printed.end(trial)
 
     def _prepare(self) -> None:
         """Have ready, while trials run, what workers would wait for: the next trial in Ray's queue, or its proposal."""
-        what = ahead(self._situation(), self.pace)
+        what = ahead(self._situation(), self.timings)
         if what is Ahead.TRIAL:
             self._open_slots()
         elif what is Ahead.PROPOSAL:
             self.proposals.prepare()
 
-    def _meet(self, flight: Flight, occurrence: Occurrence, data: EventData) -> Step:
+    def _meet(self, dispatched: DispatchedTrial, occurrence: Occurrence, data: EventData) -> Step:
         """Do what follows an occurrence by the table of a trial's life; `data` is what the event holds of it."""
-        flight.life, following = flight.life.meet(occurrence, retries=self.plan.retries)
-        life = flight.life
+        dispatched.life, following = dispatched.life.after(occurrence, retries=self.plan.retries)
+        life = dispatched.life
         if following.record is None:
             if following.free:
-                del self.flights[life.trial]
+                del self.dispatched[life.trial]
             return following
         data = {**data, "attempt": life.attempt}
         if following.submit:
-            flight.again()
+            dispatched.reset()
             data["losses"] = life.losses
         if life.phase is Phase.LOST:
             data["kind"] = LOST
         added = self.log.add(KINDS[following.record].of(life.trial, data))
         if following.submit:
             self.log.commit()
-        if not (self.is_hopeless or self.reason or self.plan.keep_going) and self.log.alike.is_hopeless(self.room):
+        failures, may_end = self.log.repeated_failures, not (self.is_hopeless or self.reason or self.plan.keep_going)
+        if may_end and failures.is_hopeless(self.room):
             self.is_hopeless = True
-            self.stop(f"the first {self.log.alike.count} trials all failed alike: {self.log.alike.reason}")
+            self.stop(f"the first {failures.count} trials all failed alike: {failures.reason}")
         self._end_if_enough()
         if following.free:
-            del self.flights[life.trial]
+            del self.dispatched[life.trial]
             loop = asyncio.get_running_loop()
             loop.call_later(SHARE_SECONDS, self.log.commit_in_background, added.number)
         return following

@@ -7,7 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from raybo.engine.study.event_log import EventLog
-from raybo.engine.study.pace import Pace
+from raybo.engine.study.timings import Timings
 from raybo.methods.best import expected_gain
 from raybo.record.events import Event
 from raybo.record.history import History
@@ -23,9 +23,9 @@ class Proposals:
         pace: by which they are made on the spot, or again.
     """
 
-    def __init__(self, log: EventLog, pace: Pace) -> None:
+    def __init__(self, log: EventLog, timings: Timings) -> None:
         self.log = log
-        self.pace = pace
+        self.timings = timings
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="propose")
         self.prepared: asyncio.Future[Event] | None = None
         sys.setswitchinterval(SWITCH_SECONDS)
@@ -34,9 +34,9 @@ class Proposals:
         """The proposal that was prepared while trials ran, or a fresh one where a better best has come since."""
         prepared, self.prepared = self.prepared, None
         if prepared is None:
-            return self._propose(self.log.searcher.history) if self.pace.is_instant() else await self._think()
+            return self._propose(self.log.searcher.history) if self.timings.is_instant() else await self._think()
         asked = await prepared
-        if asked.data["seen"] < self.log.improved and self.pace.is_replaceable():
+        if asked.data["seen"] < self.log.improved and self.timings.is_replaceable():
             return await self._think()
         return asked
 

@@ -10,7 +10,7 @@ FEWEST = 5  # failures, and as many as there are workers: one more failure alike
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?")  # addresses and numbers in a message
 
 
-class Alike:
+class RepeatedFailures:
     """Hears how trials end, in the order of the journal.
 
     Attributes:
@@ -23,7 +23,7 @@ class Alike:
         self.count = 0
         self._is_over = False
 
-    def hear(self, event: Event, *, is_new: bool) -> None:
+    def add(self, event: Event, *, is_new: bool) -> None:
         """Take in an event of a trial that was run.
 
         Args:

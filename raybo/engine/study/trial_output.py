@@ -13,7 +13,7 @@ from typing import Any
 from raybo.common.errors import RayboError
 from raybo.common.files import write_file
 from raybo.common.messages import first_line
-from raybo.engine.trial.captured_output import KEPT_BYTES, Piece
+from raybo.engine.trial.captured_output import KEPT_BYTES, Chunk
 from raybo.journal.beside import OUTPUT, is_uri, trial_directory
 
 LINES = 200  # of the last, which are there for whoever watches
@@ -21,16 +21,16 @@ LINE_CHARACTERS = 1_000
 
 
 @dataclass
-class _Voice:
+class _AttemptOutput:
     """One attempt, as far as it was heard."""
 
     attempt: int
-    heard: int = 0  # bytes
+    received: int = 0  # bytes
     decoder: Any = field(default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace"))
     line: str = ""  # that has no end yet
 
 
-class Printed:
+class TrialOutput:
     """Hears trials.
 
     Args:
@@ -44,36 +44,36 @@ class Printed:
         self.artifacts = None if is_uri(artifacts) else artifacts
         self.tell = tell
         self._has_told = False
-        self._voices: dict[int, _Voice] = {}
+        self._voices: dict[int, _AttemptOutput] = {}
         self._lines: deque[tuple[int, int, str]] = deque(maxlen=LINES)
         self._count = 0
 
     def begin(self, trial: int, attempt: int) -> None:
         """An attempt begins; what an earlier one still sends is not heard any more."""
-        self._voices[trial] = _Voice(attempt)
+        self._voices[trial] = _AttemptOutput(attempt)
 
-    def heard(self, trial: int) -> int:
+    def received(self, trial: int) -> int:
         """How many bytes of the running attempt are known."""
-        return self._voices[trial].heard
+        return self._voices[trial].received
 
-    def hear(self, trial: int, attempt: int, piece: Piece) -> None:
+    def receive(self, trial: int, attempt: int, piece: Chunk) -> None:
         """Take in a piece of what an attempt has printed."""
-        voice = self._voices.get(trial)
-        if voice is None or voice.attempt != attempt or not piece[1]:
+        output = self._voices.get(trial)
+        if output is None or output.attempt != attempt or not piece[1]:
             return
-        self._keep(trial, voice, piece[1])
-        voice.heard = piece[0] + len(piece[1])
-        *lines, voice.line = (voice.line + voice.decoder.decode(piece[1])).split("\n")
-        voice.line = voice.line[-LINE_CHARACTERS:]
+        self._keep(trial, output, piece[1])
+        output.received = piece[0] + len(piece[1])
+        *lines, output.line = (output.line + output.decoder.decode(piece[1])).split("\n")
+        output.line = output.line[-LINE_CHARACTERS:]
         for line in lines:
             self._add(trial, line)
 
     def end(self, trial: int) -> None:
         """The attempt is over."""
-        voice = self._voices.pop(trial)
-        if voice.line:
-            self._add(trial, voice.line)
-        if voice.heard and self.journal is not None:
+        output = self._voices.pop(trial)
+        if output.line:
+            self._add(trial, output.line)
+        if output.received and self.journal is not None:
             self._shorten(trial_directory(self.journal, trial, self.artifacts) / OUTPUT, KEPT_BYTES)
 
     def since(self, count: int) -> tuple[list[tuple[int, str]], int, int]:
@@ -88,17 +88,17 @@ class Printed:
         line = line.rstrip("\r").rpartition("\r")[2]  # what a terminal would show of a progress bar
         self._lines.append((self._count, trial, line[:LINE_CHARACTERS]))
 
-    def _keep(self, trial: int, voice: _Voice, data: bytes) -> None:
+    def _keep(self, trial: int, output: _AttemptOutput, data: bytes) -> None:
         if self.journal is None:
             return
         path = trial_directory(self.journal, trial, self.artifacts) / OUTPUT
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            anew = os.O_TRUNC if voice.attempt == 1 and not voice.heard else 0
+            anew = os.O_TRUNC if output.attempt == 1 and not output.received else 0
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | anew
             with open(os.open(path, flags, 0o666), "wb") as file:
-                if voice.attempt > 1 and not voice.heard:
-                    file.write(f"\n--- attempt {voice.attempt}\n".encode())
+                if output.attempt > 1 and not output.received:
+                    file.write(f"\n--- attempt {output.attempt}\n".encode())
                 file.write(data)
                 file.flush()
                 size = os.fstat(file.fileno()).st_size  # what it tells itself is counted from where it was opened

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from raybo.engine.study.pace import Pace
+from raybo.engine.study.timings import Timings
 
 
 class Turn(Enum):
@@ -60,14 +60,14 @@ class Situation:
     promotes: bool = False
 
 
-def in_flight(room: int, pace: Pace) -> int:
+def max_in_flight(room: int, timings: Timings) -> int:
     """How many trials are given to Ray at a time: those that run, and where workers would wait for the next, more."""
-    return room + pace.waiting(room)
+    return room + timings.waiting(room)
 
 
-def turn(worker: int, now: Situation, pace: Pace) -> Turn:
+def turn(worker: int, now: Situation, timings: Timings) -> Turn:
     """What this worker, numbered from 0, does next."""
-    if worker >= in_flight(now.room, pace) or now.is_stopping:
+    if worker >= max_in_flight(now.room, timings) or now.is_stopping:
         return Turn.LEAVE
     if now.interrupted:
         return Turn.RESUME
@@ -76,10 +76,10 @@ def turn(worker: int, now: Situation, pace: Pace) -> Turn:
     return Turn.LEAVE if now.has_asked_enough else Turn.PROPOSE
 
 
-def ahead(now: Situation, pace: Pace) -> Ahead:
+def ahead(now: Situation, timings: Timings) -> Ahead:
     """What to have ready, while trials run, of what workers would wait for."""
-    if pace.is_short():
+    if timings.is_short():
         return Ahead.TRIAL
-    if pace.is_hurried() and not (now.is_proposing or now.has_asked_enough):
+    if timings.is_hurried() and not (now.is_proposing or now.has_asked_enough):
         return Ahead.PROPOSAL
     return Ahead.NOTHING

@@ -29,7 +29,7 @@ HEADER_BYTES = 128
 PREFIX = "raybo-output-"
 
 Owner: TypeAlias = tuple[str, int, int]  # study, trial, attempt
-Piece: TypeAlias = tuple[int, bytes]  # where in all that an attempt has printed it begins, and what it is
+Chunk: TypeAlias = tuple[int, bytes]  # where in all that an attempt has printed it begins, and what it is
 Send: TypeAlias = Callable[[int, bytes], Any]
 
 
@@ -66,7 +66,7 @@ class Capture:
             os.dup2(self._written, descriptor)
         self._running.set()
 
-    def end(self) -> tuple[Piece, Any]:
+    def end(self) -> tuple[Chunk, Any]:
         """Catch nothing more; returns what has not been sent yet, and what sending the last piece returned."""
         _flush()
         self._running.clear()
@@ -94,7 +94,7 @@ class Capture:
                         os.ftruncate(self._own, HEADER_BYTES)
                         self._start()
 
-    def _news(self) -> Piece:
+    def _news(self) -> Chunk:
         """The last of what was printed since this was called before."""
         size = os.fstat(self._own).st_size
         new = max(0, size - self._at)
@@ -112,7 +112,7 @@ def _capture(directory: Path) -> Capture | None:
 
 
 @contextlib.contextmanager
-def caught(directory: Path, owner: Owner, send: Send, rest: list[Piece]) -> Iterator[None]:
+def capture_output(directory: Path, owner: Owner, send: Send, rest: list[Chunk]) -> Iterator[None]:
     """Catch what this process prints within the block.
 
     Args:
@@ -139,7 +139,7 @@ def caught(directory: Path, owner: Owner, send: Send, rest: list[Piece]) -> Iter
             rest.append(piece)
 
 
-def left_by(directory: Path, owner: Owner, heard: int) -> Piece:
+def read_unsent(directory: Path, owner: Owner, heard: int) -> Chunk:
     """What a trial printed that nobody was sent, because its worker died.
 
     Args:

@@ -22,7 +22,7 @@ from functools import cache
 
 
 @cache  # once per worker: what is registered stays
-def part_with_forks() -> None:
+def isolate_child_processes() -> None:
     """Take Ray's out of whatever this process forks from now on; called before any of the user's code runs."""
     handler, held = signal.getsignal(signal.SIGTERM), threading.local()
     before = {os.fstat(descriptor).st_ino for descriptor in _sockets()}

@@ -20,20 +20,28 @@ from typing import Any, cast
 
 from raybo.common.messages import in_words
 from raybo.common.threads import limit_threads
-from raybo.engine.artifacts import kept_directory
+from raybo.engine.lifecycle import Occurrence
 from raybo.engine.ray import pickling
 from raybo.engine.ray.connection import logs_directory
-from raybo.engine.ray.priority import give_way
+from raybo.engine.ray.priority import lower_priority
 from raybo.engine.ray.resources import resources_of
-from raybo.engine.study.lifecycle import Occurrence
-from raybo.engine.trial.captured_output import Piece, caught
+from raybo.engine.trial.artifacts import trial_files
+from raybo.engine.trial.captured_output import Chunk, capture_output
 from raybo.engine.trial.checkpoints import Keep
-from raybo.engine.trial.child_processes import part_with_forks
-from raybo.engine.trial.reports import Broken, Course, Meet, Read, TrialReports, answer_of, unheard
+from raybo.engine.trial.child_processes import isolate_child_processes
+from raybo.engine.trial.report_sender import (
+    AttemptInfo,
+    DescribeBroken,
+    Meet,
+    Read,
+    ReportSender,
+    answer_of,
+    offline_sender,
+)
 from raybo.engine.trial.result import left_out, read_result, read_results
 from raybo.job.current_trial import CurrentTrial, running
-from raybo.job.objective import Objective, reports_to
-from raybo.job.reports import TrialPruned, heard_by
+from raybo.job.objective import Objective, contexts_sent_to
+from raybo.job.reports import TrialPruned, reports_sent_to
 from raybo.job.shared_data import Shared, receive
 from raybo.record.contexts import context_data
 from raybo.record.events import EventData
@@ -59,14 +67,14 @@ class TrialTask:
         self._function = function
         self._objects = objects
 
-    def remote(self, config: Config, number: int, attempt: int, seed: int, course: Course) -> Any:
+    def remote(self, config: Config, number: int, attempt: int, seed: int, info: AttemptInfo) -> Any:
         """Submit a trial; as the method of a remote function."""
         # one argument, as Ray packs each by itself; of plain data, which it does not pickle
-        return self._function.remote([config, number, attempt, seed, course.to_list(), self._objects])
+        return self._function.remote([config, number, attempt, seed, info.to_list(), self._objects])
 
 
 @dataclass(frozen=True)
-class Parcel:
+class PackedFunction:
     """The user's function as it travels to the workers.
 
     Attributes:
@@ -83,7 +91,7 @@ class Parcel:
 
 
 @dataclass(frozen=True)
-class Home:
+class StudyHandle:
     """The study that trials belong to.
 
     Attributes:
@@ -98,12 +106,14 @@ class Home:
     actor: Any
     name: str
     journal: Path
-    listens: bool
+    notifies: bool
     artifacts: str | None = None
     keep: Keep = "last"
 
 
-def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: bool = False) -> TrialTask:
+def trial_task(
+    objective: Objective, parcel: PackedFunction, home: StudyHandle, fresh_workers: bool = False
+) -> TrialTask:
     """The remote function of a trial.
 
     Args:
@@ -121,23 +131,23 @@ def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: 
 
     actor, journal, artifacts, keep = home.actor, home.journal, home.artifacts, home.keep
 
-    def trial(told: list[Any]) -> tuple[Occurrence, EventData, list[Piece]]:
-        config, number, attempt, seed, course, objects = told
-        course = Course(*course)
-        give_way()
-        part_with_forks()
+    def trial(told: list[Any]) -> tuple[Occurrence, EventData, list[Chunk]]:
+        config, number, attempt, seed, info, objects = told
+        info = AttemptInfo(*info)
+        lower_priority()
+        isolate_child_processes()
         send = None
-        if home.listens:  # the limit counts from here, not from when the trial was submitted
+        if home.notifies:  # the limit counts from here, not from when the trial was submitted
             actor.started.remote(number, attempt, ray.get_runtime_context().get_node_id())
             send = partial(actor.context_observed.remote, number, attempt)
-        rest: list[Piece] = []
+        rest: list[Chunk] = []
         speak = partial(actor.printed.remote, number, attempt)
         with (
-            kept_directory(journal, number, attempt, artifacts, course.checkpoint, keep) as (kept, checkpoints),
-            caught(logs_directory(ray), (home.name, number, attempt), speak, rest),
+            trial_files(journal, number, attempt, artifacts, info.checkpoint, keep) as (kept, checkpoints),
+            capture_output(logs_directory(ray), (home.name, number, attempt), speak, rest),
             running(CurrentTrial(number, attempt, seed, config, kept)),
         ):
-            listen = partial(TrialReports, course, partial(answer_of, actor, number, attempt), checkpoints)
+            listen = partial(ReportSender, info, partial(answer_of, actor, number, attempt), checkpoints)
             if tokens:
                 references = objects[len(objects) - len(tokens) :]
                 receive({t: partial(ray.get, r) for t, r in zip(tokens, references, strict=True)}, named)
@@ -149,7 +159,9 @@ def trial_task(objective: Objective, parcel: Parcel, home: Home, fresh_workers: 
     return TrialTask(remote, parcel.objects)
 
 
-def stored(ray: Any, function: bytes, data: Mapping[str, Shared[Any]], named: Mapping[tuple[str, str], str]) -> Parcel:
+def stored(
+    ray: Any, function: bytes, data: Mapping[str, Shared[Any]], named: Mapping[tuple[str, str], str]
+) -> PackedFunction:
     """What `pickled` made and the data that it shares, those put into Ray's object store; the function too if large.
 
     Ray refuses definitions of remote functions from 95 MiB, and keeps smaller ones for good.
@@ -163,7 +175,7 @@ def stored(ray: Any, function: bytes, data: Mapping[str, Shared[Any]], named: Ma
     objects = [ray.put(function)] if is_large else []
     objects += [ray.put(each.value) for each in data.values()]
     found = [(module, name, token) for (module, name), token in named.items()]
-    return Parcel(b"" if is_large else function, objects, list(data), found)
+    return PackedFunction(b"" if is_large else function, objects, list(data), found)
 
 
 def run_trial(
@@ -174,7 +186,7 @@ def run_trial(
     threads: int,
     context: Space | None = None,
     send: Callable[[EventData], None] | None = None,
-    listen: Callable[[Read, Meet, Broken], TrialReports] | None = None,
+    listen: Callable[[Read, Meet, DescribeBroken], ReportSender] | None = None,
 ) -> tuple[Occurrence, EventData]:
     """Run the objective once.
 
@@ -220,9 +232,9 @@ def run_trial(
     def broken(value: float, others: Mapping[str, Any]) -> str:
         return "" if isinstance(wanted, str) else wanted.broken_by({**others, needed[0]: value})
 
-    reports = (listen or unheard)(read, meet, broken)
+    reports = (listen or offline_sender)(read, meet, broken)
     try:
-        with limit_threads(threads), reports_to(report), heard_by(reports), contextlib.closing(reports):
+        with limit_threads(threads), contexts_sent_to(report), reports_sent_to(reports), contextlib.closing(reports):
             result = function(dict(config), **settings)
             if inspect.isgenerator(result):
                 result = reports.follow(cast("Generator[Any, None, Any]", result))

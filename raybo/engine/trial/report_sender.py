@@ -25,7 +25,7 @@ BATCH_SECONDS = 0.05  # between two batches that decide nothing
 LONG_SECONDS = 0.1  # of a step, from which on its verdict is waited for
 
 Read: TypeAlias = Callable[[Any], tuple[float | None, str, dict[str, Any]]]  # value, why there is none, others
-Broken: TypeAlias = Callable[[float, Mapping[str, Any]], str]  # of the value and what else was said
+DescribeBroken: TypeAlias = Callable[[float, Mapping[str, Any]], str]  # of the value and what else was said
 Meet: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]  # the metrics without the contexts among them
 
 
@@ -47,13 +47,13 @@ class Answer:
 Send: TypeAlias = Callable[[list[EventData]], Answer]  # waits for the answer
 
 
-def keeps_all(value: float, metrics: Mapping[str, Any]) -> str:
+def breaks_none(value: float, metrics: Mapping[str, Any]) -> str:
     """That a report breaks no constraint, as there is none."""
     return ""
 
 
 @dataclass(frozen=True)
-class Course:
+class AttemptInfo:
     """What an attempt is told of its run before it begins.
 
     Attributes:
@@ -79,7 +79,7 @@ class Course:
         return [dict(value) if isinstance(value, Mapping) else value for value in vars(self).values()]
 
 
-class TrialReports:
+class ReportSender:
     """Hears one attempt of a trial.
 
     Args:
@@ -98,14 +98,20 @@ class TrialReports:
     """
 
     def __init__(
-        self, course: Course, send: Send, checkpoints: Checkpoints, read: Read, meet: Meet, broken: Broken = keeps_all
+        self,
+        info: AttemptInfo,
+        send: Send,
+        checkpoints: Checkpoints,
+        read: Read,
+        meet: Meet,
+        broken: DescribeBroken = breaks_none,
     ) -> None:
-        self.course = course
+        self.info = info
         self.count, self.value = 0, 0.0
-        self.metrics = course.metrics
+        self.metrics = info.metrics
         self.is_resumed = False
         self.fault = ""
-        self.answer = Answer(waits_at=course.waits_at)
+        self.answer = Answer(waits_at=info.waits_at)
         self._read, self._send, self._meet, self._broken = read, send, meet, broken
         self._checkpoints = checkpoints
         self._step = 0  # the last one
@@ -133,14 +139,14 @@ class TrialReports:
             self._reject(str(error))
         if step <= self._step:
             self._reject(f"steps must increase, but it reported step {step} after step {self._step}")
-        if self.course.steps is not None and step > self.course.steps:
-            self._reject(f"it reported step {step}, and the objective declares steps={self.course.steps}")
+        if self.info.steps is not None and step > self.info.steps:
+            self._reject(f"it reported step {step}, and the objective declares steps={self.info.steps}")
         if isinstance(metrics, Mapping):
             metrics = self._meet(metrics)
         value, reason, others = self._read(metrics)
         if value is None:
             self._reject(f"at step {step}, {reason}")
-        if (judged := self.course.judged) is not None and not is_number(others.get(judged)):
+        if (judged := self.info.judged) is not None and not is_number(others.get(judged)):
             self._reject(f"at step {step}, it reported no number {judged!r}, which the scheduler looks at")
         now = time.perf_counter()
         is_long, self._reported = now - self._reported > LONG_SECONDS, now
@@ -153,7 +159,7 @@ class TrialReports:
         with self._buffering:
             self._buffer.append(data)
         waits_at = self.answer.waits_at
-        is_awaited = self.course.has_rule and (is_long or (waits_at is not None and step >= waits_at))
+        is_awaited = self.info.has_rule and (is_long or (waits_at is not None and step >= waits_at))
         broken = self._broken(value, others)
         if saved is not None or is_awaited or broken:
             self._flush()
@@ -169,7 +175,7 @@ class TrialReports:
         """The directory of the last checkpoint; steps that are not named are counted on from its step."""
         found = self._checkpoints.last()
         if found is not None and self.count == 0:
-            self._step, self.is_resumed = self.course.step, True
+            self._step, self.is_resumed = self.info.step, True
         return found
 
     @contextmanager
@@ -248,6 +254,6 @@ def answer_of(actor: Any, number: int, attempt: int, batch: list[EventData]) -> 
     return answer
 
 
-def unheard(read: Read, meet: Meet, broken: Broken = keeps_all) -> TrialReports:
+def offline_sender(read: Read, meet: Meet, broken: DescribeBroken = breaks_none) -> ReportSender:
     """Reports that are read and sent nowhere, of a run from the beginning to the end."""
-    return TrialReports(Course(), lambda batch: Answer(), Checkpoints(None, 1, None), read, meet, broken)
+    return ReportSender(AttemptInfo(), lambda batch: Answer(), Checkpoints(None, 1, None), read, meet, broken)

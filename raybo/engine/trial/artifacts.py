@@ -71,7 +71,7 @@ class Mirror:
 
 
 @contextlib.contextmanager
-def kept_directory(
+def trial_files(
     journal: Path, number: int, attempt: int, artifacts: str | None, last: str | None, keep: Keep
 ) -> Iterator[tuple[Path, Checkpoints]]:
     """A trial's directory, and its checkpoints, for one attempt.

@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import cast
 
 from raybo.common.errors import RayError
-from raybo.engine.artifacts import kept_directory
-from raybo.engine.study.dispatch import Flight
+from raybo.engine.lifecycle import Occurrence, Phase, Step
+from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
-from raybo.engine.study.lifecycle import Occurrence, Phase, Step
-from raybo.engine.trial.reports import BATCH_SECONDS, Answer, Course
+from raybo.engine.trial.artifacts import trial_files
+from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo
 from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory
 from raybo.record.events import OPEN, Event, EventData, Kind, Paused, Reported, Retried, State
 from raybo.record.goals import Goal
@@ -31,7 +31,7 @@ from raybo.searcher import Searcher
 SHARE_SECONDS = 0.002  # what is to be committed at once waits this long for others
 
 
-class Judging:
+class Judge:
     """Hears the reports of a study's trials.
 
     Args:
@@ -39,7 +39,7 @@ class Judging:
         meet: performs what follows an occurrence.
     """
 
-    def __init__(self, log: EventLog, meet: Callable[[Flight, Occurrence, EventData], Step]) -> None:
+    def __init__(self, log: EventLog, meet: Callable[[DispatchedTrial, Occurrence, EventData], Step]) -> None:
         self.log = log
         self.rule = log.searcher.rule
         self._meet = meet
@@ -48,7 +48,7 @@ class Judging:
         self._foreseen: dict[int, tuple[tuple[int, ...], int | None, int]] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")  # of a rule that is slow
 
-    def course(self, number: int) -> Course:
+    def attempt_info(self, number: int) -> AttemptInfo:
         """What a trial is told of its run before an attempt."""
         searcher = self.log.searcher
         trial = searcher.trials[number]
@@ -56,29 +56,29 @@ class Judging:
         step = searcher.history.records[number].checkpoint or 0
         said = trial.details.get("metrics", {})
         has_rule, judged = self.rule is not None, searcher.history.judged_metric
-        return Course(searcher.steps, has_rule, waits_at, trial.checkpoint, step, said, judged)
+        return AttemptInfo(searcher.steps, has_rule, waits_at, trial.checkpoint, step, said, judged)
 
-    def take_up(self) -> None:
+    def recover(self) -> None:
         """As the study begins again: end or halt trials with a report that was committed without its verdict."""
         trials = self.log.searcher.trials
-        owed = [self.log.add(event) for event in verdicts_owed(self.log.searcher, self.log.journal.events)]
+        owed = [self.log.add(event) for event in missing_verdicts(self.log.searcher, self.log.journal.events)]
         if owed:
             self.log.commit()
             self._tidy([trials[cast(int, event.trial)] for event in owed if event.kind is Kind.PRUNED])
 
-    async def hear(self, flight: Flight, batch: list[EventData]) -> Answer:
+    async def receive(self, dispatched: DispatchedTrial, batch: list[EventData]) -> Answer:
         """Take in what an attempt that runs has reported; what is answered is committed."""
-        number, attempt, waits = flight.life.trial, flight.life.attempt, False
+        number, attempt, waits = dispatched.life.trial, dispatched.life.attempt, False
         for data in batch:
             # it has ended meanwhile, or begun again, or a verdict has been given
-            if flight.life.phase is not Phase.RUNNING or flight.life.attempt != attempt:
+            if dispatched.life.phase is not Phase.RUNNING or dispatched.life.attempt != attempt:
                 break
             if "checkpoint" in data:
                 waits = True
                 self._look_for(number, data["checkpoint"])
             record = self.log.searcher.history.records[number]
             is_known = data["step"] <= record.step
-            told: EventData = {**data, "attempt": flight.life.attempt, **({"repeated": True} if is_known else {})}
+            told: EventData = {**data, "attempt": dispatched.life.attempt, **({"repeated": True} if is_known else {})}
             added = self.log.add(Reported.of(number, told))
             verdict, rule = broken_by(added, self.log.searcher.goals), JOB
             if not verdict.prune:
@@ -86,9 +86,9 @@ class Judging:
                     continue
                 verdict, rule = await self._verdict(self.rule, number), self.rule.name
             waits = True
-            if verdict.action != "go" and flight.life.phase is Phase.RUNNING:
+            if verdict.action != "go" and dispatched.life.phase is Phase.RUNNING:
                 occurrence = Occurrence.PRUNED if verdict.prune else Occurrence.PAUSED
-                flight.answer = Answer(verdict.action, verdict.why)
+                dispatched.answer = Answer(verdict.action, verdict.why)
                 if verdict.pause and self.log.searcher.history.records[number].checkpoint is None:
                     self._warn(
                         "pause",
@@ -96,15 +96,15 @@ class Judging:
                         "with raybo.saving(), or choose a scheduler that ends trials",
                     )
                 event = event_of(verdict, rule, number, data["step"], added.number)
-                self._meet(flight, occurrence, {**event.data, "seconds": data["seconds"]})
+                self._meet(dispatched, occurrence, {**event.data, "seconds": data["seconds"]})
         newest = self.log.newest
         if waits:
             await asyncio.sleep(SHARE_SECONDS)
             await self.log.commit_quietly(newest)
         else:
             asyncio.get_running_loop().call_later(BATCH_SECONDS, self.log.commit_in_background, newest)
-        if flight.life.phase is not Phase.RUNNING:
-            return flight.answer or Answer("gone", "its study has given it up")
+        if dispatched.life.phase is not Phase.RUNNING:
+            return dispatched.answer or Answer("gone", "its study has given it up")
         return Answer(waits_at=self._waits_at(number))
 
     def result(self, number: int, data: EventData) -> EventData:
@@ -112,7 +112,7 @@ class Judging:
         searcher = self.log.searcher
         return finished(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
 
-    def promoted(self, in_flight: dict[int, Flight]) -> int | None:
+    def promoted(self, in_flight: dict[int, DispatchedTrial]) -> int | None:
         """The paused trial that a free worker goes on with, if its last process has gone; None where there is none."""
         number = None if self.rule is None else self.rule.promoted(self.log.searcher.history)
         return None if number is None or number in in_flight else number
@@ -135,7 +135,7 @@ class Judging:
         plan = self.log.plan
         for trial in ended:
             with contextlib.suppress(RayError, OSError):  # what cannot be removed stays
-                at = kept_directory(plan.path, trial.number, 1, plan.artifacts, trial.checkpoint, plan.keep_checkpoints)
+                at = trial_files(plan.path, trial.number, 1, plan.artifacts, trial.checkpoint, plan.keep_checkpoints)
                 with at as (_, checkpoints):
                     checkpoints.end()
 
@@ -183,7 +183,7 @@ class Judging:
         return await asyncio.get_running_loop().run_in_executor(self._thread, rule.verdict, history.copy(), number)
 
 
-def verdicts_owed(searcher: Searcher, events: Sequence[Event]) -> list[Event]:
+def missing_verdicts(searcher: Searcher, events: Sequence[Event]) -> list[Event]:
     """The verdicts, to be added, on reports that were committed without them.
 
     The study's process died between the two. A verdict is the one that was due: made of what there was up to the

@@ -20,7 +20,7 @@ def _recent() -> deque[float]:
 
 
 @dataclass(frozen=True)
-class Pace:
+class Timings:
     """What suggestions and trials took of late, in seconds.
 
     Attributes:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import ray
 
-from raybo.engine.study.dispatch import Flight
+from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.trial.checkpoints import Keep
-from raybo.engine.trial.reports import Course
-from raybo.engine.trial.task import Home, Parcel, trial_task
+from raybo.engine.trial.report_sender import AttemptInfo
+from raybo.engine.trial.task import PackedFunction, StudyHandle, trial_task
 from raybo.job.objective import Objective
 from raybo.searcher import trial_seed
 from raybo.space import Config
@@ -33,19 +33,19 @@ class Launcher:
     def __init__(
         self,
         objective: Objective,
-        function: Parcel,
+        function: PackedFunction,
         *,
         name: str,
         journal: Path,
         seed: int,
-        listens: bool,
+        notifies: bool,
         fresh_workers: bool,
         artifacts: str | None,
         keep: Keep,
     ) -> None:
         self.objective = objective
         self.function = function
-        self.home = Home(ray.get_runtime_context().current_actor, name, journal, listens, artifacts, keep)
+        self.home = StudyHandle(ray.get_runtime_context().current_actor, name, journal, notifies, artifacts, keep)
         self.seed = seed
         self.fresh_workers = fresh_workers
         self.renew()
@@ -54,7 +54,7 @@ class Launcher:
         """Have a new task made: requests of the old one to a node that is lost are never answered, and block others."""
         self.task = trial_task(self.objective, self.function, self.home, self.fresh_workers)
 
-    def submit(self, flight: Flight, config: Config, course: Course) -> None:
+    def submit(self, dispatched: DispatchedTrial, config: Config, info: AttemptInfo) -> None:
         """Give the flight's next attempt to Ray."""
-        trial, attempt = flight.life.trial, flight.life.attempt
-        flight.submit(self.task, config, trial, attempt, trial_seed(self.seed, trial), course)
+        trial, attempt = dispatched.life.trial, dispatched.life.attempt
+        dispatched.submit(self.task, config, trial, attempt, trial_seed(self.seed, trial), info)

@@ -137,7 +137,7 @@ class Life:
     losses: int = 0
     story: tuple[tuple[Occurrence, Phase], ...] = ()
 
-    def meet(self, occurrence: Occurrence, *, retries: int = 0) -> tuple[Life, Step]:
+    def after(self, occurrence: Occurrence, *, retries: int = 0) -> tuple[Life, Step]:
         """The life after an occurrence, and what is to be done.
 
         Raises:

@@ -1,12 +1,12 @@
-"""The studies that run detached on a cluster: how many share it, and how far each of them has got."""
+"""The studies that run detached on a cluster, and how far each of them has got."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from raybo.engine.follow import NAMESPACE
 from raybo.engine.ray.connection import ray_for_study
+from raybo.engine.ray.named_studies import NAMESPACE, study_names
 
 if TYPE_CHECKING:
     from raybo.engine.plan import Plan, Status
@@ -36,27 +36,9 @@ def studies_on(address: str) -> list[Detached]:
         RayError: nothing answers at the address, or it refuses.
     """
     with ray_for_study(address, None) as ray:
-        names = sorted(_names(ray))
+        names = sorted(study_names(ray))
         asked = [(name, _ask(ray, name)) for name in names]  # all of them before one is waited for
         return [_answered(ray, name, references) for name, references in asked]
-
-
-def studies_here(name: str | None) -> tuple[int, int]:
-    """How many studies share the cluster that this process is part of, and this one's place among them, from 0.
-
-    Args:
-        name: of the study that asks; None where it is not detached: the others do not see it, and it comes last.
-    """
-    import ray
-
-    names = sorted(_names(ray))
-    return (len(names), names.index(name)) if name in names else (len(names) + 1, len(names))
-
-
-def _names(ray: Any) -> list[str]:
-    return [
-        actor["name"] for actor in ray.util.list_named_actors(all_namespaces=True) if actor["namespace"] == NAMESPACE
-    ]
 
 
 def _ask(ray: Any, name: str) -> list[Any]:
@@ -64,7 +46,7 @@ def _ask(ray: Any, name: str) -> list[Any]:
         actor = ray.get_actor(name, namespace=NAMESPACE)
     except ValueError:  # it has just ended
         return []
-    return [actor.what.remote(), actor.status.remote()]
+    return [actor.get_plan.remote(), actor.status.remote()]
 
 
 def _answered(ray: Any, name: str, references: list[Any]) -> Detached:
