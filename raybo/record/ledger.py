@@ -157,12 +157,16 @@ class Ledger:
         Y = self.history.Y[self.history.feasible]
         return self.goals.values_of(Y.min(axis=0)) if len(Y) else {}
 
-    def hypervolume(self, reference: Mapping[str, float] | None = None) -> float:
-        """Volume between the front and a reference, see `reference`, in the product of the metrics' units."""
-        at = self.reference(reference)
-        if not self.front:
+    def hypervolume(self, reference: Mapping[str, float] | None = None, front: Sequence[Trial] | None = None) -> float:
+        """Volume between a front and a reference, see `reference`, in the product of the metrics' units.
+
+        Args:
+            front: an earlier one; the study's if None.
+        """
+        at, front = self.reference(reference), self.front if front is None else front
+        if not front:
             return 0.0
-        Y = np.array([self._maximised(trial) for trial in self.front])
+        Y = np.array([self._maximised(trial) for trial in front])
         return hypervolume(Y, self.goals.maximised(at))
 
     def _maximised(self, trial: Trial) -> Array:  # (k,)

@@ -114,6 +114,11 @@ def again(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial in trials if trial.origin is Origin.CONFIRMED and trial.state is not State.STOPPED]
 
 
+def again_count(trials: Sequence[Trial], history: History) -> int:
+    """How many of the trials run a configuration again; quick if none of the history does."""
+    return len(again(trials)) if history.count_tag("confirms") else 0
+
+
 def confirmed(trials: Sequence[Trial], history: History, goal: Goal) -> list[Confirmed]:
     """What running configurations again came to, the best mean first; empty where that was not done.
 

@@ -17,6 +17,8 @@ from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
 from raybo.journal import Description, read
 from raybo.record.events import Begun, Failed, Kind, Origin, Reported, Retried, State, Stopped, Told
+from raybo.record.history import History
+from raybo.study.study import load
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 
@@ -78,6 +80,48 @@ def test_what_is_told_is_committed_and_what_is_proposed_knows_more(plan):
         assert [event.kind for event in read(plan.path)[1]] == [Kind.PLANNED, Kind.ASKED, Kind.TOLD]
         assert list(log.timings.trials) == [1.0]
         assert len(log.timings.suggestions) == 1
+
+
+def test_an_event_is_folded_once_in_a_process(plan, monkeypatch):
+    with opened(plan) as log:
+        for _ in range(100):
+            tell(log, ask(log), 2.0)
+        log.commit()
+    folded = []
+    apply = History.apply
+    monkeypatch.setattr(History, "apply", lambda self, event: folded.append(event.number) or apply(self, event))
+    with opened(plan) as log:  # as the actor of a command that continues the study
+        tell(log, ask(log), 1.0)
+        log.commit()
+        assert said(log).best == (100, 1.0)
+    assert sorted(folded) == list(range(1, 204))
+    folded.clear()
+    assert load(plan.path).best.number == 100
+    assert sorted(folded) == list(range(1, 204))
+
+
+def test_what_is_not_committed_yet_does_not_show(plan):
+    """Not in counts, nor in the best or the front, nor in what trials have reported."""
+    with opened(plan) as log:
+        first, second, third = ask(log), ask(log), ask(log)
+        log.add(Reported(second, step=1, value=3.0))
+        tell(log, first, 2.0)
+        log.commit()
+        before = said(log)
+        tell(log, ask(log), 1.0)
+        log.add(Reported(second, step=2, value=4.0))
+        log.add(Failed(third, reason="it diverged"))
+        log.add(Retried(third, reason="again", attempt=2))
+        unsaid = said(log)
+        timed = {"elapsed": 0.0, "left": None, "suggest_seconds": None}
+        assert replace(unsaid, **timed) == replace(before, **timed)
+        assert unsaid.reporting == [(1, 1, 3.0)]
+        assert [trial.number for trial in log.committed.trials] == [0, 1, 2]
+        assert log.committed.count(State.PENDING) == 2
+        log.commit()
+        assert said(log).best == (3, 1.0)
+        assert said(log).reporting == [(1, 2, 4.0)]
+        assert len(said(log).notes) == 2
 
 
 def test_a_better_best_is_noticed_before_it_is_committed(plan):
