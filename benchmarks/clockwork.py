@@ -26,10 +26,11 @@ import numpy as np
 import raybo
 from benchmarks.searches import Array
 from raybo.common.threads import limit_threads
-from raybo.engine.driver import describe
+from raybo.engine.driver import searcher_for
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.plan import Plan
 from raybo.engine.study import loop as engine_loop
+from raybo.engine.study import trial_runs
 from raybo.engine.study.loop import StudyLoop
 from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
@@ -87,7 +88,7 @@ class ClockLoop(asyncio.SelectorEventLoop):
 
 
 @dataclass
-class AttemptInfo:
+class Simulation:
     """What came of a simulated study.
 
     Attributes:
@@ -130,15 +131,15 @@ class _Trials:
     def __init__(
         self,
         loop: ClockLoop,
-        info: AttemptInfo,
+        simulation: Simulation,
         function: Callable[[dict[str, Any]], float],
         seconds: Callable[[int], float],
     ) -> None:
-        self.loop, self.info, self.function, self.seconds = loop, info, function, seconds
+        self.loop, self.simulation, self.function, self.seconds = loop, simulation, function, seconds
         self.runs: list[tuple[float, float]] = []
 
     def submit(self, dispatched: Any, config: dict[str, Any], *_: Any) -> None:
-        """Start the flight's next attempt; a worker is free, or this would not be called."""
+        """Start the trial's next attempt; a worker is free, or this would not be called."""
         self.loop.spend(RAY_SECONDS)
         number, began = dispatched.life.trial, self.loop.time()
         duration = self.seconds(number)
@@ -147,11 +148,11 @@ class _Trials:
         self.runs.append((began, duration))
 
         def end() -> None:
-            self.info.waits.append(self.loop.time() - began - duration)
+            self.simulation.waits.append(self.loop.time() - began - duration)
             self.loop.spend(RAY_SECONDS)
-            self.info.busy += duration
-            self.info.values.append(value)
-            self.info.ends.append(self.loop.time())
+            self.simulation.busy += duration
+            self.simulation.values.append(value)
+            self.simulation.ends.append(self.loop.time())
             data = {"seconds": duration, "started": "2000-01-01T00:00:00.000+00:00", "host": "clock", "value": value}
             future.set_result((Occurrence.RETURNED, data, []))
 
@@ -170,16 +171,16 @@ def simulate(
     seconds: Callable[[int], float],
     seed: int = 0,
     function: Callable[[dict[str, Any]], float] | None = None,
-) -> AttemptInfo:
+) -> Simulation:
     """Run a study on so many workers by the clock.
 
     Args:
         seconds: how long a trial of that number runs.
         function: what trials are worth, in place of the objective itself.
     """
-    info = AttemptInfo(workers)
+    simulation = Simulation(workers)
     with tempfile.TemporaryDirectory() as directory, limit_threads(1), _clock() as loop:
-        description, _ = describe(objective, method, seed, {}, None)
+        description = searcher_for(objective, method, seed, {}, None).description
         plan = Plan(
             description=description,
             path=Path(directory, "study.db"),
@@ -197,20 +198,20 @@ def simulate(
             is_kept=False,
         )
         there: Any = SimpleNamespace(nodes=lambda: [{"Alive": True}])
-        stand_in = _Trials(loop, info, function or (lambda config: float(objective(config))), seconds)
+        stand_in = _Trials(loop, simulation, function or (lambda config: float(objective(config))), seconds)
         with (
             mock.patch.object(engine_loop, "ray", there),
-            mock.patch.object(engine_loop, "Launcher", return_value=stand_in),
+            mock.patch.object(trial_runs, "Launcher", return_value=stand_in),
         ):
             study = StudyLoop(plan, objective, PackedFunction(b"", [], [], []))
             loop.run_until_complete(study.run())
         found = raybo.load(plan.path)
-        info.suggested = [trial.suggest_processor_seconds or 0.0 for trial in found.trials]
-        info.seconds = info.ends[-1]
-        info.served = loop.time() - loop.idle
-        info.steady = max(began for began, _ in stand_in.runs)
-        info.steady_busy = sum(min(duration, info.steady - began) for began, duration in stand_in.runs)
-    return info
+        simulation.suggested = [trial.suggest_processor_seconds or 0.0 for trial in found.trials]
+        simulation.seconds = simulation.ends[-1]
+        simulation.served = loop.time() - loop.idle
+        simulation.steady = max(began for began, _ in stand_in.runs)
+        simulation.steady_busy = sum(min(duration, simulation.steady - began) for began, duration in stand_in.runs)
+    return simulation
 
 
 @contextlib.contextmanager

@@ -22,7 +22,8 @@ from benchmarks.figures import Figures, at_least, at_most, command
 from benchmarks.report import study_of
 from raybo.journal import Journal, Tail
 from raybo.reporting.watch import Window
-from raybo.study.study import Study, searcher_of
+from raybo.searcher import Searcher
+from raybo.study.study import Study
 
 QUICK = {"trials": 2_000}
 FRAMES = 50
@@ -41,7 +42,7 @@ def frames_a_second(path: Path) -> float:
     tail, spent = Tail(path), 0.0
     events = tail.read()
     study = Study(tail.description, events, path)
-    searcher = searcher_of(study.description, study.space, study.context)
+    searcher = Searcher.of(study.description)
     for event in events:
         searcher.apply(event)
     console = Console(width=160, height=48, force_terminal=True, file=io.StringIO())

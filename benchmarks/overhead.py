@@ -34,9 +34,10 @@ from raybo.engine.study.verdicts import Judge
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
-from raybo.journal import Description
 from raybo.journal.lock import lock_file
+from raybo.record.description import Description
 from raybo.record.events import EventData, Kind
+from raybo.record.goals import Goals
 from raybo.schedulers import SCHEDULERS
 
 QUICK = {"trials": 40, "reports": 1_000, "seconds": 2}
@@ -88,7 +89,7 @@ def of_a_study(reports: int) -> Figures:
     batch = round(A_SECOND * BATCH_SECONDS / AT_A_TIME)
     space = raybo.Space({"x": raybo.Float(0, 1)})
     steps = ticks * batch
-    description = Description("job", "loss", "min", space.to_json(), "random", 0, steps=steps)
+    description = Description("job", Goals(("loss",), ("min",)), space, "random", 0, steps=steps)
     job = raybo.objective(space=space, metric="loss", mode="min", steps=steps)(_nothing)
 
     async def heard(log: EventLog) -> float:

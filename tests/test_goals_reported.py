@@ -39,9 +39,9 @@ from raybo.reporting.figures import panels
 from raybo.reporting.front_view import constraints_line
 from raybo.reporting.studies import studies_in
 from raybo.reporting.tables import best_view
+from raybo.searcher import Searcher
 from raybo.space import Space
 from raybo.study.replay import replay, replay_verdicts
-from raybo.study.study import searcher_of
 from raybo.surrogate import standard_model
 
 SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
@@ -251,7 +251,7 @@ def test_a_trial_that_was_mended_is_not_ended_for_what_it_broke_before(interrupt
     failed = Failed(verdict.trial, reason="it raised", attempt=1)
     again = Retried(verdict.trial, reason="it had failed, and is retried", attempt=2)
     for more, times in (([], 1), ([failed, again], 0)):
-        searcher = searcher_of(study.description, study.space, None)
+        searcher = Searcher.of(study.description)
         added = [searcher.apply(replace(event, number=n)) for n, event in enumerate([*events, *more], start=1)]
         owed = [event.kind for event in missing_verdicts(searcher, added) if event.trial == verdict.trial]
         assert owed == [Kind.PRUNED] * times

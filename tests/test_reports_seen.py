@@ -13,7 +13,7 @@ from rich.console import Console
 
 import raybo
 from raybo.cli.console import conclude
-from raybo.engine.driver import describe
+from raybo.engine.driver import searcher_for
 from raybo.engine.lifecycle import Life
 from raybo.engine.plan import Plan
 from raybo.engine.study.dispatch import DispatchedTrial
@@ -26,9 +26,11 @@ from raybo.experiments.measures import values
 from raybo.experiments.run import is_complete, steps_spent
 from raybo.integrations.export import exporter
 from raybo.job.loading import load_objective
-from raybo.journal import Description, Journal
+from raybo.journal import Journal
 from raybo.journal.beside import trial_directory
+from raybo.record.description import Description
 from raybo.record.events import Kind, Planned, Pruned, Reported, State
+from raybo.record.goals import Goals
 from raybo.record.trial import saved_share
 from raybo.reporting.curves_in_text import BLOCKS, spark_line
 from raybo.reporting.summary import best_configuration
@@ -236,7 +238,7 @@ def test_a_single_report_is_told_once():
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=3)
     events = [searcher.apply(searcher.propose(searcher.history))]
     events.append(searcher.apply(Reported(0, step=1, value=0.5)))
-    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
     assert "\n  0.5 at step 1\n" in text_of(trial_view(study, 0))
 
 
@@ -352,7 +354,7 @@ def all_pruned(tmp_path_factory):
 def unfinished(folder, curves, mode="max"):
     path = folder / "job.py"
     path.write_text(JOB.replace('metric="accuracy"', f'metric="accuracy", mode="{mode}"'))
-    description, searcher = describe(load_objective(str(path)), "sobol", 0, {}, None)
+    searcher = searcher_for(load_objective(str(path)), "sobol", 0, {}, None)
     events = [searcher.apply(Planned(trials=len(curves)))]
     for curve in curves:
         number = len(searcher.trials)
@@ -362,7 +364,7 @@ def unfinished(folder, curves, mode="max"):
         pruned = Pruned(number, reason="hopeless", rule="curve", step=len(curve))
         events.append(searcher.apply(pruned))
     with contextlib.closing(Journal(folder / "s.db")) as opened:
-        opened.begin(description)
+        opened.begin(searcher.description)
         opened.append(events)
     return raybo.load(folder / "s.db")
 

@@ -12,7 +12,7 @@ import raybo
 from raybo.cli import cli
 from raybo.engine import detached_studies as on_cluster
 from raybo.engine.detached_studies import Detached, studies_on
-from raybo.engine.driver import describe
+from raybo.engine.driver import searcher_for
 from raybo.engine.ray.named_studies import studies_here
 from raybo.journal import Journal
 from raybo.record.events import KINDS, Kind, Planned
@@ -27,7 +27,8 @@ def job(config):
 @contextlib.contextmanager
 def written(path, trials, told, failed=0):
     """A journal of so many planned trials, open for writing."""
-    description, searcher = describe(job, "random", 0, {}, None)
+    searcher = searcher_for(job, "random", 0, {}, None)
+    description = searcher.description
     with contextlib.closing(Journal(path, description)) as journal:
         journal.append([searcher.apply(Planned(trials=trials))])
         for number in range(told + failed):

@@ -35,9 +35,9 @@ def _schedulers(ctx: click.Context, parameter: click.Parameter, typed: str) -> l
 
 
 def complete_formats(ctx: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
-    from raybo.integrations.export import EXPORTS
+    from raybo.integrations.export import FORMATS
 
-    return [name for name in EXPORTS if name.startswith(typed)]
+    return [name for name in FORMATS if name.startswith(typed)]
 
 
 TARGET = click.argument("target", metavar="FILE[:NAME]", shell_complete=complete_files)

@@ -89,12 +89,12 @@ class StudyActor:
     async def started(self, number: int, attempt: int, node: str) -> None:
         """A trial begins, and where."""
         if self.study is not None:
-            self.study.started(number, attempt, node)
+            self.study.runs.started(number, attempt, node)
 
     async def printed(self, number: int, attempt: int, where: int, data: bytes) -> None:
         """A trial has printed something, which begins so many bytes after its first."""
         if self.study is not None:
-            self.study.printed.receive(number, attempt, (where, data))
+            self.study.runs.output.receive(number, attempt, (where, data))
 
     async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
         """A trial has come some steps further; whether it is to go on."""
@@ -105,4 +105,4 @@ class StudyActor:
     async def context_observed(self, number: int, attempt: int, data: EventData) -> None:
         """A trial has observed its context, before it ends."""
         if self.study is not None:
-            self.study.context_observed(number, attempt, data)
+            self.study.runs.context_observed(number, attempt, data)

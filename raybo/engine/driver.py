@@ -33,13 +33,14 @@ from raybo.engine.trial.task import LARGE_BYTES, stored
 from raybo.job.loading import is_loaded_by_path, require_not_loading
 from raybo.job.objective import Objective
 from raybo.job.shared_data import Shared, fingerprint, is_data, sending, shared_by, size_of, token_of
-from raybo.journal import Description, Journal
+from raybo.journal import Journal
 from raybo.journal.beside import is_uri, trial_uri
+from raybo.record.description import Description
 from raybo.record.events import artifacts_of
 from raybo.record.history import GENERATION
 from raybo.record.stopping import Limits
 from raybo.schedulers import Scheduler
-from raybo.searcher import Searcher
+from raybo.searcher import Searcher, scheduler_for, seed_for
 from raybo.space import object_to_json
 from raybo.study import warm_start
 from raybo.study.confirmation import Confirm
@@ -203,7 +204,7 @@ def tune(
         begun = time.monotonic()
         # what is wrong with the journal is better said before Ray is started
         with contextlib.closing(Journal(path)) as opened:
-            description, searcher = describe(bound, method, seed, options, opened.description, rule)
+            searcher = searcher_for(bound, method, seed, options, opened.description, rule)
             known = warm_start.known_of(enqueue, searcher.space, bound.goals)
             if known_from is not None:
                 known = warm_start.known_from(known_from, bound.goals, searcher.space, defaults) + known
@@ -211,6 +212,7 @@ def tune(
                 raise MethodError(
                     "defaults (--default) fill in the results of another study; give known_from (--from) too"
                 )
+            description = searcher.description.without_objects()
             opened.begin(description)
             events = opened.events + warm_start.enter(opened, searcher, known)
             kept_at = place or next(filter(_is_there, artifacts_of(events)), None)
@@ -240,10 +242,12 @@ def tune(
             with watching(False if detach and watch is None else watch) as seen:
                 _run(bound, planned, workers, events[-1].number if events else 0, address, seen)
         except RayError:
-            if not journal.read(path)[1]:  # nothing was begun: leave nothing that the next command would have to match
+            if not journal.read(path, description)[1]:  # nothing has begun: leave nothing for the next command to match
                 path.unlink()
             raise
-        return Study(*journal.read(path), None if storage is None else path, searcher.space, searcher.context)
+        description, events = journal.read(path, description)
+        description = description.over(searcher.space, searcher.context)
+        return Study(description, events, None if storage is None else path)
 
 
 def _place_of(artifacts: Path | str | None) -> str | None:
@@ -262,15 +266,15 @@ def _is_there(place: str) -> bool:
     return is_uri(place) or Path(place).is_dir()
 
 
-def describe(
+def searcher_for(
     objective: Objective,
     method: methods.AnyMethod | None,
     seed: int | None,
     options: Mapping[str, Any],
     earlier: Description | None,
     rule: tuple[schedulers.AnyScheduler | None, Mapping[str, Any]] = (None, {}),
-) -> tuple[Description, Searcher]:
-    """The study's description, and a searcher for it that has seen none of its events.
+) -> Searcher:
+    """Return the searcher of a study, which knows none of its events; its `description` is the study's.
 
     What the user says counts; where the user says nothing, what the journal says.
 
@@ -299,45 +303,24 @@ def describe(
         is_known = option in ELSEWHERE or option in (known for known, _, _ in methods.describe(method)[1])
         if not is_known and (meant := near(option, list(inspect.signature(tune).parameters), TYPING_ERROR)):
             raise MethodError(f"there is no option {option!r}; did you mean {meant!r}?")
-    chosen = methods.make(method, **options)
-    space, context = objective.space, objective.context
-    goals = objective.goals
-    generation = GENERATION if earlier is None else earlier.generation
-    searcher = Searcher(
-        space,
-        chosen,
-        objective.mode,
-        seed,
-        context=context,
-        steps=steps,
-        scheduler=scheduler,
-        scheduler_options=given,
-        metrics=goals.metrics,
-        constraints=goals.rules,
-        metric=objective.metric,
-        generation=generation,
-    )
+    made = methods.make(method, **options)
+    made_rule = scheduler_for(scheduler, given, steps, objective.goals)
     description = Description(
         objective=objective.name,
-        metric=objective.metric,
-        mode=objective.mode,
-        space=space.to_json(),
-        context=None if context is None else context.to_json(),
+        goals=objective.goals,
+        space=objective.space,
         method=name,
-        seed=searcher.seed,
+        seed=seed_for(seed),
         settings={key: object_to_json(_named(value)) for key, value in sorted(objective.settings.items())},
-        options=methods.options_of(method, chosen, options),
+        options=methods.options_of(method, made, options),
+        context=objective.context,
         steps=steps,
         value=objective.value,
         scheduler=rule_name,
-        scheduler_options=(
-            {} if searcher.rule is None else schedulers.options_of(scheduler, searcher.rule.scheduler, given)
-        ),
-        metrics=goals.metrics,
-        constraints=goals.rules,
-        generation=generation,
+        scheduler_options={} if made_rule is None else schedulers.options_of(scheduler, made_rule, given),
+        generation=GENERATION if earlier is None else earlier.generation,
     )
-    return description, searcher
+    return Searcher.of(description, made, made_rule)
 
 
 def _directories(searcher: Searcher) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raybo.engine.trial.checkpoints import Keep
-from raybo.journal import Description
+from raybo.record.description import Description
 from raybo.record.stopping import NO_LIMITS, Limits
 from raybo.study.confirmation import Confirm
 

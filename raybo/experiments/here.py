@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import raybo
-from raybo.engine.driver import describe
+from raybo.engine.driver import searcher_for
 from raybo.engine.lifecycle import Occurrence
-from raybo.engine.study.verdicts import finished, missing_verdicts
+from raybo.engine.study.verdicts import missing_verdicts, with_value
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.engine.trial.report_sender import Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
@@ -51,8 +51,8 @@ def tune_here(
     """
     with contextlib.closing(Journal(storage)) as journal:
         rule = (scheduler, scheduler_options or {})
-        description, searcher = describe(objective, method, seed, options, journal.description, rule)
-        journal.begin(description)
+        searcher = searcher_for(objective, method, seed, options, journal.description, rule)
+        journal.begin(searcher.description)
         for event in journal.events:
             searcher.apply(event)
         new: list[Event] = []  # a result is committed with the proposal that follows it
@@ -132,7 +132,7 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
     if ending:
         return []
     if occurrence is Occurrence.RETURNED:
-        kind, data = Kind.TOLD, finished(searcher.trials[number], data, searcher.ledger.goal, objective.value)
+        kind, data = Kind.TOLD, with_value(searcher.trials[number], data, searcher.ledger.goal, objective.value)
     else:
         kind = Kind.PRUNED if occurrence is Occurrence.LEFT else Kind.FAILED
         data = {"rule": JOB, **data} if occurrence is Occurrence.LEFT else data

@@ -19,15 +19,14 @@ from typing import cast
 
 import raybo
 from raybo.common.errors import JournalError
-from raybo.engine.driver import describe
+from raybo.engine.driver import searcher_for
 from raybo.experiments.held_out import evaluate
 from raybo.experiments.here import tune_here
 from raybo.experiments.model_error import keep_model_errors
 from raybo.experiments.plan import Entry, Experiment, Problem
 from raybo.job.loading import load_objective
 from raybo.job.objective import Objective
-from raybo.journal import Description
-from raybo.journal.clean import clean_json
+from raybo.journal.clean import clean_description
 from raybo.record.events import COUNTED
 from raybo.study.study import Study
 
@@ -159,8 +158,8 @@ def _require_same(run: Run, objective: Objective, study: Study) -> None:
     """
     entry, earlier = run.entry, study.description
     rule = (entry.scheduler, entry.scheduler_options or {})
-    now, _ = describe(objective, entry.method, run.seed, entry.options_for(run.problem), earlier, rule)
-    if different := earlier.differences(Description(**clean_json(now.to_json()))):
+    now = searcher_for(objective, entry.method, run.seed, entry.options_for(run.problem), earlier, rule)
+    if different := earlier.differences(clean_description(now.description)):
         raise JournalError(
             f"{run.path}: it holds a run of something else: {'; '.join(different)}; give the same settings, or another "
             "directory with --output"

@@ -1,4 +1,4 @@
-"""Where raybo meets what people already use.
+"""Connections to what people already use.
 
 Ray Tune
     ray_tune        raybo as a search algorithm
@@ -15,9 +15,12 @@ Ray jobs on a cluster
     jobs            a study as a job: submitted, followed, stopped, fetched
     dashboard       reaching the cluster
     package         which files of a directory go there
-    travel          how a journal goes there and back
+    transfer        how a journal goes there and back
 Exports
-    export          the available formats; CSV and JSON
+    export          the available formats, and keeping one up to date while a study runs
+    text_files      CSV and JSON
+    study_json      a study as JSON
+    stream          what is new of a study, for programs that follow it
     trial_terms     a trial in other programs' terms
     optuna_journal  for Optuna's viewers
     tensorboard     TensorBoard

@@ -67,8 +67,8 @@ def unpack(text: str, path: Path) -> Arrival:
     """
     try:
         content = json.loads(_decompressed(base64.b64decode(text, validate=True), path))
-        description, space, context = description_of(json.dumps(content["description"]))
-        checker = Checker(space, context, description.goals, description.judged)
+        description = description_of(json.dumps(content["description"]))
+        checker = Checker(description.space, description.context, description.goals, description.judged)
         events = [
             checker.read(number, kind, trial, at, json.dumps(data))
             for number, kind, trial, at, data in content["events"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from raybo.record.description import Description, as_text
 from raybo.record.events import Event
 
 E = TypeVar("E", bound=Event)
@@ -27,6 +28,13 @@ def clean_json(value: Any) -> Any:
     return value
 
 
+def clean_description(description: Description) -> Description:
+    """Return the description as it is read back; the description itself if nothing in it has to be made clean."""
+    said = description.to_json()
+    cleaned = clean_json(said)
+    return description if as_text(cleaned) == as_text(said) else Description.from_json(cleaned)
+
+
 def clean(event: E) -> E:
-    """The event with its content made clean."""
+    """Return the event with its content made clean."""
     return type(event).of(event.trial, clean_json(event.data), event.number, event.at)

@@ -31,7 +31,7 @@ from raybo.space import Categorical, Config, Float, Integer, Parameter, Row, Spa
 from raybo.space import Path as Place
 from raybo.space.branches import Branch
 from raybo.space.template import holds_parameters, refuse_different, row_of
-from raybo.study.study import Study, load, searcher_of
+from raybo.study.study import Study, load
 
 NOTHING: Any = object()  # no value: None may be one
 
@@ -298,7 +298,7 @@ def _enqueue(
         known = Known(study.space.accept(config_in(study.space)), value)
         result = None if value is None else Told(0, **told(value, 0, study.goals, "enqueue: the value"))
         opened.begin(description)
-        if not enter(opened, searcher_of(description, study.space, study.context), [known]):
+        if not enter(opened, Searcher.of(study.description), [known]):
             _refuse_repeated(study, known.config, _numbers(result, study.goals))
     return "Added; the study's next run " + ("starts with it" if value is None else "knows its result")
 

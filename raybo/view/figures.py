@@ -85,7 +85,7 @@ class Figures:
         with _one_at_a_time:
             begun = time.monotonic()
             try:
-                frozen = Study(study.description, events, study.path, study.space, study.context)
+                frozen = Study(study.description, events, study.path)
                 best = None if frozen.incumbent is None else frozen.best
                 made = [plain_lines(panel) for panel in panels(frozen)]
                 self.drawn = Drawn(

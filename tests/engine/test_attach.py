@@ -13,8 +13,10 @@ from raybo.common.errors import RayError
 from raybo.engine import follow
 from raybo.engine.follow import Ended, StudyLost, attach, stop
 from raybo.engine.ray.named_studies import NAMESPACE
-from raybo.journal import Description, Journal
+from raybo.journal import Journal
+from raybo.record.description import Description
 from raybo.record.events import Planned, Told
+from raybo.record.goals import Goals
 
 
 class ActorError(Exception):
@@ -49,7 +51,7 @@ def journal(path, trials=1):
     events = [searcher.apply(Planned(trials=trials)), searcher.apply(searcher.propose(searcher.history))]
     events.append(searcher.apply(Told(0, value=0.5)))
     with contextlib.closing(
-        Journal(path, Description("job", "value", "max", searcher.space.to_json(), "random", 0))
+        Journal(path, Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0))
     ) as opened:
         opened.append(events)
     return path

@@ -135,7 +135,7 @@ def test_the_limit_of_an_attempt_whose_node_was_lost_is_not_that_of_the_next(tas
     async def run():
         dispatched = DispatchedTrial(Life(0))
         found = []
-        for end in (dispatched.gone.set, lambda: dispatched.task.set_exception(ERRORS.WorkerCrashedError())):
+        for end in (dispatched.node_lost.set, lambda: dispatched.task.set_exception(ERRORS.WorkerCrashedError())):
             dispatched.submit(tasks, {"x": 0.5}, None)
             waiting = asyncio.ensure_future(dispatched.outcome(0.02 if not found else 60.0, True))
             dispatched.start("node")
@@ -161,7 +161,7 @@ def test_the_loss_of_its_node_ends_the_wait(tasks, node, occurrence):
     def lost(dispatched):
         if node is not None:
             dispatched.start(node)
-        dispatched.gone.set()
+        dispatched.node_lost.set()
 
     found, data = outcome(tasks, lost, on_cluster=True)
     assert found is occurrence
@@ -171,7 +171,7 @@ def test_the_loss_of_its_node_ends_the_wait(tasks, node, occurrence):
 
 def test_a_result_counts_though_its_node_was_lost_since(tasks):
     def both(dispatched):
-        dispatched.gone.set()
+        dispatched.node_lost.set()
         dispatched.task.set_result(RETURNED)
 
     assert outcome(tasks, both, on_cluster=True) == RETURNED
@@ -180,6 +180,6 @@ def test_a_result_counts_though_its_node_was_lost_since(tasks):
 def test_another_attempt_knows_nothing_of_the_one_before():
     dispatched = DispatchedTrial(Life(0))
     dispatched.start("node")
-    dispatched.gone.set()
+    dispatched.node_lost.set()
     dispatched.reset()
-    assert (dispatched.node, dispatched.gone.is_set()) == (None, False)
+    assert (dispatched.node, dispatched.node_lost.is_set()) == (None, False)

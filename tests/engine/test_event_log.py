@@ -15,8 +15,10 @@ from raybo.common.errors import JournalError
 from raybo.engine.plan import Plan
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
-from raybo.journal import Description, read
+from raybo.journal import read
+from raybo.record.description import Description
 from raybo.record.events import Begun, Failed, Kind, Origin, Reported, Retried, State, Stopped, Told
+from raybo.record.goals import Goals
 from raybo.record.history import History
 from raybo.study.study import load
 
@@ -30,7 +32,7 @@ def objective(config):
 
 @pytest.fixture
 def plan(tmp_path):
-    description = Description("objective", "loss", "min", SPACE.to_json(), "random", 0)
+    description = Description("objective", Goals(("loss",), ("min",)), SPACE, "random", 0)
     return Plan(
         description=description,
         path=tmp_path / "study.db",
@@ -454,7 +456,7 @@ def test_failures_are_alike_where_they_are_of_this_command_and_nothing_was_ever_
 
 
 def test_the_front_is_told_as_it_is_now(plan):
-    description = replace(plan.description, metrics={"loss": "min", "size": "min"})
+    description = replace(plan.description, goals=Goals.of({"loss": "min", "size": "min"}))
     several = replace(objective, goals=description.goals)
     with contextlib.closing(EventLog(replace(plan, description=description), several, Timings(2, True))) as log:
         for loss, size, front in [(1.0, 9.0, 1), (2.0, 5.0, 2), (3.0, 1.0, 3)]:

@@ -15,7 +15,7 @@ from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
 from raybo.engine.study.verdicts import Judge
-from raybo.journal import Description
+from raybo.record.description import Description
 from raybo.record.events import Reported, Told
 from raybo.schedulers import make
 from raybo.schedulers.rule import FORESEEN, Rule
@@ -49,9 +49,8 @@ class Counted:
 
 @contextlib.contextmanager
 def judging_with(path, name, **options):
-    space = job.space.to_json()
     description = Description(
-        "job", "value", "max", space, "random", 0, steps=STEPS, scheduler=name, scheduler_options=options
+        "job", job.goals, job.space, "random", 0, steps=STEPS, scheduler=name, scheduler_options=options
     )
     plan = Plan(
         description=description, path=path, trials=12, workers=1, elastic=False, grows=False, takes_all_room=False,

@@ -43,9 +43,9 @@ class DispatchedTrial:
     task: Any = None
     submitted: float = 0.0
     node: str | None = None
-    gone: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    node_lost: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     reason: str = ""
-    printed: list[Chunk] | None = field(default=None, init=False)
+    unsent_output: list[Chunk] | None = field(default=None, init=False)
     answer: Answer | None = field(default=None, init=False)
     _started: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _over_limit: bool = field(default=False, init=False)
@@ -68,15 +68,15 @@ class DispatchedTrial:
 
     def reset(self) -> None:
         """Make ready for another attempt."""
-        self.node, self._started, self.gone = None, asyncio.Event(), asyncio.Event()
-        self.printed, self._over_limit = None, False
+        self.node, self._started, self.node_lost = None, asyncio.Event(), asyncio.Event()
+        self.unsent_output, self._over_limit = None, False
 
     async def outcome(self, limit: float | None, on_cluster: bool) -> Outcome:
         """Wait for this attempt's end, or for the limit in seconds, or on a cluster for the loss of its node."""
         watch = asyncio.ensure_future(self._watch(limit)) if limit is not None else None
         try:
             occurrence, data, *rest = await (self._unless_gone() if on_cluster else self.task)
-            self.printed = rest[0] if rest else None
+            self.unsent_output = rest[0] if rest else None
             return occurrence, data
         except ray.exceptions.RayError as error:
             if self._over_limit and limit is not None:
@@ -99,7 +99,7 @@ class DispatchedTrial:
     async def _unless_gone(self) -> Any:
         """What comes of it, or that its node was lost: Ray may wait for such a trial without end."""
         returned: asyncio.Future[Any] = asyncio.ensure_future(_returned(self.task))
-        gone = asyncio.ensure_future(self.gone.wait())
+        gone = asyncio.ensure_future(self.node_lost.wait())
         try:
             await asyncio.wait([returned, gone], return_when=asyncio.FIRST_COMPLETED)
             if returned.done():

@@ -42,9 +42,8 @@ from raybo.record.events import (
 )
 from raybo.record.stopping import Stopping
 from raybo.record.trial import saved_share
-from raybo.searcher import NO_CONTEXT
+from raybo.searcher import NO_CONTEXT, Searcher
 from raybo.study.confirmation import again_count
-from raybo.study.study import searcher_of
 
 E = TypeVar("E", bound=Event)
 
@@ -75,7 +74,7 @@ class EventLog:
         self.plan = plan
         self.timings = timings
         self.journal = Journal(plan.path, plan.description, driver=None if plan.detached else plan.driver)
-        self.searcher = searcher_of(plan.description, objective.space, objective.context)
+        self.searcher = Searcher.of(plan.description.over(objective.space, objective.context))
         self.committed = Committed(self.searcher.ledger)
         self.improved = 0
         self.losses: dict[int, int] = {}

@@ -1,7 +1,7 @@
-"""What a study makes of its trials' reports: events, and verdicts on them.
+"""Verdicts on the reports of a study's trials.
 
-A report is committed before the trial is told its verdict, in one transaction with the verdict if that does not let the
-trial go on. Reports that decide nothing wait for others, so that they cause at most one commit in 50 ms.
+A report is committed before its trial gets the verdict, in one transaction with a verdict that ends or pauses the
+trial. Reports that decide nothing are collected, so that they cause at most one commit in 50 ms.
 """
 
 from __future__ import annotations
@@ -32,106 +32,117 @@ SHARE_SECONDS = 0.002  # what is to be committed at once waits this long for oth
 
 
 class Judge:
-    """Hears the reports of a study's trials.
+    """Records the reports of a study's trials, and gives the verdicts on them.
 
     Args:
         log: the study's events.
-        meet: performs what follows an occurrence.
+        apply: performs what follows an occurrence.
     """
 
-    def __init__(self, log: EventLog, meet: Callable[[DispatchedTrial, Occurrence, EventData], Step]) -> None:
+    def __init__(self, log: EventLog, apply: Callable[[DispatchedTrial, Occurrence, EventData], Step]) -> None:
         self.log = log
         self.rule = log.searcher.rule
-        self._meet = meet
-        self._warned: set[str] = set()  # of what
-        # of each trial: how many had ended, the step at which it waits next, and up to which step that is known
+        self._apply = apply
+        self._warned: set[str] = set()  # the kinds of notes that have been given
+        # by trial: how many trials had ended, the step at which it waits next, and up to which step that is known
         self._foreseen: dict[int, tuple[tuple[int, ...], int | None, int]] = {}
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")  # of a rule that is slow
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")  # for slow rules
 
     def attempt_info(self, number: int) -> AttemptInfo:
-        """What a trial is told of its run before an attempt."""
+        """Return what a trial has to know of its run before an attempt."""
         searcher = self.log.searcher
         trial = searcher.trials[number]
         waits_at = self._waits_at(number)
         step = searcher.history.records[number].checkpoint or 0
-        said = trial.details.get("metrics", {})
+        metrics = trial.details.get("metrics", {})
         has_rule, judged = self.rule is not None, searcher.history.judged_metric
-        return AttemptInfo(searcher.steps, has_rule, waits_at, trial.checkpoint, step, said, judged)
+        return AttemptInfo(searcher.steps, has_rule, waits_at, trial.checkpoint, step, metrics, judged)
 
     def recover(self) -> None:
-        """As the study begins again: end or halt trials with a report that was committed without its verdict."""
+        """End or pause the trials whose last report was committed without its verdict, as the study was killed."""
         trials = self.log.searcher.trials
-        owed = [self.log.add(event) for event in missing_verdicts(self.log.searcher, self.log.journal.events)]
-        if owed:
+        verdicts = [self.log.add(event) for event in missing_verdicts(self.log.searcher, self.log.journal.events)]
+        if verdicts:
             self.log.commit()
-            self._tidy([trials[cast(int, event.trial)] for event in owed if event.kind is Kind.PRUNED])
+            self._remove_checkpoints(
+                [trials[cast(int, event.trial)] for event in verdicts if event.kind is Kind.PRUNED]
+            )
 
     async def receive(self, dispatched: DispatchedTrial, batch: list[EventData]) -> Answer:
-        """Take in what an attempt that runs has reported; what is answered is committed."""
-        number, attempt, waits = dispatched.life.trial, dispatched.life.attempt, False
+        """Record what a running attempt has reported, and answer once that is committed."""
+        attempt, is_awaited = dispatched.life.attempt, False
         for data in batch:
             # it has ended meanwhile, or begun again, or a verdict has been given
             if dispatched.life.phase is not Phase.RUNNING or dispatched.life.attempt != attempt:
                 break
-            if "checkpoint" in data:
-                waits = True
-                self._look_for(number, data["checkpoint"])
-            record = self.log.searcher.history.records[number]
-            is_known = data["step"] <= record.step
-            told: EventData = {**data, "attempt": dispatched.life.attempt, **({"repeated": True} if is_known else {})}
-            added = self.log.add(Reported.of(number, told))
-            verdict, rule = broken_by(added, self.log.searcher.goals), JOB
-            if not verdict.prune:
-                if self.rule is None or is_known or not self.rule.can_judge(self.log.searcher.history, number):
-                    continue
-                verdict, rule = await self._verdict(self.rule, number), self.rule.name
-            waits = True
-            if verdict.action != "go" and dispatched.life.phase is Phase.RUNNING:
-                occurrence = Occurrence.PRUNED if verdict.prune else Occurrence.PAUSED
-                dispatched.answer = Answer(verdict.action, verdict.why)
-                if verdict.pause and self.log.searcher.history.records[number].checkpoint is None:
-                    self._warn(
-                        "pause",
-                        f"trial {number} should pause but has saved no checkpoint, so it would start again; save some "
-                        "with raybo.saving(), or choose a scheduler that ends trials",
-                    )
-                event = event_of(verdict, rule, number, data["step"], added.number)
-                self._meet(dispatched, occurrence, {**event.data, "seconds": data["seconds"]})
+            is_awaited |= await self._record(dispatched, data)
         newest = self.log.newest
-        if waits:
+        if is_awaited:
             await asyncio.sleep(SHARE_SECONDS)
             await self.log.commit_quietly(newest)
         else:
             asyncio.get_running_loop().call_later(BATCH_SECONDS, self.log.commit_in_background, newest)
         if dispatched.life.phase is not Phase.RUNNING:
             return dispatched.answer or Answer("gone", "its study has given it up")
-        return Answer(waits_at=self._waits_at(number))
+        return Answer(waits_at=self._waits_at(dispatched.life.trial))
+
+    async def _record(self, dispatched: DispatchedTrial, data: EventData) -> bool:
+        """Record one report and the verdict on it; True if the trial waits until they are committed."""
+        number, searcher = dispatched.life.trial, self.log.searcher
+        saves = "checkpoint" in data
+        if saves:
+            self._warn_if_elsewhere(number, data["checkpoint"])
+        is_repeated = data["step"] <= searcher.history.records[number].step
+        repeated: EventData = {"repeated": True} if is_repeated else {}
+        event = self.log.add(Reported.of(number, {**data, "attempt": dispatched.life.attempt, **repeated}))
+        verdict, rule = broken_by(event, searcher.goals), JOB
+        if not verdict.prune:
+            if self.rule is None or is_repeated or not self.rule.can_judge(searcher.history, number):
+                return saves
+            verdict, rule = await self._verdict(self.rule, number), self.rule.name
+        if verdict.action != "go" and dispatched.life.phase is Phase.RUNNING:
+            self._carry_out(dispatched, verdict, rule, event)
+        return True
+
+    def _carry_out(self, dispatched: DispatchedTrial, verdict: Verdict, rule: str, report: Event) -> None:
+        """Have a trial end or pause by the verdict on its report."""
+        number = dispatched.life.trial
+        dispatched.answer = Answer(verdict.action, verdict.why)
+        if verdict.pause and self.log.searcher.history.records[number].checkpoint is None:
+            self._warn(
+                "pause",
+                f"trial {number} should pause but has saved no checkpoint, so it would start again; save some "
+                "with raybo.saving(), or choose a scheduler that ends trials",
+            )
+        event = event_of(verdict, rule, number, report.data["step"], report.number)
+        occurrence = Occurrence.PRUNED if verdict.prune else Occurrence.PAUSED
+        self._apply(dispatched, occurrence, {**event.data, "seconds": report.data["seconds"]})
 
     def result(self, number: int, data: EventData) -> EventData:
-        """What the event of a finished run holds: where it said all in its reports, with the value among these."""
+        """Return what the event of a finished run holds; its value is one of its reports if it returned none."""
         searcher = self.log.searcher
-        return finished(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
+        return with_value(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
 
     def promoted(self, in_flight: dict[int, DispatchedTrial]) -> int | None:
-        """The paused trial that a free worker goes on with, if its last process has gone; None where there is none."""
+        """Return the paused trial that a free worker resumes; None if there is none, or its last process still runs."""
         number = None if self.rule is None else self.rule.promoted(self.log.searcher.history)
         return None if number is None or number in in_flight else number
 
     def end_paused(self) -> None:
-        """At the end of the study: those that still wait go on no more, and keep no more checkpoints than others."""
-        waiting = [trial for trial in self.log.searcher.trials if trial.state is State.PAUSED]
-        for trial in waiting:
+        """End the trials that are still paused at the end of the study, and remove their checkpoints as for others."""
+        paused = [trial for trial in self.log.searcher.trials if trial.state is State.PAUSED]
+        for trial in paused:
             verdict = Verdict("prune", "the study ended before it was its turn")
             self.log.add(event_of(verdict, "study", trial.number, trial.step, self.log.newest))
         self.log.commit()
-        self._tidy(waiting)
+        self._remove_checkpoints(paused)
 
     def close(self) -> None:
-        """Judge no more."""
+        """Stop the thread of a slow rule."""
         self._thread.shutdown(wait=False)
 
-    def _tidy(self, ended: Sequence[Trial]) -> None:
-        """Keep no more checkpoints than is wanted of trials that have ended while no process of theirs ran."""
+    def _remove_checkpoints(self, ended: Sequence[Trial]) -> None:
+        """Remove the checkpoints that are not to be kept of trials that ended while no process of theirs ran."""
         plan = self.log.plan
         for trial in ended:
             with contextlib.suppress(RayError, OSError):  # what cannot be removed stays
@@ -139,8 +150,8 @@ class Judge:
                 with at as (_, checkpoints):
                     checkpoints.end()
 
-    def _look_for(self, number: int, checkpoint: str) -> None:
-        """Say so, once, where a checkpoint is on the disk of another node, with which it would be lost."""
+    def _warn_if_elsewhere(self, number: int, checkpoint: str) -> None:
+        """Note once that checkpoints are on the disk of another node, and are lost with it."""
         plan = self.log.plan
         if "place" in self._warned or is_uri(plan.artifacts):
             return
@@ -152,11 +163,11 @@ class Judge:
             "(artifacts=...) a directory that all nodes share",
         )
 
-    def _warn(self, of: str, text: str) -> None:
-        """Note something once."""
-        if of not in self._warned:
+    def _warn(self, kind: str, text: str) -> None:
+        """Note one text of a kind."""
+        if kind not in self._warned:
             self.log.note(text)
-        self._warned.add(of)
+        self._warned.add(kind)
 
     def _waits_at(self, number: int) -> int | None:
         """Return the next step at which a trial is to wait for its verdict; None if none is near.
@@ -184,70 +195,77 @@ class Judge:
 
 
 def missing_verdicts(searcher: Searcher, events: Sequence[Event]) -> list[Event]:
-    """The verdicts, to be added, on reports that were committed without them.
+    """Return the events of the verdicts that reports were committed without, as the study's process died in between.
 
-    The study's process died between the two. A verdict is the one that was due: made of what there was up to the
-    report. A report that breaks a constraint that must hold at every step ends its trial however old it is, as raybo
-    used to let some of these trials go on.
+    Each is the verdict that was due: it depends on the events up to its report. A report that breaks a constraint that
+    must hold at every step ends its trial however old it is, as earlier releases let some of these trials continue.
 
     Args:
-        searcher: as it is after all events.
-        events: of the journal.
+        searcher: the searcher after all events.
+        events: the journal's.
     """
-    rule, trials = searcher.rule, searcher.trials
-    broke: dict[int, Reported] = {}
+    rule = searcher.rule
+    broken, last = _open_reports(searcher, events)
+    due = [(broken_by(report, searcher.goals), JOB, report) for report in broken.values()]
+    judged = {
+        report.number
+        for number, report in last.items()
+        if rule is not None and number not in broken and rule.can_judge(searcher.history, number)
+    }
+    if rule is not None and judged:
+        ledger = Ledger(searcher.space, searcher.goals, searcher.context, searcher.steps, rule.metric)
+        for event in events[: max(judged)]:
+            ledger.apply(event)
+            if event.number in judged and isinstance(event, Reported):
+                due.append((rule.judge(ledger.history, event.trial), rule.name, event))
+    return [_event_after(searcher, *verdict) for verdict in due if verdict[0].action != "go"]
+
+
+def _open_reports(searcher: Searcher, events: Sequence[Event]) -> tuple[dict[int, Reported], dict[int, Reported]]:
+    """Return two reports of each open trial: the first that broke a constraint, and the last if it has no verdict."""
+    broken: dict[int, Reported] = {}
     last: dict[int, Reported] = {}
     ended: set[int] = set()
     for event in events:
         number = event.trial
-        if number is None or trials[number].state not in OPEN:
+        if number is None or searcher.trials[number].state not in OPEN:
             continue
         if isinstance(event, Reported):
             if not event.repeated:
                 last[number] = event
-            if number not in broke and event.broken(searcher.goals):
-                broke[number] = event
+            if number not in broken and event.broken(searcher.goals):
+                broken[number] = event
         elif isinstance(event, Paused):  # its verdict has been given
             last.pop(number, None)
-        elif event.is_end:  # and its reports were settled, or overtaken by it
+        elif event.is_end:  # its reports have their verdicts, or need none
             ended.add(number)
             last.pop(number, None)
         elif isinstance(event, Retried) and number in ended:  # the user has mended the job
             ended.discard(number)
-            broke.pop(number, None)
-    owed = [(broken_by(event, searcher.goals), JOB, event) for event in broke.values()]
-    due = {
-        event.number
-        for number, event in last.items()
-        if rule is not None and number not in broke and rule.can_judge(searcher.history, number)
-    }
-    if rule is not None and due:
-        ledger = Ledger(searcher.space, searcher.goals, searcher.context, searcher.steps, rule.metric)
-        for event in events[: max(due)]:
-            ledger.apply(event)
-            if event.number in due and isinstance(event, Reported):
-                owed.append((rule.judge(ledger.history, event.trial), rule.name, event))
-    made: list[Event] = []
-    for verdict, name, event in owed:
-        if verdict.action != "go":
-            trial = trials[event.trial]
-            is_running = trial.state is State.PENDING and event.attempt == trial.attempt
-            seconds = event.seconds if is_running else None  # else they are counted already
-            owing = event_of(verdict, name, trial.number, event.step, event.number)
-            made.append(replace(owing, attempt=trial.attempt, seconds=seconds))
-    return made
+            broken.pop(number, None)
+    return broken, last
 
 
-def finished(trial: Trial, data: EventData, goal: Goal, which: str) -> EventData:
-    """What the event of a finished run holds: where it said all in its reports, with the value among these.
+def _event_after(searcher: Searcher, verdict: Verdict, rule: str, report: Reported) -> Event:
+    """Return the event of a verdict on a report that an earlier process committed."""
+    trial = searcher.trials[report.trial]
+    is_running = (
+        trial.state is State.PENDING and report.attempt == trial.attempt
+    )  # else its seconds are counted already
+    event = event_of(verdict, rule, trial.number, report.step, report.number)
+    return replace(event, attempt=trial.attempt, seconds=report.seconds if is_running else None)
 
-    Of steps that it repeated its own reports count, so that value, metrics and context are of one run.
+
+def with_value(trial: Trial, data: EventData, goal: Goal, which: str) -> EventData:
+    """Return what the event of a finished run holds; its value is one of its reports if it returned none.
+
+    Of the steps that it repeated its own reports count, so that value, metrics and context are of one run.
 
     Args:
         trial: as it has reported.
-        data: what came of the run.
+        data: the outcome of the run.
         goal: which of two values is better.
-        which: of its reports is its value, the "last" or the "best".
+        which: the report whose value counts, the "last" or the "best".
     """
     if "value" in data or not trial.step:
         return data
