@@ -249,9 +249,7 @@ def _open_reports(searcher: Searcher, events: Sequence[Event]) -> tuple[dict[int
 def _event_after(searcher: Searcher, verdict: Verdict, rule: str, report: Reported) -> Event:
     """Return the event of a verdict on a report that an earlier process committed."""
     trial = searcher.trials[report.trial]
-    is_running = (
-        trial.state is State.PENDING and report.attempt == trial.attempt
-    )  # else its seconds are counted already
+    is_running = trial.state is State.PENDING and report.attempt == trial.attempt  # else its time is counted already
     event = event_of(verdict, rule, trial.number, report.step, report.number)
     return replace(event, attempt=trial.attempt, seconds=report.seconds if is_running else None)
 
