@@ -23,7 +23,7 @@ from raybo.common.errors import JournalError, MethodError, ObjectiveError, Raybo
 from raybo.engine.driver import tune
 from raybo.integrations.export import Recorder, exporter
 from raybo.journal import Journal, exists, read
-from raybo.record.events import Kind, Told
+from raybo.record.events import Asked, Kind, Told
 from raybo.record.stopping import Limits
 from raybo.reporting.story_figures import told_by_method
 from raybo.space import Space
@@ -340,9 +340,9 @@ def test_tags_of_another_hand_are_told_in_a_line_or_do_no_harm(method):
         for forged in ("x", None, [["y"]]):
             again, listed = raybo.Searcher(SPACE, method, seed=0), []
             for event in events:
-                tags = event.data.get("tags", {})
-                data = {**event.data, "tags": {**tags, key: forged}} if key in tags else event.data
-                listed.append(again.apply(dataclasses.replace(event, data=data)))
+                if isinstance(event, Asked) and key in event.tags:
+                    event = dataclasses.replace(event, tags={**event.tags, key: forged})
+                listed.append(again.apply(event))
             study = Study(dataclasses.replace(DESCRIPTION, space=again.space.to_json(), method=method), listed)
             for use in (
                 lambda again=again: again.propose(again.history),

@@ -201,10 +201,10 @@ def interrupted(promoted):
     told = {"step": 1, "seen": len(until), "attempt": 1, "seconds": 1.0}
     paused = Paused.of(verdict.trial, {**told, "rule": "asha", "reason": "1st of 1", "numbers": {}})
     resumed = Resumed(verdict.trial, step=1, seen=len(until) + 1, attempt=2)
-    on = replace(until[-1], data={"step": 2, "value": 1.0, "seconds": 1.0, "attempt": 2, "metrics": {"megabytes": 1.0}})
+    on = replace(until[-1], step=2, value=1.0, seconds=1.0, attempt=2, metrics={"megabytes": 1.0})
     again = Retried(verdict.trial, reason="its worker died", attempt=2, losses=1)
-    repeated = replace(on, data={**on.data, "step": 1, "repeated": True, "metrics": {"megabytes": 100.0}})
-    kept = replace(until[-1], data={**until[-1].data, "metrics": {"megabytes": 1.0}})
+    repeated = replace(on, step=1, repeated=True, metrics={"megabytes": 100.0})
+    kept = replace(until[-1], metrics={"megabytes": 1.0})
     return (
         verdict,
         {
@@ -212,7 +212,7 @@ def interrupted(promoted):
             "paused": [*until, paused],  # by raybo up to now
             "resumed": [*until, paused, resumed, on],
             "repeated": [*until[:-1], kept, again, repeated],
-            "twice": [*until, replace(until[-1], data={**until[-1].data, "step": 2})],
+            "twice": [*until, replace(until[-1], step=2)],
         },
     )
 

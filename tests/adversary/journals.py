@@ -110,10 +110,16 @@ def lay(files: dict[str, bytes], directory: Path) -> Path:
     return directory / "study.db"
 
 
+OF_A_TRIAL = (
+    *("number", "state", "value", "config", "context", "tags", "attempt", "reason", "seconds", "suggest_seconds"),
+    *("suggest_processor_seconds", "details", "checkpoint", "values", "violations", "reports", "last_run"),
+)
+
+
 def reading(path: Path) -> str:
     """Everything that a user is shown of a study, as one text."""
     study = raybo.load(path)
-    trials = [{**asdict(trial), "state": str(trial.state)} for trial in study.trials]
+    trials = [{name: getattr(trial, name) for name in OF_A_TRIAL} for trial in study.trials]
     events = [[e.kind.value, e.trial, dict(e.data), e.number] for e in study.events]
     return json.dumps([asdict(study.description), trials, events], default=str, sort_keys=True)
 

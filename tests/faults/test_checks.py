@@ -229,8 +229,9 @@ def test_an_attempt_that_was_given_up_with_its_node_may_begin_late(whole: Left) 
 
 def test_a_trial_may_fail_for_want_of_room_where_the_disk_was_filled(whole: Left) -> None:
     told = of(whole, Kind.TOLD, 0)
-    data = {"reason": f"OSError: [Errno 28] {os.strerror(errno.ENOSPC)}", "attempt": 1}
-    events = [replace(told, kind=Kind.FAILED, data=data) if each is told else each for each in whole.events]
+    reason = f"OSError: [Errno 28] {os.strerror(errno.ENOSPC)}"
+    failed = Failed(told.trial, reason=reason, attempt=1, number=told.number, at=told.at)
+    events = [failed if each is told else each for each in whole.events]
     study = Study(Description("job", Goals(("value",), ("min",)), SPACE, "random", 3), events)
     assert [each.wrong for each in checks.of_the_journal(study, TRIALS)] == [Wrong.UNFINISHED]
     assert list(checks.of_the_journal(study, TRIALS, may_miss_room=True)) == []
