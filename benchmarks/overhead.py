@@ -1,4 +1,4 @@
-"""What reports and verdicts cost: a verdict of each scheduler; a report in its trial, in its study, in a searcher.
+"""The cost of reports and verdicts: a verdict of each scheduler; a report in its trial, in its study, in a searcher.
 
 All of it in seconds of a processor, which leave out the waiting but still vary with what shares its caches and cores.
 What is measured without Ray leaves out its calls, one for each batch of reports, of which a trial sends at most twenty
@@ -24,6 +24,7 @@ import numpy as np
 
 import raybo
 from benchmarks.figures import Figure, Figures, at_least, at_most, command
+from raybo.engine.arguments import RunOptions
 from raybo.engine.lifecycle import Life, Phase
 from raybo.engine.plan import Plan
 from raybo.engine.ray.connection import ray_for_study
@@ -59,7 +60,7 @@ def figures(trials: int = 1_000, steps: int = 52, reports: int = 5_000, seconds:
 
 
 def of_a_trial(reports: int) -> Figures:
-    """What reporting takes a trial of short steps, beside the same steps without a report."""
+    """Measure the overhead of reports in a trial of short steps, beside equal steps without a report."""
 
     def job(config: dict[str, Any]) -> Iterator[dict[str, float]]:
         for step in range(1, reports + 1):
@@ -77,7 +78,7 @@ def of_a_trial(reports: int) -> Figures:
     for function in (silent, job):
         begun = time.process_time()
         listen = partial(ReportSender, AttemptInfo(reports), send, Checkpoints(None, 1, None))
-        run_trial(function, {}, {}, "loss", 1, listen=listen)
+        run_trial(function, {}, {}, "loss", 1, make_sender=listen)
         spent.append(time.process_time() - begun)
     share = 100.0 * (spent[1] - spent[0]) / (reports * STEP_SECONDS)
     yield at_most(STEP_SHARE, share, f"a report, of a step of {1e3 * STEP_SECONDS:g} ms", "per cent")
@@ -114,9 +115,14 @@ def of_a_study(reports: int) -> Figures:
 
     with tempfile.TemporaryDirectory() as name:
         plan = Plan(
-            description, Path(name, "study.db"), AT_A_TIME, AT_A_TIME, False, True, 0, None, None, os.getpid(), False,
-            time.monotonic(), 0,
-        )  # fmt: skip
+            description=description,
+            path=Path(name, "study.db"),
+            options=RunOptions(retries=0),
+            trials=AT_A_TIME,
+            workers=AT_A_TIME,
+            driver=os.getpid(),
+            begun=time.monotonic(),
+        )
         with contextlib.closing(EventLog(plan, job, Timings(AT_A_TIME, True))) as log:
             spent = asyncio.run(heard(log))
     share = 100.0 * spent / (ticks * BATCH_SECONDS)
@@ -231,7 +237,7 @@ def verdict_seconds(trials: int, steps: int) -> Figures:
 
 
 def reports_in_a_second(trials: int, steps: int) -> Figures:
-    """How many reports a searcher takes in per second, without a verdict."""
+    """Measure how many reports a searcher takes in per second, without a verdict."""
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=steps)
     asked = [searcher.ask() for _ in range(trials)]
     begun = time.process_time()

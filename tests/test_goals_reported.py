@@ -17,6 +17,7 @@ import pytest
 import raybo
 from raybo import schedulers
 from raybo.common.errors import JournalError, MethodError, ObjectiveError, TrialError
+from raybo.engine.arguments import RunOptions
 from raybo.engine.lifecycle import Life, Occurrence, Phase
 from raybo.engine.plan import Plan
 from raybo.engine.study.dispatch import DispatchedTrial
@@ -35,7 +36,7 @@ from raybo.record.events import KINDS, Asked, Failed, Kind, Paused, Pruned, Repo
 from raybo.record.goals import Constraint, Goals
 from raybo.record.history import History
 from raybo.record.stopping import Limits, Stopping
-from raybo.reporting.figures import panels
+from raybo.reporting.figures import report_figures
 from raybo.reporting.front_view import constraints_line
 from raybo.reporting.studies import studies_in
 from raybo.reporting.tables import best_view
@@ -187,7 +188,7 @@ def journal_of(path, study, events):
 def opened(study, job, path):
     plan = Plan(
         description=study.description, path=path, trials=8, workers=1, elastic=False, grows=False, takes_all_room=False,
-        retries=2, trial_seconds=None, max_seconds=None, driver=os.getpid(), detached=False, begun=0.0, after=0,
+        options=RunOptions(), driver=os.getpid(),
     )  # fmt: skip
     return contextlib.closing(EventLog(plan, job, Timings(1, False)))
 
@@ -407,7 +408,7 @@ def test_a_number_in_a_report_is_what_it_is_in_a_result(number):
             return ReportSender(info, lambda batch: sent.extend(batch) or Answer(), checkpoints, read, meet, broken)
 
         sent = []
-        occurrence, data = run_trial(job, {}, {}, goals, 1, listen=listen)
+        occurrence, data = run_trial(job, {}, {}, goals, 1, make_sender=listen)
         flops = data.get("metrics", {}).get("flops")
         return (occurrence, flops if occurrence is Occurrence.RETURNED else None), sent
 
@@ -746,7 +747,7 @@ def test_a_trial_in_flight_may_be_expected_to_beat_the_whole_front():
 )
 def test_curves_are_drawn_where_no_trial_is_the_best(tmp_path, wanted):
     study = run(steps, tmp_path / "a.db", scheduler="asha", **wanted)
-    (drawn,) = [panel for panel in panels(study) if panel.key == "curves"]
+    (drawn,) = [panel for panel in report_figures(study) if panel.key == "curves"]
     assert [trace.name for trace in drawn.figure.data] == ["pruned", "finished", *(["front"] if study.front else [])]
 
 

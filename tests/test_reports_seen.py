@@ -13,7 +13,7 @@ from rich.console import Console
 
 import raybo
 from raybo.cli.console import conclude
-from raybo.engine.driver import searcher_for
+from raybo.engine.arguments import RunOptions, searcher_for
 from raybo.engine.lifecycle import Life
 from raybo.engine.plan import Plan
 from raybo.engine.study.dispatch import DispatchedTrial
@@ -148,7 +148,7 @@ def test_a_report_that_was_committed_without_its_verdict_is_judged_when_the_stud
 def plan_of(description, path):
     return Plan(
         description=description, path=path, trials=12, workers=1, elastic=False, grows=False, takes_all_room=False,
-        retries=2, trial_seconds=None, max_seconds=None, driver=os.getpid(), detached=False, begun=0.0, after=0,
+        options=RunOptions(), driver=os.getpid(),
     )  # fmt: skip
 
 

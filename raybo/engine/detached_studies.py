@@ -9,9 +9,10 @@ from raybo.engine.ray.connection import ray_for_study
 from raybo.engine.ray.named_studies import NAMESPACE, study_names
 
 if TYPE_CHECKING:
-    from raybo.engine.plan import Plan, Status
+    from raybo.engine.plan import Plan
+    from raybo.engine.status import Status
 
-ANSWER_SECONDS = 10.0  # that a study's process is given to answer
+ANSWER_SECONDS = 10.0  # a study's process is waited for as long
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,8 @@ class Detached:
 
     Attributes:
         name: its journal's, without `.db`.
-        plan: what it was told to run; None where it does not answer.
-        status: how far it is; None where it does not answer, or has yet to open its journal.
+        plan: what it runs; None if it does not answer.
+        status: how far it is; None if it does not answer, or has not opened its journal yet.
     """
 
     name: str
@@ -30,14 +31,14 @@ class Detached:
 
 
 def studies_on(address: str) -> list[Detached]:
-    """The detached studies of a cluster, by name.
+    """Return the detached studies of a cluster, by name.
 
     Raises:
-        RayError: nothing answers at the address, or it refuses.
+        RayError: nothing answers at the address, or the cluster refuses.
     """
     with ray_for_study(address, None) as ray:
         names = sorted(study_names(ray))
-        asked = [(name, _ask(ray, name)) for name in names]  # all of them before one is waited for
+        asked = [(name, _ask(ray, name)) for name in names]  # ask all of them before waiting for one
         return [_answered(ray, name, references) for name, references in asked]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import raybo
-from raybo.engine.driver import searcher_for
+from raybo.engine.arguments import searcher_for
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.study.verdicts import missing_verdicts, with_value
 from raybo.engine.trial.checkpoints import Checkpoints
@@ -100,23 +100,23 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
     info = AttemptInfo(searcher.steps, True, 1, trial.checkpoint, step, said, searcher.history.judged_metric)
     checkpoints = Checkpoints(trial_directory(storage, number) / CHECKPOINTS, trial.attempt, trial.checkpoint)
 
-    def hear(batch: list[EventData]) -> Answer:
+    def answer(batch: list[EventData]) -> Answer:
         """As `Judge.receive`, of one step at a time, as the trial waits at each."""
-        told: list[Reported] = []
+        reports: list[Reported] = []
         for data in batch:
             record = searcher.history.records[number]
             is_known = data["step"] <= record.step
             reported: EventData = {**data, "attempt": trial.attempt, **({"repeated": True} if is_known else {})}
-            told.append(searcher.apply(Reported.of(number, reported)))
-            verdict, rule = broken_by(told[-1], searcher.goals), JOB
+            reports.append(searcher.apply(Reported.of(number, reported)))
+            verdict, rule = broken_by(reports[-1], searcher.goals), JOB
             if searcher.rule is not None and not is_known and not verdict.prune:
                 verdict, rule = searcher.rule.judge(searcher.history, number), searcher.rule.name
             if verdict.action != "go":
-                event = event_of(verdict, rule, number, data["step"], told[-1].number)
+                event = event_of(verdict, rule, number, data["step"], reports[-1].number)
                 ending.append(searcher.apply(replace(event, seconds=data["seconds"], attempt=trial.attempt)))
-                journal.append([*told, *ending])
+                journal.append([*reports, *ending])
                 return Answer(verdict.action, verdict.why)
-        journal.append(told)
+        journal.append(reports)
         return Answer(waits_at=1)
 
     occurrence, data = run_trial(
@@ -127,7 +127,7 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
         max(1, int(objective.num_cpus)),
         searcher.context,
         None,
-        partial(ReportSender, info, hear, checkpoints),
+        partial(ReportSender, info, answer, checkpoints),
     )
     if ending:
         return []
@@ -140,7 +140,7 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
 
 
 def _end_paused(searcher: Searcher) -> list[Event]:
-    """Those that still wait at the end of the study go on no more."""
+    """Prune the trials that are still paused at the end of the study."""
     verdict = Verdict("prune", "the study ended before it was its turn")
     return [
         searcher.apply(event_of(verdict, "study", trial.number, trial.step, searcher.ledger.last_event))

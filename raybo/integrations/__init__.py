@@ -3,10 +3,12 @@
 Ray Tune
     ray_tune        raybo as a search algorithm
     tune_points     configurations as Tune's users write them
-    tune_results    what Tune says of a trial's end
+    tune_results    a trial's steps and end as Tune reports them
+    tune_limit      how many trials may run
     tune_state      what a search saves
 scikit-learn
     sklearn         raybo as a search
+    sklearn_batches scikit-learn's parts of a search, batch by batch
     joblib_tasks    what scikit-learn runs in parallel, as Ray tasks
     sklearn_steps   estimators as jobs that report
 XGBoost

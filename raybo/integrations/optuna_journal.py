@@ -52,7 +52,7 @@ def optuna_exporter(destination: str) -> Stream:
 
 
 class _File:
-    """What a file holds, as far as it has been read, and operations that it may lack.
+    """The content of a file, as far as it has been read, and operations that it may lack.
 
     Attributes:
         size: bytes that have been read.

@@ -1,4 +1,4 @@
-"""What is new of a study since the last look, for programs that follow it: one stream, and a writer for each program.
+"""The news of a study since the last look, for programs that follow it: one stream, and a writer for each program.
 
 A writer opens its destination, finds what that holds, and adds what it lacks: it may be sent an event again, by another
 process or after a failure. `export.FORMATS` registers it.

@@ -11,7 +11,6 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from random import Random
@@ -121,7 +120,7 @@ def reading(path: Path) -> str:
     study = raybo.load(path)
     trials = [{name: getattr(trial, name) for name in OF_A_TRIAL} for trial in study.trials]
     events = [[e.kind.value, e.trial, dict(e.data), e.number] for e in study.events]
-    return json.dumps([asdict(study.description), trials, events], default=str, sort_keys=True)
+    return json.dumps([study.description.to_json(), trials, events], default=str, sort_keys=True)
 
 
 def attack_damage(rng: Random, directory: Path) -> Case:

@@ -16,6 +16,7 @@ import raybo
 from raybo import cli
 from raybo.journal import Journal, requests
 from raybo.record.events import Asked
+from raybo.record.goals import Goals
 from raybo.reporting import watch
 from raybo.study.study import load
 from tests.reporting.studies import run as study_of
@@ -285,8 +286,8 @@ def test_enqueuing_twice_is_told(run):
 
 
 def test_a_result_of_several_metrics_is_an_object(run, tmp_path):
-    wanted = {"metric": "accuracy", "metrics": {"accuracy": "max", "seconds": "min"}}
-    with contextlib.closing(Journal(tmp_path / "two.db", replace(load("job.db").description, **wanted))):
+    goals = Goals.of({"accuracy": "max", "seconds": "min"})
+    with contextlib.closing(Journal(tmp_path / "two.db", replace(load("job.db").description, goals=goals))):
         pass
     code, out, err = run("enqueue", "two.db", *VALUES, "--value", '{"accuracy": 0.5, "seconds": 3}')
     assert (code, err) == (0, ""), out

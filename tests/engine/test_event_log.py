@@ -12,6 +12,7 @@ import pytest
 
 import raybo
 from raybo.common.errors import JournalError
+from raybo.engine.arguments import RunOptions
 from raybo.engine.plan import Plan
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
@@ -38,15 +39,8 @@ def plan(tmp_path):
         path=tmp_path / "study.db",
         trials=3,
         workers=2,
-        elastic=False,
-        takes_all_room=True,
-        retries=2,
-        trial_seconds=None,
-        max_seconds=None,
+        options=RunOptions(),
         driver=os.getpid(),
-        detached=False,
-        begun=0.0,
-        after=0,
     )
 
 

@@ -401,11 +401,11 @@ def test_so_is_one_with_several_metrics(tmp_path):
 
     goals = Goals.of({"loss": "min", "seconds": "min"})
     for said, occurrence in (({"seconds": 3.0}, Occurrence.RETURNED), ({}, Occurrence.BAD_RESULT)):
-        heard = partial(ReportSender, AttemptInfo(), StudySide(), Checkpoints(tmp_path, 1, None, "last"))
-        assert run_trial(job, {}, {}, goals, 1, listen=heard)[0] is Occurrence.RETURNED
+        sender = partial(ReportSender, AttemptInfo(), StudySide(), Checkpoints(tmp_path, 1, None, "last"))
+        assert run_trial(job, {}, {}, goals, 1, make_sender=sender)[0] is Occurrence.RETURNED
         info = AttemptInfo(checkpoint="1-1", step=1, metrics=said)
         again = partial(ReportSender, info, StudySide(), Checkpoints(tmp_path, 2, "1-1", "last"))
-        found, data = run_trial(job, {}, {}, goals, 1, listen=again)
+        found, data = run_trial(job, {}, {}, goals, 1, make_sender=again)
         assert found is occurrence
         assert "value" not in data
         assert data.get("metrics", {}) == said

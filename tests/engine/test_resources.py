@@ -10,6 +10,7 @@ import pytest
 
 import raybo
 from raybo.common.errors import RayError
+from raybo.engine.arguments import RunOptions
 from raybo.engine.ray.resources import resources_of, share_of, waiting_for_room, workers_available
 from raybo.engine.study import capacity as capacities
 from raybo.engine.study.timings import Timings
@@ -79,7 +80,7 @@ def test_a_study_takes_its_share_and_has_no_trial_wait_where_it_would_run_in_ano
 ):
     asked = []
     monkeypatch.setattr(capacities, "studies_here", lambda name: asked.append(name) or studies)
-    plan = SimpleNamespace(detached=True, path=Path("/journals/b.db"), trials=100, workers=1)
+    plan = SimpleNamespace(options=RunOptions(detach=True), path=Path("/journals/b.db"), trials=100, workers=1)
     capacity = capacities.Capacity(plan, asking(), Timings(16, takes_all_room=True))
     capacity.timings.trials.append(0.0)
     asyncio.run(capacity.update(nodes((True, {"CPU": 16.0}))))

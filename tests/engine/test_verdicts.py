@@ -9,6 +9,7 @@ import os
 import pytest
 
 import raybo
+from raybo.engine.arguments import RunOptions
 from raybo.engine.lifecycle import Life, Phase
 from raybo.engine.plan import Plan
 from raybo.engine.study.dispatch import DispatchedTrial
@@ -54,7 +55,7 @@ def judging_with(path, name, **options):
     )
     plan = Plan(
         description=description, path=path, trials=12, workers=1, elastic=False, grows=False, takes_all_room=False,
-        retries=2, trial_seconds=None, max_seconds=None, driver=os.getpid(), detached=False, begun=0.0, after=0,
+        options=RunOptions(), driver=os.getpid(),
     )  # fmt: skip
     with contextlib.closing(EventLog(plan, job, Timings(1, False))) as log:
         judge = Judge(log, lambda *_: pytest.fail("no verdict ends it"))

@@ -15,7 +15,7 @@ from raybo.journal import Journal, Tail
 from raybo.record.description import Description
 from raybo.record.events import Begun, Ended, Kind, Origin, Planned, Pruned, Reported, Retried, Stopped, Told
 from raybo.record.goals import Goals
-from raybo.reporting.figures import panels
+from raybo.reporting.figures import report_figures
 from raybo.study.study import Study, load
 from raybo.view import facts
 from raybo.view.figures import Figures, as_bytes
@@ -320,7 +320,7 @@ def test_figures_are_drawn_beside_and_kept_while_nothing_happens(tmp_path):
     best, expected = load(path).best, load(path).expected(load(path).best)
     told = [first.best[name] for name in ("number", "value", "expected", "expected_sd")]
     assert told == [best.number, best.value, *expected]
-    assert [panel["key"] for panel in first.panels] == [panel.key for panel in panels(load(path))]
+    assert [panel["key"] for panel in first.panels] == [panel.key for panel in report_figures(load(path))]
     assert figures.latest() is first
     assert not figures.is_drawing()
     figures._rests_until = float("inf")
@@ -336,7 +336,7 @@ def test_figures_are_drawn_beside_and_kept_while_nothing_happens(tmp_path):
 
 
 def test_no_figure_needs_what_the_policy_forbids():
-    for panel in panels(run("random", 25)):
+    for panel in report_figures(run("random", 25)):
         plain = plain_lines(panel)
         kinds = {trace.type for trace in plain.figure.data}
         assert kinds <= {"scatter", "bar", "heatmap", "contour"}, (panel.key, kinds)

@@ -1,4 +1,4 @@
-"""The user's function on its way to a worker, together with what Ray's pickle would leave behind."""
+"""The user's function on its way to a worker, together with what Ray's pickle would leave out."""
 
 from __future__ import annotations
 

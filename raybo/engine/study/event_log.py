@@ -17,7 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar, cast
 
 from raybo.common.errors import JournalError
-from raybo.engine.plan import Plan, Status
+from raybo.engine.plan import Plan
+from raybo.engine.status import Status
 from raybo.engine.study.committed import Before, Committed
 from raybo.engine.study.repeated_failures import RepeatedFailures
 from raybo.engine.study.timings import Timings
@@ -73,7 +74,7 @@ class EventLog:
     def __init__(self, plan: Plan, objective: Objective, timings: Timings) -> None:
         self.plan = plan
         self.timings = timings
-        self.journal = Journal(plan.path, plan.description, driver=None if plan.detached else plan.driver)
+        self.journal = Journal(plan.path, plan.description, driver=None if plan.options.detach else plan.driver)
         self.searcher = Searcher.of(plan.description.over(objective.space, objective.context))
         self.committed = Committed(self.searcher.ledger)
         self.improved = 0
@@ -81,7 +82,7 @@ class EventLog:
         self.failures: dict[int, int] = {}
         self.touched: set[int] = set()
         self.repeated_failures = RepeatedFailures()
-        self.stopping = Stopping(plan.limits, objective.goals)
+        self.stopping = Stopping(plan.options.limits, objective.goals)
         self._last: Event | None = None
         self._known_front: tuple[int, tuple[int, float]] | None = None  # by how many trials have finished
         self._unwritten: list[Event] = []

@@ -1,4 +1,4 @@
-"""Gives trials to Ray, as tasks that run the user's function."""
+"""Submits trials to Ray, as tasks that run the user's function."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Launcher:
     Args:
         objective: what is tuned, without its function.
         function: the user's function as it travels; only the workers unpickle it.
-        name: the study's, no other's on this Ray.
+        name: the study's, unique on this Ray.
         journal: the study's, beside which its trials have their directories.
         seed: the study's.
-        listens: whether trials say to this actor that they begin, and which context they have observed.
+        notifies: whether trials send this actor their begin, and the context that they have observed.
         fresh_workers: whether every trial runs in a new process.
-        artifacts: where the trials' directories are; None for beside the journal.
-        keep: which of their checkpoints are kept in the end.
+        artifacts: the place of the trials' directories; None for beside the journal.
+        keep: which checkpoints of trials that have ended are kept.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class Launcher:
         self.renew()
 
     def renew(self) -> None:
-        """Have a new task made: requests of the old one to a node that is lost are never answered, and block others."""
+        """Make a new task: requests of the old one to a node that is lost are never answered, and block others."""
         self.task = trial_task(self.objective, self.function, self.home, self.fresh_workers)
 
     def submit(self, dispatched: DispatchedTrial, config: Config, info: AttemptInfo) -> None:
-        """Give the flight's next attempt to Ray."""
+        """Submit a trial's next attempt."""
         trial, attempt = dispatched.life.trial, dispatched.life.attempt
         dispatched.submit(self.task, config, trial, attempt, trial_seed(self.seed, trial), info)

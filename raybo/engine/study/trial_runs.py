@@ -67,10 +67,10 @@ class TrialRuns:
             name=self._name,
             journal=plan.path,
             seed=plan.description.seed,
-            notifies=plan.trial_seconds is not None or on_cluster or log.searcher.context is not None,
-            fresh_workers=plan.fresh_workers,
+            notifies=plan.options.trial_seconds is not None or on_cluster or log.searcher.context is not None,
+            fresh_workers=plan.options.fresh_workers,
             artifacts=plan.artifacts,
-            keep=plan.keep_checkpoints,
+            keep=plan.options.keep_checkpoints,
         )
 
     @property
@@ -138,7 +138,7 @@ class TrialRuns:
         self.launcher.submit(dispatched, self.log.searcher.trials[number].config, self.judge.attempt_info(number))
         self.apply(dispatched, Occurrence.SUBMITTED, {})
         asyncio.get_running_loop().call_soon(prepare)  # not before the trial is on its way
-        occurrence, data = await dispatched.outcome(self.plan.trial_seconds, self.on_cluster)
+        occurrence, data = await dispatched.outcome(self.plan.options.trial_seconds, self.on_cluster)
         self._collect_output(dispatched)
         if occurrence is Occurrence.RETURNED:
             data = self.judge.result(number, data)
@@ -154,7 +154,7 @@ class TrialRuns:
             occurrence: what has happened to it.
             data: what the event holds of it, if one is recorded.
         """
-        dispatched.life, following = dispatched.life.after(occurrence, retries=self.plan.retries)
+        dispatched.life, following = dispatched.life.after(occurrence, retries=self.plan.options.retries)
         life = dispatched.life
         if following.free:
             del self.dispatched[life.trial]

@@ -146,7 +146,9 @@ class Judge:
         plan = self.log.plan
         for trial in ended:
             with contextlib.suppress(RayError, OSError):  # what cannot be removed stays
-                at = trial_files(plan.path, trial.number, 1, plan.artifacts, trial.checkpoint, plan.keep_checkpoints)
+                at = trial_files(
+                    plan.path, trial.number, 1, plan.artifacts, trial.checkpoint, plan.options.keep_checkpoints
+                )
                 with at as (_, checkpoints):
                     checkpoints.end()
 
