@@ -25,7 +25,7 @@ from raybo.integrations.export import Recorder, exporter
 from raybo.journal import Journal, exists, read
 from raybo.record.events import Asked, Kind, Told
 from raybo.record.stopping import Limits
-from raybo.reporting.story_figures import told_by_method
+from raybo.reporting.story_figures import method_figure
 from raybo.space import Space
 from raybo.study import warm_start
 from raybo.study.confirmation import Confirm
@@ -348,7 +348,7 @@ def test_tags_of_another_hand_are_told_in_a_line_or_do_no_harm(method):
             for use in (
                 lambda again=again: again.propose(again.history),
                 lambda again=again: again.explain(again.trials[-1]),
-                lambda study=study: told_by_method(study),
+                lambda study=study: method_figure(study),
             ):
                 try:
                     use()
