@@ -163,7 +163,8 @@ class GP:
             B = half_solve(self.L, half, transposed=True, overwrite=True)  # A^-1 k
             dmean[rows] = gradients.contract(self.alpha)
             dvar[rows] -= 2.0 * gradients.contract(B.T)
-        return mean, np.maximum(var, 0.0, out=var), kernel.chained(X, dmean), kernel.chained(X, dvar)
+        dmean, dvar = kernel.chained(X, dmean, dvar)
+        return mean, np.maximum(var, 0.0, out=var), dmean, dvar
 
     def joint(self, X: Array) -> tuple[Array, Array]:  # (m, d) -> (m,), (m, m)
         """Return mean and covariance of f at the rows of X."""

@@ -133,8 +133,8 @@ class Kernel(Protocol):
         """Return the inner points of points of the cube."""
         ...
 
-    def chained(self, X: Array, gradient: Array) -> Array:  # (m, d), (m, d) -> (m, d)
-        """Return a gradient in x, at points of the cube, from the gradient in their inner points (the chain rule)."""
+    def chained(self, X: Array, *gradients: Array) -> tuple[Array, ...]:  # (m, d) each
+        """Return gradients in x, at points of the cube, from those in their inner points, by the chain rule."""
         ...
 
     def matrix(self, V: Array, W: Array) -> Array:  # (m, d), (n, d) -> (m, n)
@@ -201,9 +201,9 @@ class StationaryKernel:
         """Return the points as they are."""
         return X
 
-    def chained(self, X: Array, gradient: Array) -> Array:  # (m, d)
-        """Return the gradient as it is."""
-        return gradient
+    def chained(self, X: Array, *gradients: Array) -> tuple[Array, ...]:  # (m, d) each
+        """Return the gradients as they are."""
+        return gradients
 
     def diagonal(self, X: Array) -> Array:  # (m, d) -> (m,)
         """Return k(x, x), the outputscale, for each row of X."""

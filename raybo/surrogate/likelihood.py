@@ -71,13 +71,15 @@ class Likelihood:
         diagonal = G[places.diagonal]
         # K = A - N, so that tr((alpha alpha' - A^-1) K) = r' alpha - n - tr((alpha alpha' - A^-1) N); jitter is K's
         half_trace = 0.5 * (float(residual @ alpha) - n - float(diagonal @ o.noise(noise_variance)))
-        in_noise = noise_variance * float((0.5 * diagonal / o.counts).sum())
+        gradient = np.empty_like(theta)
+        gradient[:-1] = covariances.gradient(G, half_trace)
+        gradient[-1] = noise_variance * float((0.5 * diagonal / o.counts).sum())
         if self._repeated:
             value += repeats(o, noise_variance)
             v = o.noise_of_values(noise_variance)
             share = noise_variance / v  # of the noise that is estimated; 1 unless values were predicted
-            in_noise += 0.5 * float(((o.scatter / v - (o.counts - 1.0)) * share).sum())
-        return value, np.append(covariances.gradient(G, half_trace), in_noise)
+            gradient[-1] += 0.5 * float(((o.scatter / v - (o.counts - 1.0)) * share).sum())
+        return value, gradient
 
     def log_density(self, theta: Array) -> float:  # (p,)
         """Return the value of `log_posterior` alone, at a third of its cost."""

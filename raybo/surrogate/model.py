@@ -8,6 +8,7 @@ fitted.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -63,15 +64,14 @@ class Model:
 
     def start(self, d: int) -> Array:  # (p,)
         """Return the theta to start from if nothing is known, within the bounds."""
-        bounds = self.bounds(d)
-        start = self._logs(d, [part.start for _, part in self.parts(d)])
-        return np.clip(start, bounds[:, 0], bounds[:, 1])
+        low, high = self.bounds(d).T
+        return np.clip(_logs(self.parts(d), lambda part: part.start), low, high)
 
     def bounds(self, d: int) -> Array:  # (p, 2)
         """Return the range of each entry of theta; both ends are the value of one that is fixed."""
-        parts = [part for _, part in self.parts(d)]
-        low = self._logs(d, [part.low if part.fixed is None else part.fixed for part in parts])
-        high = self._logs(d, [part.high if part.fixed is None else part.fixed for part in parts])
+        parts = self.parts(d)
+        low = _logs(parts, lambda part: part.low if part.fixed is None else part.fixed)
+        high = _logs(parts, lambda part: part.high if part.fixed is None else part.fixed)
         return np.stack([low, high], axis=1)
 
     def free(self, d: int) -> NDArray[np.bool_]:  # (p,)
@@ -118,8 +118,9 @@ class Model:
         medians, sds = np.array(priors).T
         return medians, sds
 
-    def _logs(self, d: int, values: list[Values]) -> Array:  # (p,)
-        theta = np.empty(self.size(d))
-        for (where, _), value in zip(self.parts(d), values, strict=True):
-            theta[where] = value
-        return np.log(theta)
+
+def _logs(parts: Sequence[tuple[slice, Hyperparameter]], value: Callable[[Hyperparameter], Values]) -> Array:  # (p,)
+    theta = np.empty(parts[-1][0].stop)
+    for where, part in parts:
+        theta[where] = value(part)
+    return np.log(theta)

@@ -114,8 +114,10 @@ class StationaryCovariances:
         """Return tr(G dK/dtheta_j) / 2 for each entry of theta but the noise."""
         G *= self.slope
         # each pair stands for two entries, which takes the half away; D is 0 on the diagonal
-        in_lengthscales = -2.0 * self.scale * self.metric * (self.D @ G)
-        return np.append(in_lengthscales, half_trace)  # dK/dlog outputscale = K
+        gradient = np.empty(len(self.metric) + 1)
+        gradient[:-1] = -2.0 * self.scale * self.metric * (self.D @ G)
+        gradient[-1] = half_trace  # dK/dlog outputscale = K
+        return gradient
 
 
 class StructuredPairs:
@@ -184,10 +186,15 @@ class StructuredCovariances:
         G[self.pairs.places.diagonal] *= 0.5  # each other pair stands for two entries, which takes the half away
         in_q = kernel.product * self.slopes[0] + (self._share * self.slopes[1:] if structure.is_sum else 0.0)
         steep = np.broadcast_to(in_q * G, self.each.shape)
-        in_lengthscales = -2.0 * np.einsum("jp,jp->j", steep, self.each)
-        in_scales = [kernel.product * float(G @ self.profiles[0])] + [float(G @ part) for part in self._further]
-        in_warps = self._in_warps(steep, G) if structure.is_warped else np.empty(0)
-        return np.concatenate([in_lengthscales, in_scales, in_warps])
+        gradient = np.empty(structure.warps.stop)
+        gradient[: structure.d] = -2.0 * np.einsum("jp,jp->j", steep, self.each)
+        gradient[structure.scales] = [
+            kernel.product * float(G @ self.profiles[0]),
+            *(float(G @ part) for part in self._further),
+        ]
+        if structure.is_warped:
+            gradient[structure.warps] = self._in_warps(steep, G)
+        return gradient
 
     @cached_property
     def _further(self) -> list[Array]:  # (pairs,) each

@@ -139,14 +139,14 @@ class StructuredKernel:
         W[:, axes] = warped(X[:, axes], *self.warps)
         return W
 
-    def chained(self, X: Array, gradient: Array) -> Array:  # (m, d), (m, d) -> (m, d)
-        """Return a gradient in x from one in the warped points: times dw/dx along each axis that is warped."""
+    def chained(self, X: Array, *gradients: Array) -> tuple[Array, ...]:  # (m, d) each
+        """Return gradients in x from those in the warped points: times dw/dx along each axis that is warped."""
         if self.warps is None:
-            return gradient
+            return gradients
         axes = self.structure.ordered
         slope = np.ones_like(X)
         slope[:, axes] = warped_slope(X[:, axes], *self.warps)
-        return np.asarray(gradient * slope)
+        return tuple(gradient * slope for gradient in gradients)
 
     def matrix(self, V: Array, W: Array) -> Array:  # (m, d), (n, d) -> (m, n)
         """k between warped points."""

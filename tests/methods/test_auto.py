@@ -9,7 +9,7 @@ from raybo import Categorical, Float, Space
 from raybo.methods import make
 from raybo.methods.default import auto
 from raybo.methods.default.auto_0_1 import propose_as_0_1
-from raybo.methods.default.committee import MEMBERS, NO_SAY, convene
+from raybo.methods.default.committee import MEMBERS, NO_SAY, convene, model_of
 from raybo.methods.parts.running_trials import predicted
 from raybo.record.events import Event, Kind
 from raybo.record.history import History
@@ -100,7 +100,7 @@ def test_weights_are_those_of_the_rule(function):
     values = Tamed.of(y).apply(y)
 
     def log_posterior(name):
-        likelihood = Likelihood(Observations.of(X, values), MEMBERS[name]((False, False)))
+        likelihood = Likelihood(Observations.of(X, values), model_of(name, (False, False)))
         return likelihood.log_posterior(np.array(found.tags["models"][name]))[0]
 
     plain = log_posterior("plain")

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -100,7 +100,7 @@ def convene(
     observations = Observations.of(X, values, categorical, added)
     thetas, models, logs = {}, [], []
     for place, name in enumerate(members):
-        model = MEMBERS[name](categorical)
+        model = model_of(name, tuple(categorical))
         theta, log = _estimated(Likelihood(observations, model), last.get(name), turn + place, is_kept)
         thetas[name] = theta.tolist()
         models.append(GP.of(observations, model, theta).believing(believed))
@@ -113,6 +113,12 @@ def convene(
         float(values.max()),
         {"models": thetas, "weights": [round(weight, 2) for weight in weights]},
     )
+
+
+@lru_cache(maxsize=16)  # a cache only
+def model_of(name: str, categorical: tuple[bool, ...]) -> Model:
+    """Return the model of a member."""
+    return MEMBERS[name](categorical)
 
 
 def _estimated(
