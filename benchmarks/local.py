@@ -72,7 +72,7 @@ def tell(history: History, x: np.ndarray, tags: dict[str, Any], value: float) ->
 
 
 def botorch_step(X: np.ndarray, y: np.ndarray, batch: int) -> tuple[float, float, float]:
-    """The same with BoTorch's parts; ImportError where they are missing."""
+    """The same with BoTorch's parts; ImportError if they are missing."""
     import torch
     from botorch.acquisition import AcquisitionFunction
     from botorch.fit import fit_gpytorch_mll

@@ -1,4 +1,4 @@
-"""Which trial to trust where values are noisy.
+"""The trial to trust if values are noisy.
 
 Five noisy problems, searched by one method; then the true value of what is recommended: the best observed, the trial
 that a model expects most of, and, after 5 x 3 further runs, the one with the best mean of these. The means are also

@@ -15,9 +15,11 @@ import numpy as np
 from raybo import methods, schedulers
 from raybo.common.arguments import by_name, whole_number
 from raybo.common.errors import MethodError, NumericalError, TrialError
-from raybo.common.messages import shown
+from raybo.common.messages import first_line, shown
 from raybo.common.threads import limit_threads
+from raybo.methods.best import Recommender
 from raybo.methods.explaining import explain, is_proposed, reading_tags
+from raybo.record.description import Description
 from raybo.record.events import (
     Data,
     Event,
@@ -35,7 +37,7 @@ from raybo.record.goals import Goals, Mode
 from raybo.record.history import GENERATION, History, Proposal
 from raybo.record.ledger import Ledger
 from raybo.record.results import reported, told
-from raybo.schedulers import GO, Verdict
+from raybo.schedulers import GO, Scheduler, Verdict
 from raybo.schedulers.rule import JOB, Rule, broken_by, event_of
 from raybo.space import Array, Row, Space, context_space
 
@@ -65,7 +67,8 @@ class Searcher:
 
     Args:
         space: what to search.
-        method: a method's name, see `raybo methods`.
+        method: a method's name, see `raybo methods`, or your own: the text "package.module:Class", a class derived from
+            `raybo.methods.Method`, or one made of it with its options.
         mode: "max" or "min": whether larger or smaller values are better; with several metrics, say it in `metrics`.
         seed: seed of every random stream; None draws one and keeps it in the attribute `seed`.
         trials: how many trials are planned; some methods depend on it.
@@ -75,7 +78,8 @@ class Searcher:
         constraints: bounds on the numbers given to `tell`, by name: `{"memory": "<= 2e9"}`.
         metric: the name of a single metric, for when there are constraints and `tell` therefore takes a dict.
         steps: how many steps a whole run has, if trials report as they go.
-        scheduler: the name of the rule that ends trials early, see `raybo schedulers`; None for no rule.
+        scheduler: the name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method;
+            None for no rule.
         scheduler_options: its options.
         generation: which version of the methods' rules to use for proposals; 1 for a study started with raybo 0.1.
         options: the method's options.
@@ -96,7 +100,7 @@ class Searcher:
     def __init__(
         self,
         space: Space | Mapping[str, Any],
-        method: str = "auto",
+        method: methods.AnyMethod = "auto",
         mode: Mode = "max",
         seed: int | None = None,
         trials: int | None = None,
@@ -106,55 +110,81 @@ class Searcher:
         metric: str = "value",
         generation: int = GENERATION,
         steps: int | None = None,
-        scheduler: str | None = None,
+        scheduler: schedulers.AnyScheduler | None = None,
         scheduler_options: Mapping[str, Any] | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
-        if seed is not None:
-            seed = whole_number(seed, "seed", at_least=0, at_most=None)
-        self.space = space if isinstance(space, Space) else Space(space)
-        self.context = context_space(context, self.space)
-        self.method = methods.make(method, **options)
-        if self.context is None and methods.needs_context(method):
-            raise MethodError(f"{method} needs a context; declare one beside the space, or use gp-ucb")
-        try:
-            self.goals = Goals.of(metrics, constraints, metric=metric, mode=mode)
-        except ValueError as error:
-            raise MethodError(str(error)) from None
-        first = self.goals.names[0], self.goals.modes[0]
-        if metric not in ("value", first[0]) or mode not in ("max", first[1]):
-            raise MethodError("give metric and mode for one metric, or metrics for several, not both")
-        methods.require_goals(method, self.method, self.goals, has_context=self.context is not None)
-        self.mode: Mode = self.goals.modes[0]
-        self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
-        if (
-            scheduler is None
-            and scheduler_options is not None
-            and by_name(scheduler_options, "scheduler_options", "a scheduler's options by name")
-        ):
-            raise MethodError("scheduler_options are given, but no scheduler; see `raybo schedulers`")
-        self.steps = None if steps is None else whole_number(steps, "steps")
-        self.rule: Rule | None = None
-        if scheduler is not None:
-            names = self.goals.names
-            self.rule = Rule(
-                scheduler,
-                schedulers.make(scheduler, {} if scheduler_options is None else scheduler_options, self.steps, names),
+        space = space if isinstance(space, Space) else Space(space)
+        context = context_space(context, space)
+        made = methods.make(method, **options)
+        goals = _goals_of(metric, mode, metrics, constraints)
+        steps = None if steps is None else whole_number(steps, "steps")
+        given = {} if scheduler_options is None else scheduler_options
+        rule = scheduler_for(scheduler, given, steps, goals)
+        description = Description(
+            objective="",
+            goals=goals,
+            space=space,
+            method=methods.label(method),
+            seed=seed_for(seed),
+            options={name: getattr(made, name) for name in sorted(options)},
+            context=context,
+            steps=steps,
+            scheduler=None if scheduler is None else schedulers.label(scheduler),
+            scheduler_options={name: getattr(rule, name) for name in sorted(given)},
+            generation=whole_number(generation, "generation"),
+        )
+        self._begin(description, made, rule)
+        if trials is not None:
+            self.plan(trials)
+
+    @classmethod
+    def of(
+        cls, description: Description, method: methods.Method | None = None, scheduler: Scheduler | None = None
+    ) -> Searcher:
+        """Return the searcher of a study that is described; it knows none of the study's trials.
+
+        Args:
+            description: `Study.description`.
+            method: the described method, if it is made already.
+            scheduler: the described scheduler, if it is made already.
+        Raises:
+            MethodError: the method or the scheduler, or one of its options, does not exist here.
+        Example:
+            >>> raybo.Searcher.of(raybo.load("job.db").description).trials
+            []
+        """
+        if method is None:
+            method = methods.make(description.method, **description.options)
+        if scheduler is None:
+            scheduler = scheduler_for(
+                description.scheduler, description.scheduler_options, description.steps, description.goals
             )
+        searcher = cls.__new__(cls)
+        searcher._begin(description, method, scheduler)
+        return searcher
+
+    def _begin(self, description: Description, method: methods.Method, scheduler: Scheduler | None) -> None:
+        """Begin with no trials, after a check that the method can do what is described."""
+        if description.context is None and method.needs_context:
+            raise MethodError(f"{methods.label(method)} needs a context; declare one beside the space, or use gp-ucb")
+        methods.require_goals(method, description.goals, has_context=description.context is not None)
+        if description.generation > GENERATION:
+            raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(description.generation)}")
+        self.description, self.method = description, method
+        self.space, self.context, self.goals = description.space, description.context, description.goals
+        self.mode, self.seed, self.steps = description.mode, description.seed, description.steps
+        name = description.scheduler
+        self.rule = None if scheduler is None or name is None else Rule(name, scheduler)
         judged = None if self.rule is None else self.rule.metric
         self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged)
         self.history = self.ledger.history
-        self.history.generation = whole_number(generation, "generation")
-        if self.history.generation > GENERATION:
-            raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(generation)}")
+        self.history.generation = description.generation
         self.trials = self.ledger.trials
-        self._name = method
+        self._recommender = Recommender(self.ledger)
         self._warned = False
-        self._verdicts: dict[
-            int, tuple[Verdict, int, str]
-        ] = {}  # the last on each trial, what it had seen, whose it is
-        if trials is not None:
-            self.plan(trials)
+        # the last verdict on each trial, the last event that it had seen, and whose it is
+        self._verdicts: dict[int, tuple[Verdict, int, str]] = {}
 
     def plan(self, trials: int) -> Event:
         """Say how many trials the study will run in total; MethodError if it is not a whole number from 1."""
@@ -303,29 +333,46 @@ class Searcher:
     def best(self) -> Trial:
         """The best feasible trial; if a context is declared, the one with the best estimated expectation over it.
 
-        A lucky context does not make a trial the best. The estimate and its standard deviation, in the user's units,
-        are `best.details["expected"]` and `["expected_sd"]`, once enough trials have finished for a model; `best.value`
-        is what the trial measured. If no trial has finished, it is the best of the pruned trials that got furthest, and
-        its `value` is None.
+        A lucky context does not make a trial the best. With a context, the estimate and its standard deviation, in the
+        user's units, are `best.details["expected"]` and `["expected_sd"]`, once enough trials have finished for a
+        model; `best.value` is what the trial measured. If no trial has finished, it is the best of the pruned trials
+        that got furthest, and its `value` is None.
 
         Raises:
             TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
                 metrics.
         """
-        return self.ledger.best
+        return self._recommender.best
 
     @property
     def best_expected(self) -> Trial:
         """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
 
-        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, as in `best`. It
-        is `best` itself if a context is declared, or if too few trials have finished for a model.
+        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation. It is `best`
+        itself if a context is declared, or if too few trials have finished for a model.
 
         Raises:
             TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
                 metrics.
         """
-        return self.ledger.best_expected
+        return self._recommender.best_expected
+
+    def expected(self, trial: Trial | int) -> tuple[float, float] | None:
+        """The value that a model expects of a trial's configuration, and its standard deviation, in the user's units.
+
+        None if too few trials have finished for a model, and with several metrics. If a context is declared, the
+        estimate by which `best` or `best_for` chose this trial; None for other trials.
+
+        Raises:
+            TrialError: there is no such trial.
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
+            >>> trials = [searcher.tell(trial, trial.config["x"]) for trial in searcher.ask(8)]
+            >>> mean, sd = searcher.expected(searcher.best)
+            >>> abs(mean - searcher.best.value) < 0.1
+            True
+        """
+        return self._recommender.expected(trial)
 
     @property
     def front(self) -> list[Trial]:
@@ -349,7 +396,7 @@ class Searcher:
         Raises:
             TrialError: no trial has finished, no context is declared, or this one does not match the declared one.
         """
-        return self.ledger.best_for(context)
+        return self._recommender.best_for(context)
 
     def explain(self, trial: Trial | int) -> str:
         """In a few words, why this trial was proposed; TrialError if there is no such trial."""
@@ -359,7 +406,7 @@ class Searcher:
         """One line: method, space, how many trials there are, and the best of them."""
         done = self.ledger.count(State.FINISHED)
         wanted = self.mode if self.goals.is_plain else str(self.goals)
-        what = f"{self._name}, {wanted}, d={self.space.d}, seed={self.seed}"
+        what = f"{self.description.method}, {wanted}, d={self.space.d}, seed={self.seed}"
         best = self.ledger.incumbent
         so_far = f"trials: {len(self.trials)}, finished: {done}"
         if self.goals.k > 1:
@@ -391,6 +438,7 @@ class Searcher:
                 rng = self._stream(number, Stream.FALLBACK)
                 proposal = Proposal(history.cube.uniform(rng, 1)[0], tags={"fallback": str(error)})
         spent = time.perf_counter() - started, time.thread_time() - processor
+        self._require_proposal(proposal, history)
         x = self.space.snap(proposal.x[None, :])
         row = self.space.rows(x)[0]
         if origin_of(proposal.tags) is Origin.GUESSED:
@@ -432,6 +480,21 @@ class Searcher:
         }
         return Event(Kind.ASKED, len(history), data)
 
+    def _require_proposal(self, proposal: object, history: History) -> None:
+        """MethodError if a method proposed something that is no point of the cube, or tags that no journal keeps."""
+        whose = self.description.method
+        if not isinstance(proposal, Proposal):
+            raise MethodError(f"{whose}: propose must return a Proposal, got {shown(proposal)}")
+        x = proposal.x
+        if not (isinstance(x, np.ndarray) and x.shape == (history.d,) and x.dtype == np.float64):
+            raise MethodError(f"{whose}: a proposal's x must be an array of {history.d} floats, got {shown(x)}")
+        if not ((x >= 0.0) & (x <= 1.0)).all():
+            raise MethodError(f"{whose}: a proposal's x must lie in [0, 1]^{history.d}, got {shown(x)}")
+        try:
+            json.dumps(proposal.tags)
+        except (TypeError, ValueError) as error:
+            raise MethodError(f"{whose}: a proposal's tags must be JSON: {first_line(error)}") from None
+
     def _stream(self, number: int, stream: Stream) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, stream)))
 
@@ -461,20 +524,35 @@ class Searcher:
         return self.trials[number]
 
 
-def expected_gain(history: History, asked: Event) -> float | None:
-    """How much a proposal is expected to improve on the best value, in the metric's units.
+def seed_for(seed: int | None) -> int:
+    """Return the seed that a user gave, or draw one; MethodError if it is not a whole number from 0."""
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    return whole_number(seed, "seed", at_least=0, at_most=None)
 
-    None for the points of an initial design, which promise nothing, and while trials are too few to expect anything.
-    """
-    from raybo.surrogate.noisy_trials import Expectation  # loads the Gaussian process
 
-    if "sobol" in asked.data["tags"] or "design" in asked.data["tags"]:
-        return None
-    with limit_threads(1):
-        model = Expectation.of(history.X, history.y, history.cube.categorical)
-        if model is None or not history.feasible.any():
-            return None
-        return float(model.gain(asked.x[None, :], float(history.y[history.feasible].max()))[0])
+def scheduler_for(
+    scheduler: schedulers.AnyScheduler | None, options: Mapping[str, Any], steps: int | None, goals: Goals
+) -> Scheduler | None:
+    """Return the scheduler that a user's arguments name; None if they name none, MethodError if they are wrong."""
+    if scheduler is not None:
+        return schedulers.make(scheduler, options, steps, goals.names)
+    if by_name(options, "scheduler_options", "a scheduler's options by name"):
+        raise MethodError("scheduler_options are given, but no scheduler; see `raybo schedulers`")
+    return None
+
+
+def _goals_of(
+    metric: str, mode: Mode, metrics: Mapping[str, str] | None, constraints: Mapping[str, str] | None
+) -> Goals:
+    """Return the goals that a user's arguments describe; MethodError if they make no sense."""
+    try:
+        goals = Goals.of(metrics, constraints, metric=metric, mode=mode)
+    except ValueError as error:
+        raise MethodError(str(error)) from None
+    if metric not in ("value", goals.names[0]) or mode not in ("max", goals.modes[0]):
+        raise MethodError("give metric and mode for one metric, or metrics for several, not both")
+    return goals
 
 
 def _guessed(history: History) -> Proposal | None:

@@ -146,11 +146,12 @@ def test_a_url_is_no_path(path):
 
 def test_numbers_of_numpy_are_limits(monkeypatch):
     plans = []
-    monkeypatch.setattr("raybo.engine.driver._run", lambda _, planned, *__: plans.append(planned.keywords))
+    monkeypatch.setattr("raybo.engine.driver._run", lambda _, options, *__: plans.append(options))
     tune(job, max_minutes=np.int64(3), trial_seconds=np.float32(0.5), confirm=(np.int64(5), 3), retries=np.int64(1))
-    assert [plans[0][name] for name in ("max_seconds", "trial_seconds", "retries")] == [180.0, 0.5, 1]
-    assert {type(plans[0][name]) for name in ("max_seconds", "trial_seconds")} == {float}
-    assert plans[0]["confirm"] == Confirm(5, 3)
+    (options,) = plans
+    assert (options.max_minutes, options.trial_seconds, options.retries) == (3, 0.5, 1)
+    assert [type(n) for n in (options.max_minutes, options.trial_seconds, options.retries)] == [int, float, int]
+    assert options.confirm == Confirm(5, 3)
 
 
 def nested(levels):
@@ -343,7 +344,7 @@ def test_tags_of_another_hand_are_told_in_a_line_or_do_no_harm(method):
                 tags = event.data.get("tags", {})
                 data = {**event.data, "tags": {**tags, key: forged}} if key in tags else event.data
                 listed.append(again.apply(dataclasses.replace(event, data=data)))
-            study = Study(dataclasses.replace(DESCRIPTION, space=again.space.to_json(), method=method), listed)
+            study = Study(dataclasses.replace(DESCRIPTION, space=again.space, method=method), listed)
             for use in (
                 lambda again=again: again.propose(again.history),
                 lambda again=again: again.explain(again.trials[-1]),

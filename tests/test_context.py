@@ -18,10 +18,12 @@ from rich.console import Console
 import raybo
 from raybo import methods
 from raybo.common.errors import JournalError, MethodError, ObjectiveError, SpaceError, TrialError
-from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.lifecycle import Occurrence
 from raybo.engine.trial.task import run_trial
-from raybo.journal import Description, Journal
+from raybo.journal import Journal
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind, State
+from raybo.record.goals import Goals
 from raybo.record.history import History
 from raybo.reporting.tables import best_view, study_view
 from raybo.searcher import Searcher
@@ -323,8 +325,7 @@ def events_of(s):
 
 
 def described(context=LOAD, **changes):
-    declared = None if context is None else context.to_json()
-    return replace(Description("job", "profit", "max", SPACE.to_json(), "random", 3, context=declared), **changes)
+    return replace(Description("job", Goals(("profit",), ("max",)), SPACE, "random", 3, context=context), **changes)
 
 
 def test_a_study_that_is_loaded_gives_the_same_best(tmp_path):

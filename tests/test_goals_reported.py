@@ -17,14 +17,15 @@ import pytest
 import raybo
 from raybo import schedulers
 from raybo.common.errors import JournalError, MethodError, ObjectiveError, TrialError
+from raybo.engine.arguments import RunOptions
+from raybo.engine.lifecycle import Life, Occurrence, Phase
 from raybo.engine.plan import Plan
-from raybo.engine.study.dispatch import Flight
+from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
-from raybo.engine.study.judging import Judging, verdicts_owed
-from raybo.engine.study.lifecycle import Life, Occurrence, Phase
-from raybo.engine.study.pace import Pace
+from raybo.engine.study.timings import Timings
+from raybo.engine.study.verdicts import Judge, missing_verdicts
 from raybo.engine.trial.checkpoints import Checkpoints
-from raybo.engine.trial.reports import Answer, Course, TrialReports
+from raybo.engine.trial.report_sender import Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
 from raybo.experiments.here import tune_here
 from raybo.journal import Journal
@@ -35,13 +36,13 @@ from raybo.record.events import Event, Kind, State
 from raybo.record.goals import Constraint, Goals
 from raybo.record.history import History
 from raybo.record.stopping import Limits, Stopping
-from raybo.reporting.figures import panels
+from raybo.reporting.figures import report_figures
 from raybo.reporting.front_view import constraints_line
 from raybo.reporting.studies import studies_in
 from raybo.reporting.tables import best_view
+from raybo.searcher import Searcher
 from raybo.space import Space
 from raybo.study.replay import replay, replay_verdicts
-from raybo.study.study import searcher_of
 from raybo.surrogate import standard_model
 
 SPACE = {"x": raybo.Float(0.0, 1.0), "y": raybo.Float(0.0, 1.0)}
@@ -187,9 +188,9 @@ def journal_of(path, study, events):
 def opened(study, job, path):
     plan = Plan(
         description=study.description, path=path, trials=8, workers=1, elastic=False, grows=False, takes_all_room=False,
-        retries=2, trial_seconds=None, max_seconds=None, driver=os.getpid(), detached=False, begun=0.0, after=0,
+        options=RunOptions(), driver=os.getpid(),
     )  # fmt: skip
-    return contextlib.closing(EventLog(plan, job, Pace(1, False)))
+    return contextlib.closing(EventLog(plan, job, Timings(1, False)))
 
 
 @pytest.fixture
@@ -224,9 +225,9 @@ def test_it_is_ended_when_the_study_goes_on_where_it_was_killed_before_the_verdi
     job, study = promoted
     verdict, events = interrupted[0], interrupted[1][was]
     with opened(study, job, journal_of(tmp_path / "a.db", study, events)) as log:
-        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-        judging.take_up()
-        judging.close()
+        judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+        judge.recover()
+        judge.close()
         trial = log.searcher.trials[verdict.trial]
     went_on = raybo.load(tmp_path / "a.db")
     assert trial == went_on.trials[verdict.trial]
@@ -237,9 +238,9 @@ def test_it_is_ended_when_the_study_goes_on_where_it_was_killed_before_the_verdi
     if was in ("reported", "paused"):  # what went before is as a scheduler would have it
         assert not [one for one in replay_verdicts(went_on) if one.verdict != one.recorded]
     with opened(study, job, tmp_path / "a.db") as log:
-        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-        judging.take_up()  # again, and nothing is left to be said
-        judging.close()
+        judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+        judge.recover()  # again, and nothing is left to be said
+        judge.close()
     assert len(raybo.load(tmp_path / "a.db").events) == len(went_on.events)
     _, here = promoting(journal_of(tmp_path / "here.db", study, events))
     assert (here.trials[verdict.trial].state, here.trials[verdict.trial].reason) == (State.PRUNED, trial.reason)
@@ -251,9 +252,9 @@ def test_a_trial_that_was_mended_is_not_ended_for_what_it_broke_before(interrupt
     failed = Event(Kind.FAILED, verdict.trial, {"reason": "it raised", "attempt": 1})
     again = Event(Kind.RETRIED, verdict.trial, {"reason": "it had failed, and is retried", "attempt": 2})
     for more, times in (([], 1), ([failed, again], 0)):
-        searcher = searcher_of(study.description, study.space, None)
+        searcher = Searcher.of(study.description)
         added = [searcher.apply(replace(event, number=n)) for n, event in enumerate([*events, *more], start=1)]
-        owed = [event.kind for event in verdicts_owed(searcher, added) if event.trial == verdict.trial]
+        owed = [event.kind for event in missing_verdicts(searcher, added) if event.trial == verdict.trial]
         assert owed == [Kind.PRUNED] * times
 
 
@@ -265,17 +266,17 @@ def test_a_study_ends_it_with_its_report_committed(promoted, interrupted, tmp_pa
         events = interrupted[1][was]
         met = []
         with opened(study, job, journal_of(tmp_path / f"{was}.db", study, events[:-1])) as log:
-            flight = Flight(Life(number, Phase.RUNNING, attempt=2))
+            dispatched = DispatchedTrial(Life(number, Phase.RUNNING, attempt=2))
 
-            def meet(flight, occurrence, data, log=log, met=met):
+            def meet(dispatched, occurrence, data, log=log, met=met):
                 met.append(occurrence)
-                flight.life, _ = flight.life.meet(occurrence)
-                log.add(Event(Kind.PRUNED, flight.life.trial, data))
+                dispatched.life, _ = dispatched.life.after(occurrence)
+                log.add(Event(Kind.PRUNED, dispatched.life.trial, data))
 
-            judging = Judging(log, meet)
+            judge = Judge(log, meet)
             report = {"step": 1, "value": 1.0, "seconds": 1.0, "metrics": {"megabytes": 100.0}}
-            answer = asyncio.run(judging.hear(flight, [report, {**report, "step": 2}]))
-            judging.close()
+            answer = asyncio.run(judge.receive(dispatched, [report, {**report, "step": 2}]))
+            judge.close()
         why = "at step 1, megabytes 100 breaks megabytes <= 80 at every step by 20"
         assert (met, answer) == ([Occurrence.PRUNED], Answer("prune", why))
         reported, pruned = raybo.load(tmp_path / f"{was}.db").events[-2:]
@@ -290,16 +291,17 @@ def test_reports_of_an_attempt_that_is_over_are_not_those_of_the_next(promoted, 
     job, study = promoted
     events, number = interrupted[1]["reported"][:-1], interrupted[0].trial
     with opened(study, job, journal_of(tmp_path / "a.db", study, events)) as log:
-        judging, flight = Judging(log, lambda *_: pytest.fail("no verdict")), Flight(Life(number, Phase.RUNNING))
+        judge = Judge(log, lambda *_: pytest.fail("no verdict"))
+        dispatched = DispatchedTrial(Life(number, Phase.RUNNING))
 
-        async def judge(*_):
-            flight.life = replace(flight.life, attempt=2)
+        async def begin_again(*_):
+            dispatched.life = replace(dispatched.life, attempt=2)
             return schedulers.GO
 
-        monkeypatch.setattr(judging, "_verdict", judge)
+        monkeypatch.setattr(judge, "_verdict", begin_again)
         report = {"value": 1.0, "seconds": 1.0, "metrics": {"megabytes": 1.0}}
-        asyncio.run(judging.hear(flight, [{**report, "step": step} for step in (1, 2)]))
-        judging.close()
+        asyncio.run(judge.receive(dispatched, [{**report, "step": step} for step in (1, 2)]))
+        judge.close()
     reports = [event.data for event in raybo.load(tmp_path / "a.db").events[len(events) :]]
     assert [(data["attempt"], data["step"]) for data in reports] == [(1, 1)]
 
@@ -382,10 +384,10 @@ def test_another_attempt_is_told_what_was_said_with_the_last_report(promoted, tm
         *(Event(kind, 0, {"reason": "", **data}) for kind, data in between),
     ]
     with opened(study, job, journal_of(tmp_path / "a.db", study, events)) as log:
-        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-        assert judging.course(0).metrics == metrics
+        judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+        assert judge.attempt_info(0).metrics == metrics
         assert log.searcher.trials[0].details == {"metrics": metrics}
-        judging.close()
+        judge.close()
 
 
 NUMBERS = [
@@ -402,11 +404,11 @@ def test_a_number_in_a_report_is_what_it_is_in_a_result(number):
 
     def ended(job, judged=None):
         def listen(read, meet, broken):
-            checkpoints, course = Checkpoints(None, 1, None), Course(judged=judged)
-            return TrialReports(course, lambda batch: sent.extend(batch) or Answer(), checkpoints, read, meet, broken)
+            checkpoints, info = Checkpoints(None, 1, None), AttemptInfo(judged=judged)
+            return ReportSender(info, lambda batch: sent.extend(batch) or Answer(), checkpoints, read, meet, broken)
 
         sent = []
-        occurrence, data = run_trial(job, {}, {}, goals, 1, listen=listen)
+        occurrence, data = run_trial(job, {}, {}, goals, 1, make_sender=listen)
         flops = data.get("metrics", {}).get("flops")
         return (occurrence, flops if occurrence is Occurrence.RETURNED else None), sent
 
@@ -745,7 +747,7 @@ def test_a_trial_in_flight_may_be_expected_to_beat_the_whole_front():
 )
 def test_curves_are_drawn_where_no_trial_is_the_best(tmp_path, wanted):
     study = run(steps, tmp_path / "a.db", scheduler="asha", **wanted)
-    (drawn,) = [panel for panel in panels(study) if panel.key == "curves"]
+    (drawn,) = [panel for panel in report_figures(study) if panel.key == "curves"]
     assert [trace.name for trace in drawn.figure.data] == ["pruned", "finished", *(["front"] if study.front else [])]
 
 

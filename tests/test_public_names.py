@@ -53,7 +53,7 @@ LIGHT = {
     "import raybo; raybo.load": {"ray", "rich", "pandas"},
     "import raybo.cli": {"ray", "scipy", "sqlite3", "pandas"},
     "import raybo.reporting.tables": {"ray"},
-    "import raybo.engine.study.lifecycle": {"ray", "sqlite3"},
+    "import raybo.engine.lifecycle": {"ray", "sqlite3"},
 }
 
 

@@ -13,7 +13,6 @@ block has left behind, ours with those of the page so far.
 from __future__ import annotations
 
 import ast
-import dataclasses
 import importlib.util
 import itertools
 import os
@@ -32,8 +31,8 @@ import raybo
 from raybo import methods
 from raybo.cli import cli, main
 from raybo.experiments.papers import find_experiments
-from raybo.journal.description import Description
 from raybo.journal.schema import TABLES
+from raybo.record.description import COMPARED, DEFAULTS_SINCE_0_2
 from raybo.record.events import Data, Kind
 from raybo.reporting.formatting import shown
 from tests.imports import reduced, rooms
@@ -312,8 +311,8 @@ def test_the_page_of_the_journal_has_its_tables_and_every_kind_of_event():
         assert f"| `{kind}` |" in sections["Events"], kind
     for key in Data.__annotations__:
         assert f"`{key}`" in sections["Events"], key
-    for field in dataclasses.fields(Description):
-        assert f"`{field.name}`" in sections["Tables"], field.name
+    for name in ("space", "context", *COMPARED, *DEFAULTS_SINCE_0_2):
+        assert f"`{name}`" in sections["Tables"], name
 
 
 @pytest.mark.parametrize(

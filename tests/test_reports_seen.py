@@ -13,22 +13,24 @@ from rich.console import Console
 
 import raybo
 from raybo.cli.console import conclude
-from raybo.engine.driver import describe
+from raybo.engine.arguments import RunOptions, searcher_for
+from raybo.engine.lifecycle import Life
 from raybo.engine.plan import Plan
-from raybo.engine.study.dispatch import Flight
+from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
-from raybo.engine.study.judging import Judging
-from raybo.engine.study.lifecycle import Life
-from raybo.engine.study.pace import Pace
+from raybo.engine.study.timings import Timings
+from raybo.engine.study.verdicts import Judge
 from raybo.experiments import Entry, Experiment, Problem, compare
 from raybo.experiments.here import tune_here
 from raybo.experiments.measures import values
 from raybo.experiments.run import is_complete, steps_spent
 from raybo.integrations.export import exporter
 from raybo.job.loading import load_objective
-from raybo.journal import Description, Journal
+from raybo.journal import Journal
 from raybo.journal.beside import trial_directory
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind, State, planned, saved_share
+from raybo.record.goals import Goals
 from raybo.reporting.curves_in_text import BLOCKS, spark_line
 from raybo.reporting.summary import best_configuration
 from raybo.reporting.tables import study_view
@@ -122,11 +124,11 @@ def test_a_report_that_was_committed_without_its_verdict_is_judged_when_the_stud
             opened.begin(study.description)
             opened.append(events)
         assert [again for again in replay_verdicts(raybo.load(path)) if again.verdict != again.recorded] == []
-        with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
+        with contextlib.closing(EventLog(plan_of(study.description, path), job, Timings(1, False))) as log:
             (directory := trial_directory(path, verdict.trial) / "checkpoints" / "9-9").mkdir(parents=True)
-            judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-            judging.take_up()
-            judging.close()
+            judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+            judge.recover()
+            judge.close()
         went_on = raybo.load(path)
         made = went_on.events[-1]
         assert (made.kind, made.trial, made.data["seen"]) == (verdict.kind, verdict.trial, verdict.data["seen"])
@@ -135,17 +137,17 @@ def test_a_report_that_was_committed_without_its_verdict_is_judged_when_the_stud
         judged = list(replay_verdicts(went_on))
         assert {"prune", "pause"} & {again.recorded for again in judged if again.trial == verdict.trial}
         assert [again for again in judged if again.verdict != again.recorded] == []
-        with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
-            judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-            judging.take_up()  # again, and nothing is left to be said
-            judging.close()
+        with contextlib.closing(EventLog(plan_of(study.description, path), job, Timings(1, False))) as log:
+            judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+            judge.recover()  # again, and nothing is left to be said
+            judge.close()
         assert len(raybo.load(path).events) == len(went_on.events)
 
 
 def plan_of(description, path):
     return Plan(
         description=description, path=path, trials=12, workers=1, elastic=False, grows=False, takes_all_room=False,
-        retries=2, trial_seconds=None, max_seconds=None, driver=os.getpid(), detached=False, begun=0.0, after=0,
+        options=RunOptions(), driver=os.getpid(),
     )  # fmt: skip
 
 
@@ -162,10 +164,10 @@ def test_what_was_promoted_is_not_halted_again(job, tmp_path):
     study = run(job, tmp_path / "s.db", **PROMOTE)
     path = tmp_path / "t.db"
     resumed = begun_up_to_the_promotion(path, study, has_it=True)
-    with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
-        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-        judging.take_up()
-        judging.close()
+    with contextlib.closing(EventLog(plan_of(study.description, path), job, Timings(1, False))) as log:
+        judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+        judge.recover()
+        judge.close()
     assert raybo.load(path).trials[resumed.trial].state is State.PENDING
 
 
@@ -173,11 +175,11 @@ def test_what_is_promoted_goes_on_once_its_last_process_has_gone(job, tmp_path):
     study = run(job, tmp_path / "s.db", **PROMOTE)
     path = tmp_path / "t.db"
     resumed = begun_up_to_the_promotion(path, study, has_it=False)
-    with contextlib.closing(EventLog(plan_of(study.description, path), job, Pace(1, False))) as log:
-        judging = Judging(log, lambda *_: pytest.fail("no process of it runs"))
-        assert judging.promoted({}) == resumed.trial
-        assert judging.promoted({resumed.trial: Flight(Life(resumed.trial))}) is None
-        judging.close()
+    with contextlib.closing(EventLog(plan_of(study.description, path), job, Timings(1, False))) as log:
+        judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
+        assert judge.promoted({}) == resumed.trial
+        assert judge.promoted({resumed.trial: DispatchedTrial(Life(resumed.trial))}) is None
+        judge.close()
 
 
 def test_a_comparison_with_a_scheduler_spends_the_steps_of_as_many_whole_trials(job, tmp_path):
@@ -235,7 +237,7 @@ def test_a_single_report_is_told_once():
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=3)
     events = [searcher.apply(searcher.propose(searcher.history))]
     events.append(searcher.apply(Event(Kind.REPORTED, 0, {"step": 1, "value": 0.5})))
-    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
     assert "\n  0.5 at step 1\n" in text_of(trial_view(study, 0))
 
 
@@ -351,7 +353,7 @@ def all_pruned(tmp_path_factory):
 def unfinished(folder, curves, mode="max"):
     path = folder / "job.py"
     path.write_text(JOB.replace('metric="accuracy"', f'metric="accuracy", mode="{mode}"'))
-    description, searcher = describe(load_objective(str(path)), "sobol", 0, {}, None)
+    searcher = searcher_for(load_objective(str(path)), "sobol", 0, {}, None)
     events = [searcher.apply(planned(len(curves)))]
     for curve in curves:
         number = len(searcher.trials)
@@ -361,7 +363,7 @@ def unfinished(folder, curves, mode="max"):
         pruned = Event(Kind.PRUNED, number, {"reason": "hopeless", "rule": "curve", "step": len(curve)})
         events.append(searcher.apply(pruned))
     with contextlib.closing(Journal(folder / "s.db")) as opened:
-        opened.begin(description)
+        opened.begin(searcher.description)
         opened.append(events)
     return raybo.load(folder / "s.db")
 

@@ -10,9 +10,10 @@ from click.testing import CliRunner
 
 import raybo
 from raybo.cli import cli
-from raybo.engine.driver import describe
-from raybo.engine.ray import detached_studies as on_cluster
-from raybo.engine.ray.detached_studies import Detached, studies_here, studies_on
+from raybo.engine import detached_studies as on_cluster
+from raybo.engine.arguments import searcher_for
+from raybo.engine.detached_studies import Detached, studies_on
+from raybo.engine.ray.named_studies import studies_here
 from raybo.journal import Journal
 from raybo.record.events import Event, Kind, planned
 from raybo.reporting.studies import Progress, progress_of, studies_in
@@ -26,7 +27,8 @@ def job(config):
 @contextlib.contextmanager
 def written(path, trials, told, failed=0):
     """A journal of so many planned trials, open for writing."""
-    description, searcher = describe(job, "random", 0, {}, None)
+    searcher = searcher_for(job, "random", 0, {}, None)
+    description = searcher.description
     with contextlib.closing(Journal(path, description)) as journal:
         journal.append([searcher.apply(planned(trials))])
         for number in range(told + failed):
@@ -96,7 +98,9 @@ def fake_ray(answers):
         if answers[name] is None:
             raise ValueError(name)
         plan, status = answers[name]
-        return SimpleNamespace(what=SimpleNamespace(remote=lambda: plan), status=SimpleNamespace(remote=lambda: status))
+        return SimpleNamespace(
+            get_plan=SimpleNamespace(remote=lambda: plan), status=SimpleNamespace(remote=lambda: status)
+        )
 
     named = [{"name": name, "namespace": "raybo"} for name in answers] + [{"name": "x", "namespace": "other"}]
     return SimpleNamespace(

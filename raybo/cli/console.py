@@ -34,7 +34,7 @@ def say_json(value: Any) -> None:
     """Print a value as JSON; what JSON cannot hold, such as infinities, as its repr."""
     import json
 
-    from raybo.integrations.export import plain
+    from raybo.integrations.study_json import plain
 
     click.echo(json.dumps(plain(value), indent=1, allow_nan=False))  # escaped: no terminal obeys it
 

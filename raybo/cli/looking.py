@@ -74,7 +74,7 @@ def show(
     if there are several metrics or constraints; expected and expected_sd if a model has an expectation of it; reports
     and checkpoint if it has reported steps.
     """
-    from raybo.integrations.export import study_as_json, trial_as_json
+    from raybo.integrations.study_json import study_as_json, trial_as_json
     from raybo.reporting.tables import best_view, study_view
     from raybo.reporting.trial_view import trial_view
     from raybo.reporting.watch import watch_study

@@ -55,7 +55,7 @@ def compare(
     for problem, objective in zip(experiment.problems, objectives, strict=True):
         for entry in experiment.entries:  # what is wrong is better said before the first run
             made = methods.make(entry.method, **entry.options_for(problem))
-            methods.require_goals(entry.method, made, objective.goals, has_context=objective.context is not None)
+            methods.require_goals(made, objective.goals, has_context=objective.context is not None)
     for objective in objectives:
         for entry in experiment.entries:
             if entry.scheduler is not None:
@@ -88,7 +88,7 @@ def _measured_by(experiment: Experiment, metrics: Sequence[int]) -> Experiment:
 
 
 def pairwise(experiment: Experiment) -> list[Claim]:
-    """What a user wants to know of methods on their own job: whether each is better than those named before it."""
+    """Return a user's claims on their own job: each method is better than those named before it."""
     names = [entry.name for entry in experiment.entries]
     what: Measure = "final_hypervolume" if experiment.curve == "hypervolume" else "final_value"
     return [

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import raybo
-from raybo.engine.driver import describe
-from raybo.engine.study.judging import finished, verdicts_owed
-from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.arguments import searcher_for
+from raybo.engine.lifecycle import Occurrence
+from raybo.engine.study.verdicts import missing_verdicts, with_value
 from raybo.engine.trial.checkpoints import Checkpoints
-from raybo.engine.trial.reports import Answer, Course, TrialReports
+from raybo.engine.trial.report_sender import Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
 from raybo.job.objective import Objective
 from raybo.journal import Journal
@@ -50,14 +50,14 @@ def tune_here(
     """
     with contextlib.closing(Journal(storage)) as journal:
         rule = (scheduler, scheduler_options or {})
-        description, searcher = describe(objective, method, seed, options, journal.description, rule)
-        journal.begin(description)
+        searcher = searcher_for(objective, method, seed, options, journal.description, rule)
+        journal.begin(searcher.description)
         for event in journal.events:
             searcher.apply(event)
         new: list[Event] = []  # a result is committed with the proposal that follows it
         if searcher.history.planned != trials:
             new.append(searcher.plan(trials))
-        new += map(searcher.apply, verdicts_owed(searcher, journal.events))
+        new += map(searcher.apply, missing_verdicts(searcher, journal.events))
         for trial in searcher.trials:
             if trial.state is State.PENDING:
                 reason: Data = {"reason": "the study was interrupted", "losses": 0, "attempt": trial.attempt + 1}
@@ -96,27 +96,27 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
     trial = searcher.trials[number]
     ending: list[Event] = []
     step, said = searcher.history.records[number].checkpoint or 0, trial.details.get("metrics", {})
-    course = Course(searcher.steps, True, 1, trial.checkpoint, step, said, searcher.history.judged_metric)
+    info = AttemptInfo(searcher.steps, True, 1, trial.checkpoint, step, said, searcher.history.judged_metric)
     checkpoints = Checkpoints(trial_directory(storage, number) / CHECKPOINTS, trial.attempt, trial.checkpoint)
 
-    def hear(batch: list[Data]) -> Answer:
-        """As `Judging.hear`, of one step at a time, as the trial waits at each."""
-        told: list[Event] = []
+    def answer(batch: list[Data]) -> Answer:
+        """As `Judge.receive`, of one step at a time, as the trial waits at each."""
+        reports: list[Event] = []
         for data in batch:
             record = searcher.history.records[number]
             is_known = data["step"] <= record.step
             reported: Data = {**data, "attempt": trial.attempt, **({"repeated": True} if is_known else {})}
-            told.append(searcher.apply(Event(Kind.REPORTED, number, reported)))
-            verdict, rule = broken_by(told[-1], searcher.goals), JOB
+            reports.append(searcher.apply(Event(Kind.REPORTED, number, reported)))
+            verdict, rule = broken_by(reports[-1], searcher.goals), JOB
             if searcher.rule is not None and not is_known and not verdict.prune:
                 verdict, rule = searcher.rule.judge(searcher.history, number), searcher.rule.name
             if verdict.action != "go":
-                event = event_of(verdict, rule, number, data["step"], told[-1].number)
+                event = event_of(verdict, rule, number, data["step"], reports[-1].number)
                 more: Data = {**event.data, "seconds": data["seconds"], "attempt": trial.attempt}
                 ending.append(searcher.apply(Event(event.kind, number, more)))
-                journal.append(told + ending)
+                journal.append(reports + ending)
                 return Answer(verdict.action, verdict.why)
-        journal.append(told)
+        journal.append(reports)
         return Answer(waits_at=1)
 
     occurrence, data = run_trial(
@@ -127,12 +127,12 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
         max(1, int(objective.num_cpus)),
         searcher.context,
         None,
-        partial(TrialReports, course, hear, checkpoints),
+        partial(ReportSender, info, answer, checkpoints),
     )
     if ending:
         return []
     if occurrence is Occurrence.RETURNED:
-        kind, data = Kind.TOLD, finished(searcher.trials[number], data, searcher.ledger.goal, objective.value)
+        kind, data = Kind.TOLD, with_value(searcher.trials[number], data, searcher.ledger.goal, objective.value)
     else:
         kind = Kind.PRUNED if occurrence is Occurrence.LEFT else Kind.FAILED
         data = {"rule": JOB, **data} if occurrence is Occurrence.LEFT else data
@@ -140,7 +140,7 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
 
 
 def _end_paused(searcher: Searcher) -> list[Event]:
-    """Those that still wait at the end of the study go on no more."""
+    """Prune the trials that are still paused at the end of the study."""
     verdict = Verdict("prune", "the study ended before it was its turn")
     return [
         searcher.apply(event_of(verdict, "study", trial.number, trial.step, searcher.ledger.last_event))

@@ -1,4 +1,4 @@
-"""How far a run's model is from the objective: the squared error of the posterior mean on a grid, after each trial.
+"""The error of a run's model: the squared error of the posterior mean on a grid, after each trial.
 
 The model is the one that the methods of unknown hyperparameters share, `surrogate.uhe_model`, with the hyperparameters
 that the next proposal was made with, as the method reads them from its tags, and otherwise the last ones; the most
@@ -16,7 +16,6 @@ import numpy as np
 from raybo.common.errors import JournalError
 from raybo.common.files import write_file
 from raybo.job.objective import Objective
-from raybo.methods.story import Fits
 from raybo.record.events import State
 from raybo.space import Array
 from raybo.study.study import Study
@@ -26,7 +25,7 @@ POINTS = 2_500  # of the grid, about; the objective is evaluated at each
 
 
 def keep_model_errors(study: Study, objective: Objective, before: Callable[[], None] = lambda: None) -> None:
-    """Compute a complete run's errors, unless that is done, and keep them; `before` is called where it is not done."""
+    """Compute a complete run's errors and write them, unless that is done; if it is not, `before` is called first."""
     assert study.path is not None
     file = study.path.with_suffix(".model-error.json")
     if file.exists() and len(json.loads(file.read_text(encoding="utf-8"))) == len(study.trials):
@@ -36,7 +35,7 @@ def keep_model_errors(study: Study, objective: Objective, before: Callable[[], N
 
 
 def kept_model_errors(study: Study) -> Array:  # (n,)
-    """What was kept of a run.
+    """Read the model errors of a run.
 
     Raises:
         JournalError: there is nothing, or it cannot be read.
@@ -55,7 +54,7 @@ def model_errors(study: Study, objective: Objective) -> Array:  # (n,)
     truth = np.array([_value(objective, config) for config in study.space.decode(grid)])
     X = study.space.encode([trial.config for trial in study.trials])
     errors = np.full(len(study.trials), np.nan)
-    method, thetas = study.method, None  # (s, p)
+    thetas: Array | None = None  # (s, p)
     is_fitted_here = True
     for i, _ in enumerate(study.trials):
         known = [j for j in range(i + 1) if study.trials[j].state is State.FINISHED]
@@ -65,7 +64,7 @@ def model_errors(study: Study, objective: Objective) -> Array:  # (n,)
         outputs = Standardised.of(y)
         observations = Observations.of(X[known], outputs.apply(y), study.space.cube.categorical)
         next_tags = study.trials[min(i + 1, len(study.trials) - 1)].tags
-        following = method.fitted_hyperparameters(next_tags) if isinstance(method, Fits) else None
+        following = study.method.fitted_hyperparameters(next_tags)
         if following is not None:
             thetas, is_fitted_here = following, False
         elif thetas is None or is_fitted_here:

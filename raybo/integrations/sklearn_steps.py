@@ -131,7 +131,7 @@ class Steps:
 
 
 class FoldsInSteps:
-    """What a search has scikit-learn fit: for each trial, the estimators of its folds, which learn a step at a time.
+    """The estimators that scikit-learn fits: for each trial one per fold, which learn a step at a time.
 
     scikit-learn clones the search's estimator for each fold, and once more to refit it. Here the clones for the folds
     are the estimators that have learnt the previous steps, and the last clone learns all steps at once.

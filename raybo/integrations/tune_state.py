@@ -32,7 +32,7 @@ def _attributes_to_json(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _holds_opaque(value: Any) -> bool:
-    """Whether something in it could be kept by its text only."""
+    """True if something in it could be kept by its text only."""
     if isinstance(value, dict):
         return any(map(_holds_opaque, value.values()))
     return any(map(_holds_opaque, value)) if isinstance(value, (list, tuple)) else isinstance(value, Opaque)
@@ -60,16 +60,16 @@ class SearchState:
     """A search as it is at one moment.
 
     Attributes:
-        metrics, constraints: two to four metrics, and bounds of numbers, by name; None where there is one, or are none.
-        metric, mode, method, options, seed: what it was given, or took from Tune; None where that is not known yet.
-        space, context: what it searches, and the space of the contexts; None where there is none.
-        samples: how many trials Tune means to run; None where it did not say.
+        metrics, constraints: two to four metrics, and bounds of numbers, by name; None if there is one, or are none.
+        metric, mode, method, options, seed: what it was given, or took from Tune; None if that is not known yet.
+        space, context: what it searches, and the space of the contexts; None if there is none.
+        samples: how many trials Tune means to run; None if it did not say.
         events: of the study, in order.
         trials: the numbers of Tune's trials, by id.
         latest: the last report with a finite value of each trial that runs, by id.
         points: configurations that are still to be run first.
         attributes: what a subclass has beside that; of it, only what JSON can hold is saved.
-        steps: how many iterations a whole run has; None where a trial is learned from by its end alone.
+        steps: how many iterations a whole run has; None if a trial is learned from by its end alone.
         generation: of the rules by which methods propose; 1 where raybo 0.1 began it.
     """
 
@@ -106,12 +106,12 @@ class SearchState:
 
     @property
     def goals(self) -> Goals:
-        """What is wanted of what trials report; ValueError where it is nonsense."""
+        """The goals of the search; ValueError if they are nonsense."""
         return Goals.of(self.metrics, self.constraints, metric=self.metric or "value", mode=self.mode or "max")
 
     @classmethod
     def read(cls, path: Path) -> SearchState:
-        """What a file holds; JournalError where it is no saved search."""
+        """Read a file; JournalError if it is no saved search."""
         try:
             state = json.loads(path.read_text(encoding="utf-8"))
             if state["format"] != FORMAT:

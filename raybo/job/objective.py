@@ -355,7 +355,7 @@ def report_context(**values: Any) -> None:
 
 
 @contextmanager
-def reports_to(report: Callable[[Mapping[str, Any]], None]) -> Iterator[None]:
+def contexts_sent_to(report: Callable[[Mapping[str, Any]], None]) -> Iterator[None]:
     """What receives the values of `report_context` within the block."""
     token = _report.set(report)
     try:

@@ -31,7 +31,7 @@ class TrialPruned(BaseException):
     """
 
 
-class Listener(Protocol):
+class ReportReceiver(Protocol):
     """What hears a running trial."""
 
     def report(self, metrics: Any, step: int | None) -> None:
@@ -47,7 +47,8 @@ class Listener(Protocol):
         ...
 
 
-_listener: Listener | None = None  # of the process, which runs one trial at a time: threads of the job are heard too
+# of the process, which runs one trial at a time: what the threads of the job report counts too
+_receiver: ReportReceiver | None = None
 _saving: list[int] = []  # the threads that are saving a checkpoint
 
 
@@ -76,8 +77,8 @@ def report(metrics: Mapping[str, Any] | float, step: int | None = None) -> None:
     if step is not None:
         require_step(step)
     require_saved()
-    if _listener is not None:
-        _listener.report(metrics, step)
+    if _receiver is not None:
+        _receiver.report(metrics, step)
 
 
 def require_saved() -> None:
@@ -103,7 +104,7 @@ def checkpoint() -> Path | None:
         >>> raybo.checkpoint() is None
         True
     """
-    return None if _listener is None else _listener.checkpoint()
+    return None if _receiver is None else _receiver.checkpoint()
 
 
 @contextmanager
@@ -118,7 +119,7 @@ def saving() -> Iterator[Path]:
         ...     _ = (directory / "weights.txt").write_text("0.1 0.2")
         >>> raybo.report({"loss": 0.5})
     """
-    with _thrown_away() if _listener is None else _listener.saving() as directory:
+    with _thrown_away() if _receiver is None else _receiver.saving() as directory:
         here = threading.get_ident()
         _saving.append(here)
         try:
@@ -134,11 +135,11 @@ def _thrown_away() -> Iterator[Path]:
 
 
 @contextmanager
-def heard_by(listener: Listener | None) -> Iterator[None]:
-    """Within the block, the listener hears the reports of this process."""
-    global _listener
-    before, _listener = _listener, listener
+def reports_sent_to(receiver: ReportReceiver | None) -> Iterator[None]:
+    """Within the block, the receiver hears the reports of this process."""
+    global _receiver
+    before, _receiver = _receiver, receiver
     try:
         yield
     finally:
-        _listener = before
+        _receiver = before

@@ -21,7 +21,7 @@ from raybo.common.arguments import MOST
 from raybo.common.messages import in_words
 from raybo.journal.beside import is_uri
 from raybo.journal.clean import clean_json
-from raybo.journal.description import Description
+from raybo.record.description import Description
 from raybo.record.events import OPEN, Event, Kind, Origin, State, states_before
 from raybo.record.goals import Goals
 from raybo.record.history import GENERATION, ONE
@@ -49,26 +49,24 @@ def parsed(text: str) -> Any:
     return clean_json(value) if "\\u" in text or not text.isascii() else value
 
 
-def description_of(text: str) -> tuple[Description, Space, Space | None]:
-    """What is studied, its space and its contexts."""
+def text_of(description: Description) -> str:
+    """Return the JSON by which a journal begins."""
+    return json.dumps(description.to_json())
+
+
+def description_of(text: str) -> Description:
+    """Read what a journal is about; Nonsense if the text is no description that raybo writes."""
     said = parsed(text)
     _require(isinstance(said, dict), "the description is not an object")
     try:
-        description = Description(**said)
-        space = Space.from_json(description.space)
-        context = None if description.context is None else Space.from_json(description.context)
-        context_space(context, space)
+        description = Description.from_json(said)
+        context_space(description.context, description.space)
     except Exception as error:  # whatever a space that is none makes the parameters raise
         raise Nonsense(f"its description: {in_words(error)}") from error
-    for name in ("objective", "metric", "method"):
+    goals = description.goals
+    for name in ("objective", "method"):
         _require(isinstance(getattr(description, name), str), f"{name} is no text")
-    _require(description.mode in ("max", "min"), "mode is neither max nor min")
-    try:
-        goals = description.goals
-    except ValueError as error:
-        raise Nonsense(f"its description: {error}") from error
-    _require((goals.names[0], goals.modes[0]) == (description.metric, description.mode), "its first metric differs")
-    _require(context is None or goals.is_plain, "it has contexts beside several metrics or constraints")
+    _require(description.context is None or goals.is_plain, "it has contexts beside several metrics or constraints")
     _require(_is_whole(description.seed) and description.seed >= 0, "seed is not a whole number from 0")
     _require(
         description.steps is None or (_is_count(description.steps) and description.steps > 0), "steps is not a number"
@@ -82,7 +80,7 @@ def description_of(text: str) -> tuple[Description, Space, Space | None]:
     for name in ("settings", "options", "scheduler_options"):
         _require(isinstance(getattr(description, name), dict), f"{name} is no object")
     _require(description.judged in (None, *goals.names), "its scheduler looks at none of its metrics")
-    return description, space, context
+    return description
 
 
 class Checker:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from raybo.record.description import Description, as_text
 from raybo.record.events import Event
 
 
@@ -24,6 +25,13 @@ def clean_json(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [clean_json(item) for item in value]
     return value
+
+
+def clean_description(description: Description) -> Description:
+    """Return the description as it is read back; the description itself if nothing in it has to be made clean."""
+    said = description.to_json()
+    cleaned = clean_json(said)
+    return description if as_text(cleaned) == as_text(said) else Description.from_json(cleaned)
 
 
 def clean(event: Event) -> Event:

@@ -16,10 +16,11 @@ from typing import Any
 from raybo.common.errors import JournalError
 from raybo.common.messages import near, shown
 from raybo.journal.acknowledged import Mark, from_text, mark_path, read_mark
+from raybo.journal.beside import journals_of
 from raybo.journal.chain import beginning, following
-from raybo.journal.checks import Checker, Nonsense, description_of
-from raybo.journal.description import Description
+from raybo.journal.checks import Checker, Nonsense, description_of, text_of
 from raybo.journal.schema import APPLICATION, SCHEMA, errors_in_a_line
+from raybo.record.description import Description
 from raybo.record.events import Event
 
 URL = re.compile(r"[a-z][a-z0-9+]+:/")  # as other libraries name a storage, sqlite:///study.db; a Path has one slash
@@ -45,18 +46,21 @@ class Held:
     rows: Rows
 
 
-def read(path: Path | str) -> tuple[Description, list[Event]]:
-    """What a journal holds; never blocks its writer, and is not blocked by it.
+def read(path: Path | str, known: Description | None = None) -> tuple[Description, list[Event]]:
+    """Read a journal; never blocks its writer, and is not blocked by it.
 
+    Args:
+        path: the journal.
+        known: what it is expected to be about; not parsed again, but returned as it is, if the journal agrees.
     Raises:
         JournalError: there is no such file, or it is not a journal that this version can read, or not a whole one.
     """
-    held = read_whole(as_path(path))
+    held = read_whole(as_path(path), known)
     return held.description, held.events
 
 
-def read_whole(path: Path) -> Held:
-    """The same, with what a writer must know to go on."""
+def read_whole(path: Path, known: Description | None = None) -> Held:
+    """Read a journal as `read` does, with what a writer must know to continue it."""
     _require_journal(path)
     mark = read_mark(path)  # first: what is acknowledged meanwhile is in what is read
     with _reading(path) as connection:
@@ -66,7 +70,7 @@ def read_whole(path: Path) -> Held:
             raise JournalError(f"{path}: it is damaged (its schema is not {schema}); restore it from a copy")
         studies, rows = _tables(connection, schema, 1)
     try:
-        return _checked(path, studies, rows, mark, schema)
+        return _checked(path, studies, rows, mark, schema, known)
     except Nonsense as error:
         raise JournalError(f"{path}: it is damaged ({error}); restore it from a copy") from error
 
@@ -99,7 +103,12 @@ def _tables(
 
 
 def _checked(
-    path: Path, studies: list[tuple[Any, Any]], rows: list[tuple[Any, ...]], mark: Mark | None, schema: int
+    path: Path,
+    studies: list[tuple[Any, Any]],
+    rows: list[tuple[Any, ...]],
+    mark: Mark | None,
+    schema: int,
+    known: Description | None,
 ) -> Held:
     if len(studies) != 1 or not isinstance(studies[0][0], str):
         raise Nonsense("it does not describe its study")
@@ -112,7 +121,7 @@ def _checked(
     for number, checksum in list(expected):
         if number == 0 and checksum == last:
             del expected[number, checksum]
-    rows_read = Rows(text)
+    rows_read = Rows(text, known)
     events: list[Event] = []
     for row in rows:
         events.append(event := rows_read.take(row))
@@ -136,15 +145,17 @@ class Rows:
 
     Args:
         text: the description, as the journal holds it.
+        known: a description that need not be parsed if this is its text.
     Attributes:
-        description: the same, read.
+        description: what is studied.
         checksum: the last link of the chain so far.
     """
 
-    def __init__(self, text: str) -> None:
-        self.description, space, context = description_of(text)
+    def __init__(self, text: str, known: Description | None = None) -> None:
+        studied = known if known is not None and text_of(known) == text else description_of(text)
+        self.description = studied
         self.checksum = beginning(text)
-        self._checker = Checker(space, context, self.description.goals, self.description.judged)
+        self._checker = Checker(studied.space, studied.context, studied.goals, studied.judged)
         self._is_chained = False
 
     def take(self, row: tuple[Any, ...]) -> Event:
@@ -199,10 +210,31 @@ def is_marked(path: Path) -> bool:
         return False
 
 
-def require_no_journal(path: Path | str) -> None:
-    """JournalError where a file that something else is to be written to is a journal: the study would be lost."""
+def require_no_journal(path: Path | str, journal: Path | str | None = None) -> None:
+    """Refuse to write to a journal, or to a file that belongs to one: its log, lock, notes, trials.
+
+    Args:
+        path: where something else is to be written.
+        journal: a journal that need not be there yet.
+    Raises:
+        JournalError: the path is a journal or belongs to one.
+    """
     if os.path.isfile(path) and is_marked(Path(path)):
         raise JournalError(f"{path}: it is the journal of a study, which would be lost; give another file")
+    own = None if journal is None else os.path.realpath(journal).casefold()
+    for owner in journals_of(path):
+        is_own = own is not None and os.path.realpath(owner).casefold() == own
+        if is_own or any(is_marked(file) for file in _same_name(owner)):
+            raise JournalError(f"{path}: it belongs to the journal {owner.name}, which needs it; give another file")
+
+
+def _same_name(path: Path) -> list[Path]:
+    """Return the regular files that have this name in any case."""
+    try:
+        names = [name for name in os.listdir(path.parent) if name.casefold() == path.name.casefold()]
+    except OSError:
+        return []
+    return [path.with_name(name) for name in names if path.with_name(name).is_file()]
 
 
 def require_regular(path: Path) -> None:
@@ -221,13 +253,17 @@ def _require_journal(path: Path) -> None:
     if _has_log(path):
         return  # the file alone need not make sense: half of a log may be folded into it, half of a journal written
     if not exists(path):
-        raise JournalError(f"{path}: there is no study in it yet; `raybo tune ... --storage {path}` begins one")
+        raise JournalError(_no_study_yet(path))
     # not by reading its first bytes: a process that closes a file by hand loses the locks that SQLite holds on it, and
     # the next reader to leave would take the log away from under the writer
     with errors_in_a_line(path), closing(_connect(path, "mode=ro&immutable=1")) as connection:
         page = _require_marks(path, connection)
     if path.stat().st_size % page:  # SQLite itself would take what is missing for zeros
         raise JournalError(f"{path}: it is damaged (truncated in the middle of a page); restore it from a copy")
+
+
+def _no_study_yet(path: Path) -> str:
+    return f"{path}: there is no study in it yet; `raybo tune ... --storage {path}` begins one"
 
 
 def _require_marks(path: Path, connection: sqlite3.Connection) -> int:
@@ -241,6 +277,8 @@ def _require_marks(path: Path, connection: sqlite3.Connection) -> int:
         if "not a database" not in str(error):
             raise
         raise JournalError(f"{path}: it is not a raybo journal (not an SQLite file); give another file") from None
+    if application == 0 and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        raise JournalError(_no_study_yet(path))  # its writer was killed while it created the file
     if application != APPLICATION:
         raise JournalError(f"{path}: it is an SQLite file of another program; give another file")
     if schema < 1:

@@ -53,19 +53,19 @@ def directory(journal: Path | str) -> Path:
     return beside(journal, "requests")
 
 
-def are_heard(journal: Path | str) -> bool:
+def is_listening(journal: Path | str) -> bool:
     """Whether the process that runs the study, if one does, takes requests up."""
     return directory(journal).is_dir()
 
 
-def hear(journal: Path | str) -> bool:
+def listen(journal: Path | str) -> bool:
     """Make the place for requests; returns whether there is one now."""
     with contextlib.suppress(OSError):
         directory(journal).mkdir(mode=0o700, exist_ok=True)
-    return are_heard(journal)
+    return is_listening(journal)
 
 
-def hear_no_more(journal: Path | str) -> None:
+def stop_listening(journal: Path | str) -> None:
     """Remove the place, unless something waits in it for the next run."""
     with contextlib.suppress(OSError):
         directory(journal).rmdir()
@@ -101,13 +101,13 @@ def ask_to_stop(journal: Path | str) -> None:
     """
     if not in_use(journal):
         raise JournalError(f"{Path(journal).name}: it is not running, so there is nothing to stop")
-    require_heard(journal, "stop it where it was started")
+    require_listening(journal, "stop it where it was started")
     ask(journal)
 
 
-def require_heard(journal: Path | str, remedy: str) -> None:
+def require_listening(journal: Path | str, remedy: str) -> None:
     """JournalError, with what to do instead, where the process that runs the study takes no requests."""
-    if not are_heard(journal):
+    if not is_listening(journal):
         raise JournalError(f"{Path(journal).name}: the process that runs it takes no requests; {remedy}")
 
 

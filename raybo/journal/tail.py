@@ -6,8 +6,8 @@ from pathlib import Path
 
 from raybo.journal.chain import beginning
 from raybo.journal.checks import Nonsense
-from raybo.journal.description import Description
 from raybo.journal.reading import Held, read_from, read_whole
+from raybo.record.description import Description
 from raybo.record.events import Event
 
 

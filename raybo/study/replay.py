@@ -12,7 +12,8 @@ from typing import Any, cast
 
 from raybo.record.events import Kind
 from raybo.record.ledger import Ledger
-from raybo.study.study import Study, require_study, searcher_of
+from raybo.searcher import Searcher
+from raybo.study.study import Study, require_study
 
 ROUNDING = 1e-6  # relative: other processors and versions of numpy were seen to differ by 3e-12 at most
 
@@ -39,7 +40,7 @@ def replay(study: Study) -> Iterator[Replayed]:
     or scipy may round otherwise.
     """
     require_study(study, "replay")
-    searcher = searcher_of(study.description, study.space, study.context)
+    searcher = Searcher.of(study.description)
     ahead = iter(study.events)
     for asked in study.events:
         if asked.kind is not Kind.ASKED or asked.origin is not None:
@@ -89,7 +90,7 @@ def replay_verdicts(study: Study) -> Iterator[Judged]:
     constraint judged in the scheduler's place, and the last report of a trial that was stopped or lost before it was
     told a verdict.
     """
-    rule = searcher_of(study.description, study.space, study.context).rule
+    rule = Searcher.of(study.description).rule
     if rule is None:
         return
     given = {

@@ -7,26 +7,24 @@ import gc
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from raybo import journal, methods
 from raybo.common.arguments import whole_number
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
 from raybo.journal.beside import is_uri, trial_directory, trial_uri
-from raybo.methods.explaining import explain
+from raybo.methods.best import Recommender
+from raybo.methods.explaining import explain, method_of
 from raybo.record.events import COUNTED, Event, Kind, State, Trial, artifacts_of
-from raybo.record.goals import Mode
 from raybo.record.ledger import Ledger
-from raybo.searcher import Searcher
-from raybo.space import Space
 from raybo.study.columns import to_dataframe
 from raybo.study.confirmation import Confirmed, again, confirmed
 
 if TYPE_CHECKING:
     import pandas
 
-    from raybo.journal import Description
+    from raybo.record.description import Description
 
 
 class Study:
@@ -54,28 +52,19 @@ class Study:
         True
     """
 
-    def __init__(
-        self,
-        description: Description,
-        events: Sequence[Event],
-        path: Path | None = None,
-        space: Space | None = None,
-        context: Space | None = None,
-    ) -> None:
+    def __init__(self, description: Description, events: Sequence[Event], path: Path | None = None) -> None:
         self.description = description
         self.events = list(events)
         self.path = path
-        self.space = Space.from_json(description.space) if space is None else space
-        self.context = context
-        if context is None and description.context is not None:
-            self.context = Space.from_json(description.context)
-        self.mode: Mode = cast(Mode, description.mode)
+        self.space, self.context = description.space, description.context
+        self.mode = description.mode
         self.goals = description.goals
         self.steps = description.steps
         self._ledger = Ledger(self.space, self.goals, self.context, description.steps, description.judged)
         for event in self.events:
             self._ledger.apply(event)
         self.goal = self._ledger.goal
+        self._recommender = Recommender(self._ledger)
         self.trials = self._ledger.trials
         self.history = self._ledger.history
         self.planned = self._ledger.planned
@@ -92,21 +81,21 @@ class Study:
             TrialError: no trial has finished or was pruned yet, none satisfies all constraints (the message says which
                 comes closest), or there are several metrics: see `front`.
         """
-        return self._ledger.best
+        return self._recommender.best
 
     @cached_property
     def best_expected(self) -> Trial:
         """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
 
         Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, in the user's
-        units, as in `best`. They are computed on request. It is `best` itself if a context is declared, or if too few
-        trials have finished for a model; without a model, `details` holds neither.
+        units. It is `best` itself if a context is declared, or if too few trials have finished for a model; without a
+        model, `details` holds neither.
 
         Raises:
             TrialError: no trial has finished or was pruned yet, none satisfies all constraints, or there are several
                 metrics.
         """
-        return self._ledger.best_expected
+        return self._recommender.best_expected
 
     @cached_property
     def expectations(self) -> Mapping[int, tuple[float, float]] | None:
@@ -114,7 +103,18 @@ class Study:
 
         Empty if too few trials have finished for a model; None with several metrics or a context.
         """
-        return self._ledger.expectations()
+        return self._recommender.expectations()
+
+    def expected(self, trial: Trial | int) -> tuple[float, float] | None:
+        """The value that a model expects of a trial's configuration, and its standard deviation, in the user's units.
+
+        None if too few trials have finished for a model, and with several metrics. If a context is declared, the
+        estimate by which `best` or `best_for` chose this trial; None for other trials.
+
+        Raises:
+            TrialError: there is no such trial.
+        """
+        return self._recommender.expected(trial)
 
     @property
     def confirmed(self) -> list[Confirmed]:
@@ -180,7 +180,7 @@ class Study:
         Raises:
             TrialError: no trial has finished yet, no context is declared, or this one does not match the declared one.
         """
-        return self._ledger.best_for(context)
+        return self._recommender.best_for(context)
 
     def extend(self, events: Sequence[Event]) -> None:
         """Append later events, as they are read from a growing journal.
@@ -203,8 +203,8 @@ class Study:
 
     @cached_property
     def method(self) -> methods.Method:
-        """The method with its options, which knows what its tags mean."""
-        return methods.make(self.description.method, **self.description.options)
+        """The method with its options, which knows what its tags mean; if it cannot be imported, one that says so."""
+        return method_of(self.description.method, self.description.options)
 
     def count(self, *states: State) -> int:
         """How many trials are in any of the given states."""
@@ -256,25 +256,6 @@ class Study:
 
 def _number_of(trial: Trial | int) -> int:
     return trial.number if isinstance(trial, Trial) else whole_number(trial, "trial", at_least=0, error=TrialError)
-
-
-def searcher_of(description: Description, space: Space, context: Space | None) -> Searcher:
-    """A new searcher for a study, which has seen none of its events."""
-    return Searcher(
-        space,
-        description.method,
-        cast(Mode, description.mode),
-        description.seed,
-        context=context,
-        metrics=description.metrics,
-        constraints=description.constraints,
-        metric=description.metric,
-        generation=description.generation,
-        steps=description.steps,
-        scheduler=description.scheduler,
-        scheduler_options=description.scheduler_options,
-        **cast(Any, description.options),
-    )
 
 
 def require_study(given: object, whose: str) -> None:

@@ -29,7 +29,7 @@ from raybo.space import Categorical, Config, Float, Integer, Parameter, Row, Spa
 from raybo.space import Path as Place
 from raybo.space.branches import Branch
 from raybo.space.template import holds_parameters, refuse_different, row_of
-from raybo.study.study import Study, load, searcher_of
+from raybo.study.study import Study, load
 
 NOTHING: Any = object()  # no value: None may be one
 
@@ -296,7 +296,7 @@ def _enqueue(
         known = Known(study.space.accept(config_in(study.space)), value)
         data = None if value is None else told(value, 0, study.goals, "enqueue: the value")
         opened.begin(description)
-        if not enter(opened, searcher_of(description, study.space, study.context), [known]):
+        if not enter(opened, Searcher.of(study.description), [known]):
             _refuse_repeated(study, known.config, _numbers(data, study.goals))
     return "Added; the study's next run " + ("starts with it" if value is None else "knows its result")
 
@@ -308,7 +308,7 @@ def _ask_for(
     name = Path(path).name
     if value is not None:
         raise JournalError(f"{name}: it is running, and takes configurations but no results; add this one once it ends")
-    requests.require_heard(path, "enqueue the configuration once the study has ended")
+    requests.require_listening(path, "enqueue the configuration once the study has ended")
     study = load(path)
     config = study.space.accept(config_in(study.space))
     _refuse_repeated(study, config)

@@ -24,11 +24,11 @@ MOST_NOTES = 500  # the last, on a page
 
 def possible(path: Path, *, is_running: bool) -> Json:
     """What can be done about a study now, and what has been asked of it and not been taken up yet."""
-    are_heard = requests.are_heard(path)
+    is_listening = requests.is_listening(path)
     waiting = requests.waiting(path)
     return {
-        "stop": is_running and are_heard,
-        "enqueue": not is_running or are_heard,
+        "stop": is_running and is_listening,
+        "enqueue": not is_running or is_listening,
         "stopping": any(request.values is None for request in waiting),
         "waiting": sum(request.values is not None for request in waiting),
     }

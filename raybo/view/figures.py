@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from raybo.record.events import Event
-from raybo.reporting.figures import panels
+from raybo.reporting.figures import report_figures
 from raybo.study.study import Study
 from raybo.view.facts import Json, best_trial, front_of, text
 from raybo.view.followed import Followed
@@ -85,15 +85,15 @@ class Figures:
         with _one_at_a_time:
             begun = time.monotonic()
             try:
-                frozen = Study(study.description, events, study.path, study.space, study.context)
+                frozen = Study(study.description, events, study.path)
                 best = None if frozen.incumbent is None else frozen.best
-                made = [plain_lines(panel) for panel in panels(frozen)]
+                made = [plain_lines(panel) for panel in report_figures(frozen)]
                 self.drawn = Drawn(
                     *now,
                     panels=[{"key": p.key, "title": text(p.title), "caption": text(p.caption, 2_000)} for p in made],
                     figures={p.key: p.figure.to_json().encode() for p in made},
                     front=front_of(frozen),
-                    best=None if best is None else best_trial(frozen, best),
+                    best=None if best is None else best_trial(frozen, best, frozen.expected(best)),
                 )
             except Exception as error:  # noqa: BLE001  # whatever drawing raises must not end what is served
                 self.drawn = Drawn(*now, [], {}, error=text(f"the figures cannot be drawn: {error}"))

@@ -19,8 +19,10 @@ from typing import Any
 
 import raybo
 from raybo.common.errors import RayboError
-from raybo.journal import Description, Journal
+from raybo.journal import Journal
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind
+from raybo.record.goals import Goals
 from tests.adversary import values
 from tests.adversary.faults import Case, fingerprint, last_lines, run_command
 
@@ -69,7 +71,7 @@ def original(*, open_log: bool, method: str = "ei") -> dict[str, bytes]:
     with tempfile.TemporaryDirectory(prefix="rb-") as scratch:
         path = Path(scratch, "study.db")
         searcher = raybo.Searcher(SPACE, method, "min", 1)
-        description = Description("job", "loss", "min", searcher.space.to_json(), method, 1)
+        description = Description("job", Goals(("loss",), ("min",)), searcher.space, method, 1)
         journal = Journal(path, description)
         try:
             for batch in _batches(searcher):
@@ -113,7 +115,7 @@ def reading(path: Path) -> str:
     study = raybo.load(path)
     trials = [{**asdict(trial), "state": str(trial.state)} for trial in study.trials]
     events = [[e.kind.value, e.trial, dict(e.data), e.number] for e in study.events]
-    return json.dumps([asdict(study.description), trials, events], default=str, sort_keys=True)
+    return json.dumps([study.description.to_json(), trials, events], default=str, sort_keys=True)
 
 
 def attack_damage(rng: Random, directory: Path) -> Case:
@@ -267,7 +269,7 @@ def attack_two_writers(rng: Random, directory: Path) -> Case:
     (directory / "linked.db").symlink_to(path)
     (directory / "below").mkdir()
     searcher = raybo.Searcher(SPACE, "ei", "min", 1)
-    description = Description("job", "loss", "min", searcher.space.to_json(), "ei", 1)
+    description = Description("job", Goals(("loss",), ("min",)), searcher.space, "ei", 1)
     names: list[Callable[[], Path]] = [
         lambda: path,
         lambda: directory / "linked.db",

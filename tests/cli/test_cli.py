@@ -23,8 +23,10 @@ from raybo import cli, experiments, methods
 from raybo.cli.arguments import default_storage
 from raybo.engine import driver
 from raybo.experiments import Claim, Verdict
-from raybo.journal import Description, Journal, read
+from raybo.journal import Journal, read
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind, State
+from raybo.record.goals import Goals
 from raybo.study.study import Study
 
 JOB = """
@@ -306,12 +308,9 @@ def test_no_argument_of_tune_is_taken_for_an_option_of_a_method(run, folder):
 # ---- journals that are none: 1, and not a byte of them changed
 
 
-DESCRIPTION = Description("job", "score", "max", {}, "random", 0)
-
-
 def description_of_job():
     space = raybo.Space({"x": raybo.Float(0, 1), "n": raybo.Integer(1, 9)})
-    return Description("job", "score", "max", space.to_json(), "random", 0)
+    return Description("job", Goals(("score",), ("max",)), space, "random", 0)
 
 
 @pytest.fixture
@@ -913,7 +912,7 @@ def test_a_place_far_away_is_told_whole(monkeypatch, tmp_path):
     events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5}))]
     path = tmp_path / "job.db"
     (tmp_path / "job.trials" / "0").mkdir(parents=True)
-    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events, path)
+    study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events, path)
     told = {}
     for where in (tmp_path, deep):
         monkeypatch.chdir(where)
@@ -929,7 +928,7 @@ def test_a_place_far_away_is_told_whole(monkeypatch, tmp_path):
 def test_a_terminal_that_does_not_know_a_sign_is_told_its_code(tmp_path, encoding):
     searcher = raybo.Searcher({"größe 大": raybo.Float(0, 1)}, "random", seed=0)
     events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5}))]
-    journal = Journal(tmp_path / "job.db", Description("job", "value", "max", searcher.space.to_json(), "random", 0))
+    journal = Journal(tmp_path / "job.db", Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0))
     journal.append(events)
     journal.close()
     done = subprocess.run(

@@ -12,8 +12,11 @@ import raybo
 from raybo.common.errors import RayError
 from raybo.engine import follow
 from raybo.engine.follow import Ended, StudyLost, attach, stop
-from raybo.journal import Description, Journal
+from raybo.engine.ray.named_studies import NAMESPACE
+from raybo.journal import Journal
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind, planned
+from raybo.record.goals import Goals
 
 
 class ActorError(Exception):
@@ -31,7 +34,7 @@ def cluster(monkeypatch, tmp_path):
     def get_actor(name, namespace):
         raise ValueError(name)
 
-    names = [{"name": "other", "namespace": follow.NAMESPACE}]
+    names = [{"name": "other", "namespace": NAMESPACE}]
     ray = SimpleNamespace(
         get_actor=get_actor,
         util=SimpleNamespace(list_named_actors=lambda all_namespaces: names),
@@ -48,7 +51,7 @@ def journal(path, trials=1):
     events = [searcher.apply(planned(trials)), searcher.apply(searcher.propose(searcher.history))]
     events.append(searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5})))
     with contextlib.closing(
-        Journal(path, Description("job", "value", "max", searcher.space.to_json(), "random", 0))
+        Journal(path, Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0))
     ) as opened:
         opened.append(events)
     return path

@@ -11,10 +11,10 @@ import pytest
 
 FORKS = """
 import os, signal, sys, time
-from raybo.engine.trial.child_processes import part_with_forks
+from raybo.engine.trial.child_processes import isolate_child_processes
 
 signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))  # as Ray's workers have it
-part_with_forks()
+isolate_child_processes()
 {more}
 for _ in range(200):
     child = os.fork()

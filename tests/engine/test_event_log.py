@@ -12,11 +12,14 @@ import pytest
 
 import raybo
 from raybo.common.errors import JournalError
+from raybo.engine.arguments import RunOptions
 from raybo.engine.plan import Plan
 from raybo.engine.study.event_log import EventLog
-from raybo.engine.study.pace import Pace
-from raybo.journal import Description, read
+from raybo.engine.study.timings import Timings
+from raybo.journal import read
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind, Origin, State
+from raybo.record.goals import Goals
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 
@@ -28,27 +31,20 @@ def objective(config):
 
 @pytest.fixture
 def plan(tmp_path):
-    description = Description("objective", "loss", "min", SPACE.to_json(), "random", 0)
+    description = Description("objective", Goals(("loss",), ("min",)), SPACE, "random", 0)
     return Plan(
         description=description,
         path=tmp_path / "study.db",
         trials=3,
         workers=2,
-        elastic=False,
-        takes_all_room=True,
-        retries=2,
-        trial_seconds=None,
-        max_seconds=None,
+        options=RunOptions(),
         driver=os.getpid(),
-        detached=False,
-        begun=0.0,
-        after=0,
     )
 
 
 @contextlib.contextmanager
 def opened(plan):
-    with contextlib.closing(EventLog(plan, objective, Pace(plan.workers, plan.takes_all_room))) as log:
+    with contextlib.closing(EventLog(plan, objective, Timings(plan.workers, plan.takes_all_room))) as log:
         yield log
 
 
@@ -76,8 +72,8 @@ def test_what_is_told_is_committed_and_what_is_proposed_knows_more(plan):
         status = said(log)
         assert (status.finished, status.best, status.last_event) == (1, (0, 2.0), 3)
         assert [event.kind for event in read(plan.path)[1]] == [Kind.PLANNED, Kind.ASKED, Kind.TOLD]
-        assert list(log.pace.trials) == [1.0]
-        assert len(log.pace.suggestions) == 1
+        assert list(log.timings.trials) == [1.0]
+        assert len(log.timings.suggestions) == 1
 
 
 def test_a_better_best_is_noticed_before_it_is_committed(plan):
@@ -208,7 +204,7 @@ def test_closing_waits_for_the_disk(plan, monkeypatch):
         threading.Timer(0.02, disk.free.release).start()
         log.close()
 
-    log = EventLog(plan, objective, Pace(plan.workers, plan.takes_all_room))
+    log = EventLog(plan, objective, Timings(plan.workers, plan.takes_all_room))
     asyncio.run(run(log, Disk(log, monkeypatch)))
     assert len(read(plan.path)[1]) == 3
 
@@ -398,21 +394,21 @@ def test_failures_are_alike_where_they_are_of_this_command_and_nothing_was_ever_
         tell(log, known, 1.0)  # from elsewhere
         for _ in range(4):
             number = fail(log, ask(log))
-        assert log.alike.count == 4
+        assert log.repeated_failures.count == 4
         log.commit()
     with opened(replace(plan, known=number)) as log:
-        assert log.alike.count == 0
+        assert log.repeated_failures.count == 0
         fail(log, ask(log))
-        assert log.alike.count == 1
+        assert log.repeated_failures.count == 1
         tell(log, ask(log), 1.0)
         fail(log, ask(log))
-        assert log.alike.count == 0
+        assert log.repeated_failures.count == 0
 
 
 def test_the_front_is_told_as_it_is_now(plan):
-    description = replace(plan.description, metrics={"loss": "min", "size": "min"})
+    description = replace(plan.description, goals=Goals.of({"loss": "min", "size": "min"}))
     several = replace(objective, goals=description.goals)
-    with contextlib.closing(EventLog(replace(plan, description=description), several, Pace(2, True))) as log:
+    with contextlib.closing(EventLog(replace(plan, description=description), several, Timings(2, True))) as log:
         for loss, size, front in [(1.0, 9.0, 1), (2.0, 5.0, 2), (3.0, 1.0, 3)]:
             data = {"value": loss, "metrics": {"size": size}, "seconds": 1.0, "attempt": 1}
             log.add(Event(Kind.TOLD, ask(log), data))

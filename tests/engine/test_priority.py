@@ -17,13 +17,13 @@ ROOT = Path(raybo.__file__).parents[1]
 
 THREADS = """
 import os, threading, time
-from raybo.engine.ray.priority import give_way
+from raybo.engine.ray.priority import lower_priority
 
 ends = threading.Event()
 threading.Thread(target=ends.wait).start()
 before = os.getpriority(os.PRIO_PROCESS, 0)
-give_way()
-give_way()
+lower_priority()
+lower_priority()
 threading.Thread(target=ends.wait).start()
 print(*(os.getpriority(os.PRIO_PROCESS, int(thread)) - before for thread in os.listdir("/proc/self/task")))
 ends.set()

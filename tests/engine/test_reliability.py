@@ -21,8 +21,10 @@ import pytest
 import raybo
 from raybo import journal
 from raybo.common.errors import JournalError
-from raybo.journal import Description, Journal
+from raybo.journal import Journal
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind, State
+from raybo.record.goals import Goals
 
 SPACE = {"x": raybo.Float(0, 1)}
 
@@ -100,7 +102,7 @@ def test_a_trial_may_use_a_pool_of_forked_processes(ray_session, path):
 
 def test_a_reader_may_come_just_as_a_writer_leaves(path):
     """The last to close a journal removes its log."""
-    description = Description("job", "value", "max", raybo.Space(SPACE).to_json(), "random", 0)
+    description = Description("job", Goals(("value",), ("max",)), raybo.Space(SPACE), "random", 0)
     Journal(path, description).close()
 
     def write():

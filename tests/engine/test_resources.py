@@ -10,9 +10,10 @@ import pytest
 
 import raybo
 from raybo.common.errors import RayError
+from raybo.engine.arguments import RunOptions
 from raybo.engine.ray.resources import resources_of, share_of, waiting_for_room, workers_available
-from raybo.engine.study import loop as engine_loop
-from raybo.engine.study.pace import Pace
+from raybo.engine.study import capacity as capacities
+from raybo.engine.study.timings import Timings
 
 
 def asking(**resources):
@@ -78,10 +79,10 @@ def test_a_study_takes_its_share_and_has_no_trial_wait_where_it_would_run_in_ano
     monkeypatch, studies, room, is_alone
 ):
     asked = []
-    monkeypatch.setattr(engine_loop, "studies_here", lambda name: asked.append(name) or studies)
-    plan = SimpleNamespace(detached=True, path=Path("/journals/b.db"), trials=100)
-    study = SimpleNamespace(plan=plan, objective=asking(), pace=Pace(16, takes_all_room=True))
-    study.pace.trials.append(0.0)
-    asyncio.run(engine_loop.StudyLoop._share(study, nodes((True, {"CPU": 16.0}))))
+    monkeypatch.setattr(capacities, "studies_here", lambda name: asked.append(name) or studies)
+    plan = SimpleNamespace(options=RunOptions(detach=True), path=Path("/journals/b.db"), trials=100, workers=1)
+    capacity = capacities.Capacity(plan, asking(), Timings(16, takes_all_room=True))
+    capacity.timings.trials.append(0.0)
+    asyncio.run(capacity.update(nodes((True, {"CPU": 16.0}))))
     assert asked == ["b"]
-    assert (study.room, study.pace.takes_all_room, study.pace.is_short()) == (room, is_alone, is_alone)
+    assert (capacity.room, capacity.timings.takes_all_room, capacity.timings.is_short()) == (room, is_alone, is_alone)

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import raybo
+from raybo.engine.lifecycle import Occurrence
 from raybo.engine.ray import pickling
 from raybo.engine.ray.pickling import pickled
-from raybo.engine.study.lifecycle import Occurrence
 from raybo.engine.trial.result import METRICS_KEPT, read_result, read_results
 from raybo.engine.trial.task import TRACEBACK_CHARACTERS, run_trial
 from raybo.job.loading import load_objective

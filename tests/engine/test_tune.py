@@ -19,7 +19,7 @@ import pytest
 import raybo
 from raybo.common.errors import JournalInUse, MethodError, ObjectiveError, RayError, SpaceError, TrialError
 from raybo.engine import driver
-from raybo.engine.study.pace import DEEPEST
+from raybo.engine.study.timings import DEEPEST
 from raybo.journal import Journal, read
 from raybo.record.events import ENDS, Event, Kind, State
 from raybo.searcher import Searcher

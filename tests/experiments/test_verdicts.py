@@ -37,8 +37,9 @@ from raybo.experiments.verdicts import (
     typical,
     word_of,
 )
-from raybo.journal import Description
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind
+from raybo.record.goals import Goals
 from raybo.study.study import Study
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
@@ -55,7 +56,7 @@ def study(outcomes, mode="max") -> Study:
             events.append(Event(Kind.FAILED, number, {"reason": "no"}))
         else:
             events.append(Event(Kind.TOLD, number, {"value": value}))
-    return Study(Description("job", "v", mode, SPACE.to_json(), "random", 0), events)
+    return Study(Description("job", Goals(("v",), (mode,)), SPACE, "random", 0), events)
 
 
 def experiment(results, *, mode="max", claims=(), problem=None, curve="best_value"):
@@ -107,7 +108,7 @@ def test_another_metric_may_be_what_is_measured(mode):
             Event(Kind.ASKED, number, asked),
             Event(Kind.FAILED if value is None else Kind.TOLD, number, told),
         ]
-    found = Study(Description("job", "v", mode, SPACE.to_json(), "random", 0), events)
+    found = Study(Description("job", Goals(("v",), (mode,)), SPACE, "random", 0), events)
     problem = Problem("p", "job.py", 4, optimum=5.0 * sign, metric="expected")
     np.testing.assert_array_equal(values(found, "expected"), sign * np.array([3.0, 1.0, 1.0, 2.0]))
     np.testing.assert_array_equal(curve("cumulative_regret", found, problem, 5.0 * sign), [2.0, 6.0, 10.0, 13.0])
@@ -518,7 +519,7 @@ def test_inexactness_is_summed_over_the_steps_and_interpolated_between_those_mea
             tags["inexactness"] = {"eta": 1.0 if number == 3 else 0.8}
         data = {"x": [0.5], "values": [0.5], "tags": tags, "seen": 0, **SPENT}
         events += [Event(Kind.ASKED, number, data), Event(Kind.TOLD, number, {"value": 1.0})]
-    found = Study(Description("job", "v", "max", SPACE.to_json(), "gp-ucb", 0), events)
+    found = Study(Description("job", Goals(("v",), ("max",)), SPACE, "gp-ucb", 0), events)
     problem = Problem("p", "job.py", 7, initial=2)
     np.testing.assert_allclose(curve("inexactness", found, problem, 1.0), [0.0, 0.0, 0.1, 0.3, 0.5], atol=1e-12)
     assert measure("final_inexactness", found, problem, 1.0) == pytest.approx(0.5)

@@ -19,8 +19,9 @@ import pytest
 
 import raybo
 from raybo import methods
-from raybo.journal import Description
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind
+from raybo.record.goals import Goals
 from raybo.schedulers import SCHEDULERS
 from raybo.schedulers.rule import event_of
 from raybo.study.study import Study
@@ -57,7 +58,7 @@ class Left:
     lines: list[dict[str, Any]]
 
     def complaints(self) -> set[Wrong]:
-        description = Description("job", "value", "min", SPACE.to_json(), "random", 3)
+        description = Description("job", Goals(("value",), ("min",)), SPACE, "random", 3)
         study = Study(description, self.events)
         found = [
             *checks.of_the_journal(study, TRIALS),
@@ -230,7 +231,7 @@ def test_a_trial_may_fail_for_want_of_room_where_the_disk_was_filled(whole: Left
     told = of(whole, Kind.TOLD, 0)
     data = {"reason": f"OSError: [Errno 28] {os.strerror(errno.ENOSPC)}", "attempt": 1}
     events = [replace(told, kind=Kind.FAILED, data=data) if each is told else each for each in whole.events]
-    study = Study(Description("job", "value", "min", SPACE.to_json(), "random", 3), events)
+    study = Study(Description("job", Goals(("value",), ("min",)), SPACE, "random", 3), events)
     assert [each.wrong for each in checks.of_the_journal(study, TRIALS)] == [Wrong.UNFINISHED]
     assert list(checks.of_the_journal(study, TRIALS, may_miss_room=True)) == []
 
@@ -325,9 +326,8 @@ def test_steps_that_count_twice_and_verdicts_that_are_others_are_complained_of()
             record(Event(Kind.TOLD, number, {"value": 1.0}))
     told = Description(
         "job",
-        "value",
-        "min",
-        SPACE.to_json(),
+        Goals(("value",), ("min",)),
+        SPACE,
         "random",
         3,
         steps=4,

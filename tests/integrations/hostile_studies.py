@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 
 import raybo
-from raybo.journal import Description, Journal
+from raybo.journal import Journal
 from raybo.journal.notes import take_note
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind, Origin, planned
+from raybo.record.goals import Goals
 from raybo.searcher import Searcher
 from raybo.space import Space
 from raybo.study.study import Study
@@ -85,14 +87,11 @@ class Written:
         s, metrics = self.searcher, self.wanted.get("metrics")
         description = Description(
             objective="job/a b",
-            metric="loss" if metrics is None else next(iter(metrics)),
-            mode=s.mode,
-            space=self.space.to_json(),
+            goals=Goals.of(metrics, self.wanted.get("constraints"), metric="loss", mode=s.mode),
+            space=self.space,
             method="random",
             seed=0,
-            context=None if s.context is None else s.context.to_json(),
-            metrics=metrics,
-            constraints=self.wanted.get("constraints"),
+            context=s.context,
         )
         times = [datetime.fromtimestamp(BEGIN + self.begun + i, timezone.utc) for i in range(len(self.events))]
         with contextlib.closing(Journal(self.path, description)) as journal:

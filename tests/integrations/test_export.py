@@ -19,9 +19,11 @@ import pytest
 
 import raybo
 from raybo.common.errors import MethodError, MissingExtra, RayboError, install_command
-from raybo.integrations.export import EXPORTS, Recorder, exporter
-from raybo.journal import Description, Journal
+from raybo.integrations.export import FORMATS, Recorder, exporter
+from raybo.journal import Journal
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind, State
+from raybo.record.goals import Goals
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study.study import Study
@@ -51,14 +53,14 @@ def test_a_place_that_cannot_be_written_is_told(form, study, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")  # of mlflow's own, about the database library that it uses
-@pytest.mark.parametrize("form", [*(form for form in EXPORTS if form != "reports"), "html"])
+@pytest.mark.parametrize("form", [*(form for form in FORMATS if form != "reports"), "html"])
 def test_text_that_has_no_encoding_is_exported_as_its_escape(form, tmp_path):
     """As `os.listdir` gives a stray byte, in names and errors: journals hold it clean, and so does what they export."""
     from raybo.reporting import draw
 
     stray = "caf\udce9"
     space = Space({stray: Float(0, 1), "c": Categorical([stray, "b"])})
-    description = Description(stray, stray, "max", space.to_json(), "random", 0, {stray: stray})
+    description = Description(stray, Goals((stray,), ("max",)), space, "random", 0, {stray: stray})
     path = tmp_path / "study.db"
     searcher = Searcher(space, "random", "max", seed=0)
     with contextlib.closing(Journal(path, description)) as journal:
@@ -192,7 +194,7 @@ def test_every_kind_of_parameter_becomes_a_distribution_of_optuna(tmp_path):
     events = [Event(Kind.PLANNED, None, {"trials": 12}, 1)] + [
         searcher.apply(searcher.propose(searcher.history)) for _ in range(12)
     ]
-    odd = Study(study.description.__class__("j", "m", "max", searcher.space.to_json(), "random", 0), events)
+    odd = Study(Description("j", Goals(("m",), ("max",)), searcher.space, "random", 0), events)
     exporter("optuna", str(tmp_path / "odd.log"))(odd)
     shown = [trial.params["d"] for trial in loaded(tmp_path / "odd.log").trials]
     assert [str(value) for value in shown] == [str(trial.config["d"]) for trial in odd.trials]
@@ -235,7 +237,7 @@ def test_a_file_without_an_end_of_line_is_not_overwritten_either(study, tmp_path
         assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("form", [*EXPORTS, "html"])
+@pytest.mark.parametrize("form", [*FORMATS, "html"])
 def test_a_journal_is_never_what_an_export_replaces(form, study, tmp_path):
     path = tmp_path / "study.html"  # a journal may be called what it likes
     with contextlib.closing(Journal(path, study.description)) as journal:
@@ -489,7 +491,7 @@ def told_study(events, *, space=None, name="s.db", metric="loss", begun=0, setti
         event = searcher.propose(searcher.history) if kind is Kind.ASKED else Event(kind, trial, data)
         at = datetime.fromtimestamp(1_800_000_000 + begun + len(written), timezone.utc).isoformat()
         written.append(replace(searcher.apply(event), at=at))
-    description = Description("job", metric, "min", space.to_json(), "random", 0, settings=settings or {})
+    description = Description("job", Goals((metric,), ("min",)), space, "random", 0, settings=settings or {})
     return Study(description, written, Path("/a", name))
 
 
@@ -604,7 +606,7 @@ RULE = "x * y <= 0.6"
 def ended_early():
     """A study with a rule that has reached its target, and the same when it goes on after all."""
     space = Space({"x": Float(0, 1), "y": Float(0, 1)}, where=[RULE])
-    description = Description("job", "loss", "min", space.to_json(), "random", 0)
+    description = Description("job", Goals(("loss",), ("min",)), space, "random", 0)
     searcher = Searcher(space, "random", "min", seed=0)
 
     def trials(count):
@@ -628,10 +630,10 @@ def test_csv_and_dataframes_have_what_a_model_expects(ended_early, tmp_path):
     with open(tmp_path / "s.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     frame = study.to_dataframe()
-    for name in ("expected", "expected_sd"):
-        for trial in (study.best, study.best_expected):
+    for trial in (study.best, study.best_expected):
+        for name, value in zip(("expected", "expected_sd"), study.expected(trial), strict=True):
             assert float(rows[trial.number][name]) == frame[name][trial.number]
-            assert frame[name][trial.number] == pytest.approx(trial.details[name], rel=1e-9)
+            assert frame[name][trial.number] == pytest.approx(value, rel=1e-9)
     assert frame["expected"].idxmin() == study.best_expected.number
     few = Study(study.description, study.events[:5]).to_dataframe()
     assert few[["expected", "expected_sd"]].isna().all(axis=None)
@@ -660,7 +662,7 @@ def test_optuna_has_them_as_they_are_now(ended_early, tmp_path):
         assert told["ended"] == study.ended
         assert told["where"] == [RULE]
         for name, trial in (("best", study.best), ("best_expected", study.best_expected)):
-            expected = {key: trial.details[key] for key in ("expected", "expected_sd")}
+            expected = dict(zip(("expected", "expected_sd"), study.expected(trial), strict=True))
             assert told[name] == {"trial": trial.number, "value": trial.value, **expected}
     before = (tmp_path / "s.log").read_bytes()
     exporter("optuna", str(tmp_path / "s.log"))(ended_early[-1])
@@ -704,8 +706,8 @@ def test_mlflow_has_them_and_a_study_that_ended_early_has_ended(ended_early, tmp
         assert parent.data.tags["raybo.ended"] == study.ended
         assert parent.data.tags["raybo.where"] == RULE
         assert parent.data.tags["raybo.best_expected"] == str(study.best_expected.number)
-        for name in ("expected", "expected_sd"):
-            assert parent.data.metrics[f"best_{name}"] == study.best.details[name]
+        for name, value in zip(("expected", "expected_sd"), study.expected(study.best), strict=True):
+            assert parent.data.metrics[f"best_{name}"] == value
 
 
 @pytest.mark.parametrize(("form", "package"), [("tensorboard", "tensorboardX"), ("mlflow", "mlflow")])
@@ -738,4 +740,4 @@ def test_every_form_is_told_in_the_help():
     from raybo import cli
 
     (to,) = [p for p in cli.cli.get_command(None, "export").params if p.name == "to"]
-    assert all(form in to.help for form in EXPORTS)
+    assert all(form in to.help for form in FORMATS)

@@ -24,7 +24,7 @@ import pytest
 
 import raybo
 from raybo.common.errors import RayboError
-from raybo.integrations.export import EXPORTS, exporter
+from raybo.integrations.export import FORMATS, exporter
 from raybo.record.events import OPEN, Kind, State
 from raybo.space import choice_names
 from raybo.study.columns import from_cell
@@ -277,7 +277,7 @@ READERS = {
     "tensorboard": read_tensorboard,
     "mlflow": read_mlflow,
 }
-assert set(READERS) == set(EXPORTS)
+assert set(READERS) == set(FORMATS)
 
 
 def comparable(value):
@@ -339,7 +339,7 @@ def study_of(tmp_path_factory):
     return study
 
 
-@pytest.fixture(params=[pytest.param(form, marks=OF_MLFLOW if form == "mlflow" else ()) for form in EXPORTS])
+@pytest.fixture(params=[pytest.param(form, marks=OF_MLFLOW if form == "mlflow" else ()) for form in FORMATS])
 def form(request):
     """Each form, where what reads it is there."""
     if request.param == "tensorboard":

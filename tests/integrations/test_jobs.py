@@ -32,14 +32,16 @@ from raybo.common.errors import (
     install_command,
 )
 from raybo.integrations import dashboard, jobs, package, transfer
-from raybo.journal import Description, Journal, read
+from raybo.journal import Journal, read
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind, State
+from raybo.record.goals import Goals
 from tests.engine.hosts import LocalHead
 from tests.journals import finished
 from tests.renewed import Renewed
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
-DESCRIPTION = Description("job", "score", "max", SPACE.to_json(), "random", 0)
+DESCRIPTION = Description("job", Goals(("score",), ("max",)), SPACE, "random", 0)
 ROOT = Path(raybo.__file__).parents[1]
 
 # ---- journals that travel
@@ -112,7 +114,9 @@ def test_what_arrives_is_only_added_to_what_it_continues(tmp_path):
 
 def test_a_journal_of_another_study_or_in_use_is_left_alone(tmp_path):
     here = write(tmp_path / "here.db", events(1.0))
-    other = write(tmp_path / "other.db", events(1.0), Description("job", "score", "min", SPACE.to_json(), "random", 0))
+    other = write(
+        tmp_path / "other.db", events(1.0), Description("job", Goals(("score",), ("min",)), SPACE, "random", 0)
+    )
     with pytest.raises(JournalError, match="journal of another study: mode is 'max' in the journal and 'min' now"):
         transfer.unpack(transfer.pack(other), here)
     with (

@@ -672,7 +672,7 @@ def limited_and_restored(path, limit):
 
 def test_restored_trials_that_never_come_back_hold_nothing_up(tmp_path, monkeypatch):
     clock = itertools.count(100.0, 1.0)  # where no trial runs, Tune asks once a second
-    monkeypatch.setattr("raybo.integrations.ray_tune.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("raybo.integrations.tune_limit.time.monotonic", lambda: next(clock))
     blank = limited_and_restored(tmp_path / "state", 1)
     assert [blank.suggest("t0") is None for _ in range(4)] == [True, True, True, False]
     for i in range(3):
@@ -685,7 +685,7 @@ def test_restored_trials_that_never_come_back_hold_nothing_up(tmp_path, monkeypa
 
 def test_restored_trials_that_run_again_count_towards_the_limit(tmp_path, monkeypatch):
     clock = itertools.count(100.0, 0.1)  # while one runs, several times a second
-    monkeypatch.setattr("raybo.integrations.ray_tune.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("raybo.integrations.tune_limit.time.monotonic", lambda: next(clock))
     blank = limited_and_restored(tmp_path / "state", 2)
     assert blank.suggest("t0")
     assert all(blank.suggest("more") is None for _ in range(100))  # a long run says nothing until its end

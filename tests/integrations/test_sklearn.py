@@ -286,7 +286,7 @@ def test_no_splits_and_a_wrong_number_of_them_are_told():
 # ---- callbacks
 
 
-class Listener:
+class ReportReceiver:
     """Notes the tasks of a search, as scikit-learn 1.9 tells them."""
 
     def __init__(self):
@@ -307,7 +307,7 @@ class Listener:
 
 @pytest.mark.parametrize("points", [1, 3])
 def test_callbacks_hear_of_every_fit(points):
-    search, listener = quick(n_iter=4, n_points=points), Listener()
+    search, listener = quick(n_iter=4, n_points=points), ReportReceiver()
     if not hasattr(search, "set_callbacks"):
         pytest.skip("this scikit-learn has no callbacks")
     search.set_callbacks(listener).fit(X, Y)

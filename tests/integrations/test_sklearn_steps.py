@@ -18,7 +18,7 @@ import raybo
 from raybo.common.errors import ObjectiveError
 from raybo.integrations.sklearn import RayboSearchCV
 from raybo.integrations.sklearn_steps import fit_in_steps
-from raybo.job.reports import heard_by
+from raybo.job.reports import reports_sent_to
 from tests.integrations.listener import Kept
 
 RNG = np.random.default_rng(0)
@@ -54,7 +54,7 @@ def test_a_lost_trial_goes_on_to_the_same_curve(tmp_path, grows):
         return SGDClassifier(random_state=0) if grows is None else GradientBoostingClassifier(random_state=0)
 
     def run(kept):
-        with heard_by(kept):
+        with reports_sent_to(kept):
             for metrics in fit_in_steps(made(), X, Y, 6, score, grows=grows):
                 kept.report(metrics, None)
 

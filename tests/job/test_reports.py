@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 import raybo
 from raybo.common.errors import MethodError, ObjectiveError, TrialError
-from raybo.engine.study.judging import finished
+from raybo.engine.study.verdicts import finished
 from raybo.experiments.here import tune_here
 from raybo.job import reports
-from raybo.journal import Description, Journal, read
+from raybo.journal import Journal, read
 from raybo.record.append_only import Grown
+from raybo.record.description import Description
 from raybo.record.events import COUNTED, Event, Kind, State
+from raybo.record.goals import Goals
 from raybo.schedulers import GO, Verdict, make
 from raybo.schedulers.rule import Rule
 from raybo.study.replay import replay, replay_verdicts
@@ -233,7 +235,7 @@ def test_a_pruned_trial_has_ended_and_is_neither_failed_nor_stopped_nor_the_best
 
 
 def description(**more):
-    return Description("job", "accuracy", "max", SPACE.to_json(), "random", 0, **more)
+    return Description("job", Goals(("accuracy",), ("max",)), SPACE, "random", 0, **more)
 
 
 def test_a_journal_holds_reports_and_verdicts(tmp_path):
@@ -261,7 +263,7 @@ def test_what_does_not_report_is_described_as_in_0_1():
     assert set(description().to_json()) == {
         "objective", "metric", "mode", "space", "method", "seed", "settings", "options", "context",
     }  # fmt: skip
-    assert Description(**description().to_json()) == description()
+    assert Description.from_json(description().to_json()) == description()
     assert description(steps=3, value="best").to_json()["value"] == "best"
     different = description(steps=3).differences(description(steps=4, scheduler="median"))
     assert different == [

@@ -23,8 +23,9 @@ from threadpoolctl import threadpool_info
 from raybo.journal import Journal, read
 from raybo.record.events import Event, Kind, State
 from raybo.reporting.tables import study_view
+from raybo.searcher import Searcher
 from raybo.study.replay import replay
-from raybo.study.study import load, searcher_of
+from raybo.study.study import load
 
 KEPT = {  # name: events, finished trials, best value
     "gp-ucb": (31, 13, 0.03485387265557887),
@@ -77,7 +78,7 @@ def test_it_is_continued_and_nothing_of_it_changes(journal):
     study = load(path)
     for _ in range(2):
         with contextlib.closing(Journal(path, study.description)) as opened:
-            searcher = searcher_of(study.description, study.space, study.context)
+            searcher = Searcher.of(study.description)
             for event in opened.events:
                 searcher.apply(event)
             asked = searcher.apply(searcher.propose(searcher.history))

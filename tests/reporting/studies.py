@@ -9,8 +9,9 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 
 import raybo
-from raybo.journal import Description
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind
+from raybo.record.goals import Goals
 from raybo.searcher import Searcher
 from raybo.study.study import Study
 
@@ -77,14 +78,13 @@ def run(method="random", trials=20, *, mode="max", seed=0, context=None, failing
         end(*flying.pop())
     description = Description(
         objective="train_<net>",
-        metric="accuracy",
-        mode=mode,
-        space=space.to_json(),
+        goals=Goals(("accuracy",), (mode,)),
+        space=space,
         method=method,
         seed=seed,
         settings={"folds": 5},
         options=options,
-        context=None if searcher.context is None else searcher.context.to_json(),
+        context=searcher.context,
     )
     return Study(description, json_again(events))
 
@@ -100,8 +100,7 @@ def failed_study(space, reason, name="job", metric="loss"):
         failed = Event(Kind.FAILED, number, {"reason": reason, "traceback": f"Traceback:\n  line\n{reason}"})
         events.append(searcher.apply(failed if number % 2 else Event(Kind.TOLD, number, {"value": float(number)})))
     numbered = [Event(e.kind, e.trial, e.data, i, _at(i)) for i, e in enumerate(events, 1)]
-    about = {"objective": name, "metric": metric, "mode": "min", "space": space.to_json(), "method": "sobol", "seed": 0}
-    return Study(Description(**about), json_again(numbered))
+    return Study(Description(name, Goals((metric,), ("min",)), space, "sobol", 0), json_again(numbered))
 
 
 def json_again(events):

@@ -11,8 +11,9 @@ import pytest
 
 import raybo
 from raybo.integrations.optuna_journal import END_TRIAL, optuna_exporter
-from raybo.journal import Description
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind, Origin, State
+from raybo.record.goals import Goals
 from raybo.reporting.run_figures import timeline
 from raybo.reporting.timeline import busy_share, pauses_of, spans
 from raybo.study.study import Study
@@ -32,7 +33,7 @@ def retried() -> Study:
         replace(event, number=i, at=f"2026-01-01T00:{second // 60:02d}:{second % 60:02d}+00:00")
         for i, (event, second) in enumerate(entries, 1)
     ]
-    return Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    return Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
 
 
 def test_a_failed_trial_that_ran_again_has_both_its_spans():
@@ -66,7 +67,7 @@ def test_workers_are_as_busy_as_they_were_while_the_study_ran():
         replace(event, at=f"2026-01-01T00:{second // 60:02d}:{second % 60:02d}+00:00")
         for event, second in zip(events, seconds, strict=True)
     ]
-    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), timed)
+    study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), timed)
     assert pauses_of(study) == [(0.0, 100.0), (130.0, 500.0)]
     assert busy_share(study, spans(study)) == pytest.approx(30 / 40)
 
@@ -78,7 +79,7 @@ def test_a_trial_that_is_enqueued_has_its_span_from_when_it_begins():
     for (number, second), kind in zip(kinds, (None, None, Kind.BEGUN, Kind.TOLD), strict=True):
         made = searcher.known({"x": 0.5}, Origin.ENQUEUED) if kind is None else Event(kind, number, {"value": 0.5})
         events.append(replace(searcher.apply(made), at=f"2026-01-01T00:00:{second:02d}+00:00"))
-    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
     assert [(span.trial, span.begin, span.end) for span in spans(study)] == [(0, 50.0, 55.0)]
     running = Study(study.description, events[:3])
     assert [(span.trial, span.begin, span.state) for span in spans(running)] == [(0, 50.0, State.PENDING)]
@@ -113,7 +114,7 @@ def on_hosts(*runs: tuple[str, int, int]) -> Study:
         else:
             event = Event(Kind.PRUNED, number, {**data, "reason": "2nd of 2"})
         events.append(replace(searcher.apply(event), at=f"2026-01-01T00:00:{second:02d}+00:00"))
-    return Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    return Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
 
 
 def test_a_trial_that_was_pruned_ran_on_a_worker_that_is_known():

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import raybo
-from raybo.journal import Description
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind, Origin, State
+from raybo.record.goals import Goals
 from raybo.study.replay import replay_verdicts
 from raybo.study.study import Study
 
@@ -135,6 +136,6 @@ def test_a_replay_judges_none_either():
         end = {"value": 0.5} if number == 0 else {**numbers, "seen": len(events)}  # as releases before this did
         add(Event(Kind.PRUNED if number else Kind.TOLD, number, end))
     description = Description(
-        "job", "value", "max", searcher.space.to_json(), "random", 0, steps=2, scheduler="asha", generation=2
+        "job", Goals(("value",), ("max",)), searcher.space, "random", 0, steps=2, scheduler="asha", generation=2
     )
     assert [again.trial for again in replay_verdicts(Study(description, events))] == [0]

@@ -8,8 +8,9 @@ import pytest
 
 import raybo
 from raybo import methods
-from raybo.journal import Description
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind
+from raybo.record.goals import Goals
 from raybo.study.replay import replay
 from raybo.study.study import Study
 
@@ -40,10 +41,8 @@ def recorded(method: str) -> Study:
             searcher.tell(failed.number, 0.7, **told)
         trials.append(searcher.ask())
     description = Description(
-        "job", "value", "max", SPACE.to_json(), method, 3,
-        context=None if searcher.context is None else searcher.context.to_json(),
-        generation=searcher.history.generation,
-    )  # fmt: skip
+        "job", searcher.goals, SPACE, method, 3, context=searcher.context, generation=searcher.history.generation
+    )
     return Study(description, events)
 
 
@@ -86,5 +85,5 @@ def test_what_a_user_named_is_not_proposed_again():
     searcher.apply = lambda event: events.append(apply(event)) or events[-1]  # type: ignore[method-assign,func-returns-value]
     searcher.add({"x": 0.5, "n": 2, "c": "a"}, 1.0)
     searcher.ask()
-    study = Study(Description("job", "value", "max", SPACE.to_json(), "random", 0), events)
+    study = Study(Description("job", Goals(("value",), ("max",)), SPACE, "random", 0), events)
     assert [trial.trial for trial in replay(study)] == [1]

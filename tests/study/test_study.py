@@ -11,8 +11,10 @@ import pytest
 
 import raybo
 from raybo.common.errors import JournalError, MissingExtra, TrialError, install_command
-from raybo.journal import Description, Journal
+from raybo.journal import Journal
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind, State
+from raybo.record.goals import Goals
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study.study import Study, load
 
@@ -20,7 +22,7 @@ SPACE = Space({"lr": Float(1e-3, 1, log=True), "m": {"n": Integer(1, 9), "c": Ca
 
 
 def description(mode="max", space=SPACE):
-    return Description("job", "accuracy", mode, space.to_json(), "random", 3)
+    return Description("job", Goals(("accuracy",), (mode,)), space, "random", 3)
 
 
 def events():

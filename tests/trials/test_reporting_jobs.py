@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from raybo.job.reports import heard_by
+from raybo.job.reports import reports_sent_to
 from tests.integrations.listener import Kept
 from trials.boosting_rounds import boosting_rounds
 from trials.network_epochs import network_epochs
 
 
 def run(job, kept, **settings):
-    with heard_by(kept):
+    with reports_sent_to(kept):
         (middle,) = job.space.decode(np.full((1, job.space.d), 0.5))
         middle |= {"colsample_bytree": 1.0} if job is boosting_rounds else {}  # columns are sampled anew after a loss
         found = job(middle, **settings)

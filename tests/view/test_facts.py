@@ -11,9 +11,11 @@ from dataclasses import replace
 import pytest
 
 import raybo
-from raybo.journal import Description, Journal, Tail
+from raybo.journal import Journal, Tail
+from raybo.record.description import Description
 from raybo.record.events import Event, Kind, Origin
-from raybo.reporting.figures import panels
+from raybo.record.goals import Goals
+from raybo.reporting.figures import report_figures
 from raybo.study.study import Study, load
 from raybo.view import facts
 from raybo.view.figures import Figures, as_bytes
@@ -142,7 +144,7 @@ def test_what_is_enqueued_is_no_workers_before_it_has_begun(tmp_path):
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
     events = [searcher.apply(searcher.known({"x": x}, Origin.ENQUEUED)) for x in (0.25, 0.5)]
     events.append(searcher.apply(Event(Kind.BEGUN, 0, {"attempt": 1})))
-    study = Study(Description("job", "value", "max", searcher.space.to_json(), "random", 0), events)
+    study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
     told = facts.details("x", Followed(keep(study, tmp_path / "s.db")))
     assert [worker["trial"] for worker in told["workers"]] == [0]
 
@@ -250,8 +252,7 @@ def test_what_breaks_a_constraint_is_on_no_curve(tmp_path):
     for number, (value, m) in enumerate([(0.1, 0.5), (0.9, 3.0), (0.4, 0.5)]):
         events.append(searcher.apply(searcher.propose(searcher.history)))
         events.append(searcher.apply(Event(Kind.TOLD, number, {"value": value, "metrics": {"m": m}})))
-    space, rules = searcher.space.to_json(), searcher.goals.rules
-    description = Description("job", "value", "max", space, "random", 0, constraints=rules)
+    description = Description("job", searcher.goals, searcher.space, "random", 0)
     told = facts.curve("s", Followed(keep(Study(description, events), tmp_path / "s.db")))
     assert [(ended, value) for ended, _, value in told["steps"]] == [(1, 0.1), (3, 0.4), (3, 0.4)]
 
@@ -269,7 +270,7 @@ def test_pruned_trials_count_among_those_that_have_ended(tmp_path):
         events.append(searcher.apply(ended))
     events.append(searcher.apply(searcher.propose(searcher.history)))
     events.append(searcher.apply(Event(Kind.STOPPED, 4, {"reason": "by the user"})))  # which counts for none
-    description = Description("job", "value", "max", searcher.space.to_json(), "random", 0)
+    description = Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0)
     followed = Followed(keep(Study(description, events), tmp_path / "s.db"))
     told = facts.overview("s", followed)
     assert (told["done"], told["planned"], told["counts"]) == (4, 4, {"finished": 2, "pruned": 2, "stopped": 1})
@@ -320,10 +321,10 @@ def test_figures_are_drawn_beside_and_kept_while_nothing_happens(tmp_path):
     first = drawn()
     assert first.last == 25
     assert not first.error
-    best = load(path).best
+    best, expected = load(path).best, load(path).expected(load(path).best)
     told = [first.best[name] for name in ("number", "value", "expected", "expected_sd")]
-    assert told == [best.number, best.value, best.details["expected"], best.details["expected_sd"]]
-    assert [panel["key"] for panel in first.panels] == [panel.key for panel in panels(load(path))]
+    assert told == [best.number, best.value, *expected]
+    assert [panel["key"] for panel in first.panels] == [panel.key for panel in report_figures(load(path))]
     assert figures.latest() is first
     assert not figures.is_drawing()
     figures._rests_until = float("inf")
@@ -339,7 +340,7 @@ def test_figures_are_drawn_beside_and_kept_while_nothing_happens(tmp_path):
 
 
 def test_no_figure_needs_what_the_policy_forbids():
-    for panel in panels(run("random", 25)):
+    for panel in report_figures(run("random", 25)):
         plain = plain_lines(panel)
         kinds = {trace.type for trace in plain.figure.data}
         assert kinds <= {"scatter", "bar", "heatmap", "contour"}, (panel.key, kinds)

@@ -17,18 +17,18 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 from raybo.common.errors import JournalError
-from raybo.engine.plan import Plan, Status
-from raybo.engine.study.pace import Pace
-from raybo.engine.study.repeated_failures import Alike
+from raybo.engine.plan import Plan
+from raybo.engine.status import Status
+from raybo.engine.study.repeated_failures import RepeatedFailures
+from raybo.engine.study.timings import Timings
 from raybo.job.objective import Objective
 from raybo.journal import Journal, clean
 from raybo.journal.beside import without_password
 from raybo.record.events import COUNTED, FAILURES, Event, Kind, Origin, State, artifacts_of, planned, saved_share
 from raybo.record.ledger import Ledger
 from raybo.record.stopping import Stopping
-from raybo.searcher import NO_CONTEXT
+from raybo.searcher import NO_CONTEXT, Searcher
 from raybo.study.confirmation import again
-from raybo.study.study import searcher_of
 
 NOTES = 1_000  # of the last things that happened to single trials
 
@@ -53,18 +53,18 @@ class EventLog:
         JournalError: the journal cannot be opened.
     """
 
-    def __init__(self, plan: Plan, objective: Objective, pace: Pace) -> None:
+    def __init__(self, plan: Plan, objective: Objective, timings: Timings) -> None:
         self.plan = plan
-        self.pace = pace
-        self.journal = Journal(plan.path, plan.description, driver=None if plan.detached else plan.driver)
-        self.searcher = searcher_of(plan.description, objective.space, objective.context)
+        self.timings = timings
+        self.journal = Journal(plan.path, plan.description, driver=None if plan.options.detach else plan.driver)
+        self.searcher = Searcher.of(plan.description.over(objective.space, objective.context))
         self.committed = Ledger(objective.space, objective.goals, objective.context)
         self.improved = 0
         self.losses: dict[int, int] = {}
         self.failures: dict[int, int] = {}
         self.touched: set[int] = set()
-        self.alike = Alike()
-        self.stopping = Stopping(plan.limits, self.committed.goals)
+        self.repeated_failures = RepeatedFailures()
+        self.stopping = Stopping(plan.options.limits, self.committed.goals)
         self._last: Event | None = None
         self._known_front: tuple[int, tuple[int, float]] | None = None  # by how many trials have finished
         self._unwritten: list[Event] = []  # added, and not committed
@@ -110,8 +110,8 @@ class EventLog:
         now = ledger.incumbent
         if event.kind is Kind.ASKED:
             if event.origin is None:
-                self.pace.suggestions.append(event.data["suggest_seconds"])
-                self.pace.spent.append(event.data["suggest_processor_seconds"])
+                self.timings.suggestions.append(event.data["suggest_seconds"])
+                self.timings.spent.append(event.data["suggest_processor_seconds"])
         elif (now is None and ledger.front is not front) or (
             now is not None and (best is None or now.value != best.value)
         ):
@@ -170,7 +170,7 @@ class EventLog:
             event = self._untold.popleft()
             self._announce(event)
             if event.kind is Kind.TOLD:
-                self.pace.trials.append(event.data["seconds"])
+                self.timings.trials.append(event.data["seconds"])
 
     def status(self, running: int, reason: str, after: int) -> Status:
         """The study now.
@@ -192,7 +192,7 @@ class EventLog:
             failed=self.committed.count(*FAILURES),
             running=running,
             best=None if best is None else (best.number, cast(float, best.value)),
-            suggest_seconds=self.pace.suggest_seconds,
+            suggest_seconds=self.timings.suggest_seconds,
             elapsed=elapsed,
             left=elapsed / here * max(0, self.plan.trials + confirming - ended) if here else None,
             notes=[text for number, text in self._notes if number > after],
@@ -252,7 +252,7 @@ class EventLog:
         self.stopping.hear(event)
         trial = None if event.trial is None else self.searcher.trials[event.trial]
         if trial is not None and trial.origin is not Origin.ADDED:
-            self.alike.hear(event, is_new=event.number > self.plan.known)
+            self.repeated_failures.add(event, is_new=event.number > self.plan.known)
 
     def _announce(self, event: Event) -> None:
         """Let a committed event be told: with the counts, and where the user should hear of it at once, by a note.

@@ -40,10 +40,11 @@ from typing import ClassVar
 import numpy as np
 
 from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
-from raybo.common.options import Options, option
+from raybo.common.options import option
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
 from raybo.methods.default.committee import MEMBERS, Committee, convene
 from raybo.methods.default.curves import explain_curves, fitted_curves, has_cut_curves, propose_for_last_step
+from raybo.methods.method import Method
 from raybo.methods.parts.fitting import Fitted, leader, observed, uncertain
 from raybo.methods.parts.guesses import believing, design_by_guess
 from raybo.methods.parts.initial_design import explain_design, is_in_design, sobol_proposal, uniform
@@ -73,7 +74,7 @@ NAMES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Auto(Options):
+class Auto(Method):
     """Expected improvement or an upper confidence bound, chosen at random, in the mean over three Gaussian processes.
 
     raybo's own; docs/default.md shows what each part is worth.

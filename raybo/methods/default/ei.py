@@ -22,7 +22,8 @@ from raybo.acquisition import (
     best_posterior_mean,
 )
 from raybo.common.errors import MethodError
-from raybo.common.options import Options, option
+from raybo.common.options import option
+from raybo.methods.method import Method
 from raybo.methods.parts.fitting import Fitted, fitted
 from raybo.methods.parts.guesses import believing, design_by_guess
 from raybo.methods.parts.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
@@ -39,7 +40,7 @@ from raybo.surrogate import GP, KernelName, Standardised, standard_model
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ei(Options):
+class Ei(Method):
     """Expected improvement over the best value seen, or over the best posterior mean where values are noisy.
 
     Jones, Schonlau, Welch (1998), "Efficient global optimization of expensive black-box functions".

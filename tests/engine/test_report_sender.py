@@ -17,11 +17,11 @@ import pytest
 
 import raybo
 from raybo.common.errors import RayError
-from raybo.engine.artifacts import Mirror, kept_directory
 from raybo.engine.driver import _place_of
-from raybo.engine.study.lifecycle import Occurrence
+from raybo.engine.lifecycle import Occurrence
+from raybo.engine.trial.artifacts import Mirror, trial_files
 from raybo.engine.trial.checkpoints import Checkpoints
-from raybo.engine.trial.reports import BATCH_SECONDS, Answer, Course, TrialReports
+from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo, ReportSender
 from raybo.engine.trial.task import run_trial
 from raybo.job.current_trial import CurrentTrial, running
 from raybo.record.goals import Goals
@@ -46,10 +46,10 @@ class StudySide:
         return [data["value"] for batch in self.batches for data in batch]
 
 
-def run(function, study, place=None, course=None, attempt=1, context=None, keep="last"):
-    course = Course() if course is None else course
-    checkpoints = Checkpoints(place, attempt, course.checkpoint, keep)
-    listen = partial(TrialReports, course, study, checkpoints)
+def run(function, study, place=None, info=None, attempt=1, context=None, keep="last"):
+    info = AttemptInfo() if info is None else info
+    checkpoints = Checkpoints(place, attempt, info.checkpoint, keep)
+    listen = partial(ReportSender, info, study, checkpoints)
     return run_trial(function, {"x": 1}, {}, "accuracy", 1, context, None, listen)
 
 
@@ -63,10 +63,10 @@ def counting(steps, seconds=0.0):
 
 
 def test_a_course_is_plain_data_on_its_way_to_a_worker():
-    course = Course(52, True, 3, "1-2", 2, {"rate": 0.1}, "loss")
-    assert course.to_list() == [52, True, 3, "1-2", 2, {"rate": 0.1}, "loss"]
-    assert Course(*course.to_list()) == course
-    assert Course(*Course().to_list()) == Course()
+    info = AttemptInfo(52, True, 3, "1-2", 2, {"rate": 0.1}, "loss")
+    assert info.to_list() == [52, True, 3, "1-2", 2, {"rate": 0.1}, "loss"]
+    assert AttemptInfo(*info.to_list()) == info
+    assert AttemptInfo(*AttemptInfo().to_list()) == AttemptInfo()
 
 
 def test_a_generator_reports_what_it_yields_and_its_value_is_among_that():
@@ -128,7 +128,7 @@ def test_a_trial_waits_only_where_a_verdict_can_be_given():
             order.append((step, len(study.steps)))
             yield step / 10
 
-    run(job, study, course=Course(steps=6, has_rule=True, waits_at=4))
+    run(job, study, info=AttemptInfo(steps=6, has_rule=True, waits_at=4))
     sent = dict(order)
     assert sent[5] == 4  # step 4, with those before, was answered before step 5 began
 
@@ -151,7 +151,7 @@ def test_a_pruned_generator_is_closed_and_a_callback_gets_the_end_raised():
 
     for job in (generator, callback):
         study = StudySide(Answer(waits_at=2), Answer("prune", "8th of 9"))
-        occurrence, data = run(job, study, course=Course(has_rule=True, waits_at=1))
+        occurrence, data = run(job, study, info=AttemptInfo(has_rule=True, waits_at=1))
         assert (occurrence, data["reason"], study.steps) == (Occurrence.LEFT, "8th of 9", [1, 2])
     assert closed == [True]
 
@@ -176,7 +176,7 @@ def test_a_job_that_swallows_the_end_is_told_again():
         return 0.9
 
     study = StudySide(Answer("prune", "why"))
-    run(job, study, course=Course(has_rule=True, waits_at=1))
+    run(job, study, info=AttemptInfo(has_rule=True, waits_at=1))
     assert told == ["why"] * 5
     assert study.steps == [1]
 
@@ -228,7 +228,7 @@ def test_after_one_long_step_short_ones_are_sent_in_batches_again():
             yield step / 1_000
 
     study = StudySide()
-    run(job, study, course=Course(has_rule=True))
+    run(job, study, info=AttemptInfo(has_rule=True))
     assert study.batches[0][0]["step"] == 1
     assert len(study.batches) < 20
 
@@ -251,7 +251,7 @@ def test_a_generator_that_somebody_holds_is_closed_too():
         return held[0]
 
     study = StudySide(Answer("prune", "8th of 9"))
-    assert run(job, study, course=Course(has_rule=True, waits_at=1))[0] is Occurrence.LEFT
+    assert run(job, study, info=AttemptInfo(has_rule=True, waits_at=1))[0] is Occurrence.LEFT
     assert inspect.getgeneratorstate(held[0]) == inspect.GEN_CLOSED
 
 
@@ -276,7 +276,7 @@ def test_a_bad_report_fails_the_trial_with_what_was_before_it_kept(metrics, why)
         yield from metrics
 
     study = StudySide()
-    occurrence, data = run(job, study, course=Course(steps=10))
+    occurrence, data = run(job, study, info=AttemptInfo(steps=10))
     assert (occurrence, data["reason"]) == (Occurrence.BAD_RESULT, why)
     assert len(study.steps) == len(metrics) - 1
 
@@ -376,7 +376,7 @@ def test_a_run_goes_on_from_the_checkpoint_that_is_committed_and_counts_on_from_
     assert run(saving(6, die_at=4), StudySide(), tmp_path)[0] is Occurrence.RAISED
     assert names(tmp_path) == ["1-2", "1-3"]
     study, seen = StudySide(), []
-    run(saving(6, seen=seen), study, tmp_path, Course(checkpoint="1-2", step=2), attempt=2)
+    run(saving(6, seen=seen), study, tmp_path, AttemptInfo(checkpoint="1-2", step=2), attempt=2)
     assert seen == [3]
     assert study.steps == [3, 4, 5, 6]
     assert names(tmp_path) == ["2-4"]
@@ -385,10 +385,10 @@ def test_a_run_goes_on_from_the_checkpoint_that_is_committed_and_counts_on_from_
 def test_a_job_killed_between_its_last_report_and_its_end_is_finished_by_what_it_reported(tmp_path):
     run(saving(3), StudySide(), tmp_path)
     study = StudySide()
-    occurrence, data = run(saving(3), study, tmp_path, Course(checkpoint="1-3", step=3), attempt=2)
+    occurrence, data = run(saving(3), study, tmp_path, AttemptInfo(checkpoint="1-3", step=3), attempt=2)
     assert (occurrence, study.batches) == (Occurrence.RETURNED, [])
     assert "value" not in data
-    occurrence, _ = run(lambda config: None, study, tmp_path, Course(checkpoint="1-3", step=3), attempt=3)
+    occurrence, _ = run(lambda config: None, study, tmp_path, AttemptInfo(checkpoint="1-3", step=3), attempt=3)
     assert occurrence is Occurrence.BAD_RESULT  # it did not ask for its checkpoint: it began anew, and said nothing
 
 
@@ -401,11 +401,11 @@ def test_so_is_one_with_several_metrics(tmp_path):
 
     goals = Goals.of({"loss": "min", "seconds": "min"})
     for said, occurrence in (({"seconds": 3.0}, Occurrence.RETURNED), ({}, Occurrence.BAD_RESULT)):
-        heard = partial(TrialReports, Course(), StudySide(), Checkpoints(tmp_path, 1, None, "last"))
-        assert run_trial(job, {}, {}, goals, 1, listen=heard)[0] is Occurrence.RETURNED
-        course = Course(checkpoint="1-1", step=1, metrics=said)
-        again = partial(TrialReports, course, StudySide(), Checkpoints(tmp_path, 2, "1-1", "last"))
-        found, data = run_trial(job, {}, {}, goals, 1, listen=again)
+        sender = partial(ReportSender, AttemptInfo(), StudySide(), Checkpoints(tmp_path, 1, None, "last"))
+        assert run_trial(job, {}, {}, goals, 1, make_sender=sender)[0] is Occurrence.RETURNED
+        info = AttemptInfo(checkpoint="1-1", step=1, metrics=said)
+        again = partial(ReportSender, info, StudySide(), Checkpoints(tmp_path, 2, "1-1", "last"))
+        found, data = run_trial(job, {}, {}, goals, 1, make_sender=again)
         assert found is occurrence
         assert "value" not in data
         assert data.get("metrics", {}) == said
@@ -430,14 +430,14 @@ def test_a_step_that_is_reported_while_it_is_saved_is_refused(tmp_path, spelling
 
 def test_a_checkpoint_that_is_not_there_is_none(tmp_path):
     study, seen = StudySide(), []
-    run(saving(2, seen=seen), study, tmp_path, Course(checkpoint="1-7", step=7), attempt=2)
+    run(saving(2, seen=seen), study, tmp_path, AttemptInfo(checkpoint="1-7", step=7), attempt=2)
     assert (seen, study.steps) == ([1], [1, 2])
 
 
 def test_a_job_that_does_not_ask_for_its_checkpoint_begins_at_the_first_step(tmp_path):
     run(saving(2), StudySide(), tmp_path)
     study = StudySide()
-    run(counting(2), study, tmp_path, Course(checkpoint="1-2", step=2), attempt=2)
+    run(counting(2), study, tmp_path, AttemptInfo(checkpoint="1-2", step=2), attempt=2)
     assert study.steps == [1, 2]
 
 
@@ -471,7 +471,7 @@ def test_what_a_killed_attempt_has_left_is_removed_by_the_next(tmp_path):
 def test_a_name_that_is_taken_is_given_to_no_other_checkpoint(tmp_path, keep):
     run(saving(2), StudySide(), tmp_path / "here", keep="all")
     again = StudySide()
-    run(saving(3), again, tmp_path / "here", Course(checkpoint="1-2", step=2), keep=keep)
+    run(saving(3), again, tmp_path / "here", AttemptInfo(checkpoint="1-2", step=2), keep=keep)
     assert [data["checkpoint"] for batch in again.batches for data in batch] == ["1-3"]
     mirror = Mirror(f"file://{tmp_path}/there")
     for own in ("a", "b"):  # each from a directory of its own, as on another worker
@@ -484,7 +484,7 @@ def test_a_name_that_is_taken_is_given_to_no_other_checkpoint(tmp_path, keep):
 
 def test_a_paused_trial_keeps_its_checkpoint_whatever_is_kept_of_others(tmp_path):
     study = StudySide(Answer("pause", "3rd of 3"))
-    run(saving(3), study, tmp_path, Course(has_rule=True, waits_at=1), keep="none")
+    run(saving(3), study, tmp_path, AttemptInfo(has_rule=True, waits_at=1), keep="none")
     assert names(tmp_path) == ["1-1"]
 
 
@@ -560,9 +560,10 @@ def test_a_checkpoint_that_was_fetched_in_part_is_fetched_again(tmp_path):
 KILLED = """
 import os, sys, tempfile
 from pathlib import Path
-from raybo.engine import artifacts, temporary_directories
+from raybo.engine import temporary_directories
+from raybo.engine.trial import artifacts
 tempfile.tempdir = temporary_directories.TEMPORARY = artifacts.TEMPORARY = sys.argv[1]
-with artifacts.kept_directory(Path("s.db"), 3, 1, sys.argv[2], None, "last") as (directory, _):
+with artifacts.trial_files(Path("s.db"), 3, 1, sys.argv[2], None, "last") as (directory, _):
     directory.mkdir()
     (directory / "large").write_text("x")
     if sys.argv[3] == "killed":
@@ -588,9 +589,9 @@ def make(directory, files):
 
 def attempt_under(uri, journal, job, study, attempt=1, last=None, step=0, keep="last"):
     """One attempt whose directory is kept under a URI; returns what came of it."""
-    with kept_directory(journal, 3, attempt, uri, last, keep) as (directory, checkpoints):
-        course = Course(checkpoint=last, step=step)
-        listen = partial(TrialReports, course, study, checkpoints)
+    with trial_files(journal, 3, attempt, uri, last, keep) as (directory, checkpoints):
+        info = AttemptInfo(checkpoint=last, step=step)
+        listen = partial(ReportSender, info, study, checkpoints)
         trial = CurrentTrial(3, attempt, 0, {"x": 1}, directory)
         with running(trial):
             return run_trial(job, {"x": 1}, {}, "accuracy", 1, None, None, listen)

@@ -6,40 +6,40 @@ from collections import deque
 
 import pytest
 
-from raybo.engine.study.pace import DEEPEST, DISPATCH_SECONDS, HURRY, INSTANT, RECENT, REPLACEABLE, Pace
+from raybo.engine.study.timings import DEEPEST, DISPATCH_SECONDS, HURRY, INSTANT, RECENT, REPLACEABLE, Timings
 
 
-def pace(suggestions=(), trials=(), workers=2, takes_all_room=True, spent=()):
+def timings(suggestions=(), trials=(), workers=2, takes_all_room=True, spent=()):
     kept = [deque(each, maxlen=RECENT) for each in (suggestions, spent, trials)]
-    return Pace(workers, takes_all_room, *kept)
+    return Timings(workers, takes_all_room, *kept)
 
 
 def test_nothing_is_done_ahead_before_anything_is_known():
-    unknown = pace()
+    unknown = timings()
     assert unknown.suggest_seconds is None
     assert [unknown.is_instant(), unknown.is_short(), unknown.is_hurried()] == [False] * 3
-    assert not pace(suggestions=[9.0]).is_hurried()
-    assert not pace(trials=[1.0]).is_hurried()
+    assert not timings(suggestions=[9.0]).is_hurried()
+    assert not timings(trials=[1.0]).is_hurried()
 
 
 def test_only_the_last_ones_count():
-    long = pace(suggestions=[9.0] * RECENT + [1.0] * RECENT)
+    long = timings(suggestions=[9.0] * RECENT + [1.0] * RECENT)
     assert long.suggest_seconds == 1.0
 
 
 def test_suggestions_are_instant_when_all_of_the_last_ones_were():
-    assert pace(spent=[0.9 * INSTANT] * RECENT).is_instant()
-    assert pace(suggestions=[9.0] * RECENT, spent=[0.9 * INSTANT] * RECENT).is_instant()  # the machine was busy
-    assert not pace(spent=[0.9 * INSTANT] * (RECENT - 1)).is_instant()  # it may have been the initial design
-    assert not pace(spent=[0.9 * INSTANT] * (RECENT - 1) + [INSTANT]).is_instant()
+    assert timings(spent=[0.9 * INSTANT] * RECENT).is_instant()
+    assert timings(suggestions=[9.0] * RECENT, spent=[0.9 * INSTANT] * RECENT).is_instant()  # the machine was busy
+    assert not timings(spent=[0.9 * INSTANT] * (RECENT - 1)).is_instant()  # it may have been the initial design
+    assert not timings(spent=[0.9 * INSTANT] * (RECENT - 1) + [INSTANT]).is_instant()
 
 
 @pytest.mark.parametrize(("of_the_limit", "short"), [(0.99, True), (1.01, False)])
 def test_trials_are_short_where_dispatching_them_takes_more_than_a_hundredth(of_the_limit, short):
     seconds = of_the_limit * DISPATCH_SECONDS / HURRY
-    assert pace(trials=[9.0, seconds, 0.0]).is_short() is short  # the median counts
-    assert not pace(trials=[seconds], workers=1).is_short()
-    assert not pace(trials=[seconds], takes_all_room=False).is_short()  # one more would run, not wait
+    assert timings(trials=[9.0, seconds, 0.0]).is_short() is short  # the median counts
+    assert not timings(trials=[seconds], workers=1).is_short()
+    assert not timings(trials=[seconds], takes_all_room=False).is_short()  # one more would run, not wait
 
 
 @pytest.mark.parametrize(
@@ -56,18 +56,18 @@ def test_trials_are_short_where_dispatching_them_takes_more_than_a_hundredth(of_
     ],
 )
 def test_as_many_trials_wait_as_end_while_the_next_is_on_its_way(trial, commit, room, waiting):
-    known = pace(trials=[trial], workers=room)
+    known = timings(trials=[trial], workers=room)
     known.commits.append(commit)
     assert known.waiting(room) == waiting
-    assert pace(trials=[trial], workers=1).waiting(1) == 0
+    assert timings(trials=[trial], workers=1).waiting(1) == 0
 
 
 @pytest.mark.parametrize(("of_the_limit", "hurried"), [(1.01, True), (0.99, False)])
 def test_suggestions_are_hurried_where_they_take_more_than_a_hundredth_of_a_trial(of_the_limit, hurried):
-    assert pace(suggestions=[of_the_limit * HURRY * 2.0], trials=[2.0]).is_hurried() is hurried
-    assert not pace(suggestions=[of_the_limit * HURRY * 2.0], trials=[2.0], workers=1).is_hurried()
+    assert timings(suggestions=[of_the_limit * HURRY * 2.0], trials=[2.0]).is_hurried() is hurried
+    assert not timings(suggestions=[of_the_limit * HURRY * 2.0], trials=[2.0], workers=1).is_hurried()
 
 
 @pytest.mark.parametrize(("of_the_limit", "replaceable"), [(0.99, True), (1.01, False)])
 def test_a_prepared_proposal_is_replaced_where_that_is_quick_beside_a_trial(of_the_limit, replaceable):
-    assert pace(suggestions=[of_the_limit * REPLACEABLE * 2.0], trials=[2.0]).is_replaceable() is replaceable
+    assert timings(suggestions=[of_the_limit * REPLACEABLE * 2.0], trials=[2.0]).is_replaceable() is replaceable
