@@ -89,7 +89,7 @@ class ClockLoop(asyncio.SelectorEventLoop):
 
 @dataclass
 class Simulation:
-    """What came of a simulated study.
+    """The outcome of a simulated study.
 
     Attributes:
         workers: how many there were.

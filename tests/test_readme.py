@@ -33,7 +33,7 @@ from raybo.cli import cli, main
 from raybo.experiments.papers import find_experiments
 from raybo.journal.schema import TABLES
 from raybo.record.description import COMPARED, DEFAULTS_SINCE_0_2
-from raybo.record.events import Data, Kind
+from raybo.record.events import KEYS, Kind
 from raybo.reporting.formatting import shown
 from tests.imports import reduced, rooms
 
@@ -309,7 +309,7 @@ def test_the_page_of_the_journal_has_its_tables_and_every_kind_of_event():
     sections = dict(zip(*[iter(re.split(r"^## (.+)$", text, flags=re.MULTILINE)[1:])] * 2, strict=True))
     for kind in Kind:
         assert f"| `{kind}` |" in sections["Events"], kind
-    for key in Data.__annotations__:
+    for key in KEYS:
         assert f"`{key}`" in sections["Events"], key
     for name in ("space", "context", *COMPARED, *DEFAULTS_SINCE_0_2):
         assert f"`{name}`" in sections["Tables"], name

@@ -314,7 +314,7 @@ def test_what_a_suggestion_costs_is_told_by_the_clock_and_by_the_processor():
 def test_a_journal_of_0_1_tells_no_processor_seconds():
     s = searcher()
     event = s.propose(s.history)
-    s.apply(replace(event, data={k: v for k, v in event.data.items() if k != "suggest_processor_seconds"}))
+    s.apply(replace(event, suggest_processor_seconds=None))
     assert s.trials[0].suggest_processor_seconds is None
 
 
