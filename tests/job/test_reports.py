@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import raybo
 from raybo.common.errors import MethodError, ObjectiveError, TrialError
-from raybo.engine.study.verdicts import finished
+from raybo.engine.study.verdicts import with_value
 from raybo.experiments.here import tune_here
 from raybo.job import reports
 from raybo.journal import Journal, read
@@ -115,7 +115,7 @@ RETRIED = (Kind.RETRIED, 0, {"reason": "its worker died", "attempt": 2})
 
 def told_of(*events, which="last", **returned):
     searcher = study_of(ASKED, *events)
-    return finished(searcher.trials[0], {"seconds": 1.0, **returned}, searcher.ledger.goal, which)
+    return with_value(searcher.trials[0], {"seconds": 1.0, **returned}, searcher.ledger.goal, which)
 
 
 def said(step, value, loss, **more):
