@@ -218,13 +218,13 @@ def test_a_page_is_run_as_it_stands(page, folder, monkeypatch, ray_session):
         assert namespace["searcher"].best.value > 0.9
 
 
-def test_the_readme_is_short_and_its_first_command_brings_what_draws_the_report():
+def test_the_readme_is_short():
     assert len(README.splitlines()) <= 170
     first = next(block for block in blocks(ROOT / "README.md") if block.language == "sh").text
     assert {"trials", "plot", "view"} <= set(re.search(r"\[(.*?)\]", first)[1].split(","))
 
 
-def test_every_figure_of_the_readme_stands_beside_the_command_that_shows_it():
+def test_readme_figures_have_a_command():
     claims = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", claims.partition("\n## ")[0], re.MULTILINE)
     assert all("`" in command or command.startswith(("the README", "[below]")) for _, command in rows[2:])
@@ -252,7 +252,7 @@ def test_every_method_is_named_and_every_file_exists():
                 assert (ROOT / named).is_file(), f"{path.name}: {named}"
 
 
-def test_a_family_of_methods_has_a_folder_named_as_its_page():
+def test_families_have_matching_folders_and_pages():
     for name, home in methods.METHODS.items():
         page = ROOT / "docs" / f"{home.split('.')[2].replace('_', '-')}.md"
         assert f"`{name}`" in page.read_text(encoding="utf-8"), f"{page.name} does not name {name}"
@@ -281,13 +281,13 @@ def test_tables_of_options_are_the_methods_own(page):
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
 
-def test_the_picture_of_the_rooms_is_the_graph_of_their_imports():
+def test_architecture_diagram_matches_imports():
     text = next(block.text for block in blocks(ARCHITECTURE) if block.language == "mermaid")
     drawn = re.findall(r"^ *(\w+) -->(?:\|\w+\|)? (\w+)$", text, re.MULTILINE)
     assert sorted(drawn) == sorted(reduced(rooms(ROOT / "raybo")))
 
 
-def test_the_functions_of_the_walk_are_where_it_says():
+def test_functions_of_the_walk_exist():
     rows = re.findall(r"^\| \d+ \| `(raybo/[\w/]+\.py)` \| (.+?) \|", ARCHITECTURE.read_text(), re.MULTILINE)
     assert len(rows) > 10
     for file, names in rows:
@@ -301,7 +301,7 @@ def test_the_functions_of_the_walk_are_where_it_says():
 # ---- the journal
 
 
-def test_the_page_of_the_journal_has_its_tables_and_every_kind_of_event():
+def test_journal_page_lists_tables_and_events():
     text = (ROOT / "docs" / "journal.md").read_text(encoding="utf-8")
     plain = " ".join(text.split())
     for statement in TABLES:
@@ -330,7 +330,7 @@ def test_the_page_of_the_journal_names_every_tag(name):
         assert set(trial.tags) <= named, set(trial.tags) - named
 
 
-def test_the_page_of_the_journal_names_the_tags_of_goals_guesses_and_curves():
+def test_journal_page_lists_shared_tags():
     text = (ROOT / "docs" / "journal.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.+?) \| .+ \|$", text, re.MULTILINE))))
     space = {"x": raybo.Float(0, 1, guess=0.4), "y": raybo.Float(0, 1)}
@@ -371,7 +371,7 @@ def test_the_page_of_the_journal_names_the_tags_of_goals_guesses_and_curves():
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_the_example_of_a_method_keeps_the_contract_of_all_methods(tmp_path):
+def test_the_example_method_passes_the_contract(tmp_path):
     """As its reader adds it: a file, a line in the registry; nothing else, and the contract's tests are there."""
     page = ROOT / "docs" / "contributing.md"
     (method,) = [block for block in blocks(page) if (block.file or "").startswith("raybo/methods/")]
@@ -405,7 +405,7 @@ def test_the_example_of_a_method_keeps_the_contract_of_all_methods(tmp_path):
 # ---- what is said of the whole
 
 
-def test_changelog_and_citation_are_of_this_version_and_name_the_papers():
+def test_changelog_and_citation_match_the_version():
     import yaml
 
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
