@@ -23,9 +23,9 @@ from raybo.common.errors import JournalError, MethodError, ObjectiveError, Raybo
 from raybo.engine.driver import tune
 from raybo.integrations.export import Recorder, exporter
 from raybo.journal import Journal, exists, read
-from raybo.record.events import Event, Kind
+from raybo.record.events import Asked, Kind, Told
 from raybo.record.stopping import Limits
-from raybo.reporting.story_figures import told_by_method
+from raybo.reporting.story_figures import method_figure
 from raybo.space import Space
 from raybo.study import warm_start
 from raybo.study.confirmation import Confirm
@@ -334,21 +334,21 @@ def test_forged_tags_are_harmless_or_reported(method):
     events = []
     for number in range(8):
         events.append(first.apply(first.propose(first.history)))
-        events.append(first.apply(Event(Kind.TOLD, number, {"value": float(number), "seconds": 0.1})))
+        events.append(first.apply(Told(number, value=float(number), seconds=0.1)))
     refused = []
     asked = [event for event in events if event.kind is Kind.ASKED]
     for key in {key for event in asked[-3:] for key in event.data["tags"]}:
         for forged in ("x", None, [["y"]]):
             again, listed = raybo.Searcher(SPACE, method, seed=0), []
             for event in events:
-                tags = event.data.get("tags", {})
-                data = {**event.data, "tags": {**tags, key: forged}} if key in tags else event.data
-                listed.append(again.apply(dataclasses.replace(event, data=data)))
+                if isinstance(event, Asked) and key in event.tags:
+                    event = dataclasses.replace(event, tags={**event.tags, key: forged})
+                listed.append(again.apply(event))
             study = Study(dataclasses.replace(DESCRIPTION, space=again.space, method=method), listed)
             for use in (
                 lambda again=again: again.propose(again.history),
                 lambda again=again: again.explain(again.trials[-1]),
-                lambda study=study: told_by_method(study),
+                lambda study=study: method_figure(study),
             ):
                 try:
                     use()

@@ -22,7 +22,7 @@ from raybo.engine.lifecycle import Occurrence
 from raybo.engine.trial.task import run_trial
 from raybo.journal import Journal
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import Asked, ContextObserved, Failed, Kind, Planned, Retried, State, Told
 from raybo.record.goals import Goals
 from raybo.record.history import History
 from raybo.reporting.tables import best_view, study_view
@@ -134,12 +134,12 @@ def test_context_rows_match_points_with_nan_if_unknown():
     history = History(SPACE.cube, context_cube=LOAD.cube)
     for number in range(6):
         first = {"c": [0.1 * number], "context": [2.0 * number]} if number == 5 else {}
-        history.apply(Event(Kind.ASKED, number, {"x": [number / 10], "values": [0], "tags": {}, **first}))
-    history.apply(Event(Kind.TOLD, 2, {"value": 1.0, "c": [0.2], "context": [4.0]}))
-    history.apply(Event(Kind.TOLD, 0, {"value": 1.0}))
-    history.apply(Event(Kind.FAILED, 1, {"reason": "", "c": [0.7], "context": [14.0]}))
-    history.apply(Event(Kind.CONTEXT_OBSERVED, 3, {"c": [0.3], "context": [6.0]}))
-    history.apply(Event(Kind.RETRIED, 3, {"reason": "lost", "attempt": 2}))
+        history.apply(Asked.of(number, {"x": [number / 10], "values": [0], "tags": {}, **first}))
+    history.apply(Told(2, value=1.0, c=[0.2], context=[4.0]))
+    history.apply(Told(0, value=1.0))
+    history.apply(Failed(1, reason="", c=[0.7], context=[14.0]))
+    history.apply(ContextObserved(3, c=[0.3], context=[6.0]))
+    history.apply(Retried(3, reason="lost", attempt=2))
     np.testing.assert_array_equal(history.C, [[np.nan], [0.2]])
     np.testing.assert_array_equal(history.C_failed, [[0.7]])
     np.testing.assert_array_equal(history.C_pending, [[0.3], [np.nan], [0.5]])
@@ -318,8 +318,8 @@ def events_of(s):
         asked = {"x": [trial.config["x"]], "values": [trial.config["x"]], "tags": dict(trial.tags), "seen": 0}
         asked["suggest_processor_seconds"] = trial.suggest_processor_seconds
         events += [
-            Event(Kind.ASKED, trial.number, asked),
-            Event(Kind.TOLD, trial.number, {"value": trial.value, **met}),
+            Asked.of(trial.number, asked),
+            Told.of(trial.number, {"value": trial.value, **met}),
         ]
     return [replace(event, number=i) for i, event in enumerate(events, 1)]
 
@@ -360,7 +360,7 @@ def test_context_columns_never_replace_others():
 )
 def test_a_changed_declaration_is_another_study(tmp_path, context, words):
     with contextlib.closing(Journal(tmp_path / "job.db", described())) as journal:
-        journal.append([Event(Kind.PLANNED, None, {"trials": 3}, 1)])
+        journal.append([Planned(trials=3, number=1)])
     Journal(tmp_path / "job.db", described()).close()
     with pytest.raises(JournalError, match=words):
         Journal(tmp_path / "job.db", described(context))
@@ -382,7 +382,7 @@ def shown(view):
 
 def test_show_includes_contexts_and_expectations():
     events = events_of(studied())
-    study = Study(described(), [*events, replace(events[0], trial=31), Event(Kind.TOLD, 31, {"value": 0.1})])
+    study = Study(described(), [*events, replace(events[0], trial=31), Told(31, value=0.1)])
     text = shown(study_view(study, 3))
     assert "1 finished without a context" in text
     assert "load=19" in text

@@ -32,7 +32,7 @@ from raybo.journal import Journal
 from raybo.methods.default.curves import fitted_curves
 from raybo.methods.parts.multi_objective import FitOptions, Several
 from raybo.methods.parts.running_trials import predicted
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import KINDS, Asked, Failed, Kind, Paused, Pruned, Reported, Resumed, Retried, State, Told
 from raybo.record.goals import Constraint, Goals
 from raybo.record.history import History
 from raybo.record.stopping import Limits, Stopping
@@ -200,12 +200,12 @@ def interrupted(promoted):
     verdict = next(event for event in study.events if event.kind is Kind.PRUNED and event.data["rule"] == "job")
     until = [event for event in study.events if event.number < verdict.number]
     told = {"step": 1, "seen": len(until), "attempt": 1, "seconds": 1.0}
-    paused = Event(Kind.PAUSED, verdict.trial, {**told, "rule": "asha", "reason": "1st of 1", "numbers": {}})
-    resumed = Event(Kind.RESUMED, verdict.trial, {"step": 1, "seen": len(until) + 1, "attempt": 2})
-    on = replace(until[-1], data={"step": 2, "value": 1.0, "seconds": 1.0, "attempt": 2, "metrics": {"megabytes": 1.0}})
-    again = Event(Kind.RETRIED, verdict.trial, {"reason": "its worker died", "attempt": 2, "losses": 1})
-    repeated = replace(on, data={**on.data, "step": 1, "repeated": True, "metrics": {"megabytes": 100.0}})
-    kept = replace(until[-1], data={**until[-1].data, "metrics": {"megabytes": 1.0}})
+    paused = Paused.of(verdict.trial, {**told, "rule": "asha", "reason": "1st of 1", "numbers": {}})
+    resumed = Resumed(verdict.trial, step=1, seen=len(until) + 1, attempt=2)
+    on = replace(until[-1], step=2, value=1.0, seconds=1.0, attempt=2, metrics={"megabytes": 1.0})
+    again = Retried(verdict.trial, reason="its worker died", attempt=2, losses=1)
+    repeated = replace(on, step=1, repeated=True, metrics={"megabytes": 100.0})
+    kept = replace(until[-1], metrics={"megabytes": 1.0})
     return (
         verdict,
         {
@@ -213,7 +213,7 @@ def interrupted(promoted):
             "paused": [*until, paused],  # by raybo up to now
             "resumed": [*until, paused, resumed, on],
             "repeated": [*until[:-1], kept, again, repeated],
-            "twice": [*until, replace(until[-1], data={**until[-1].data, "step": 2})],
+            "twice": [*until, replace(until[-1], step=2)],
         },
     )
 
@@ -247,8 +247,8 @@ def test_a_violation_before_a_kill_prunes_on_resume(promoted, interrupted, tmp_p
 def test_retried_trials_forget_earlier_violations(interrupted, promoted):
     _, study = promoted
     verdict, events = interrupted[0], interrupted[1]["reported"]
-    failed = Event(Kind.FAILED, verdict.trial, {"reason": "it raised", "attempt": 1})
-    again = Event(Kind.RETRIED, verdict.trial, {"reason": "it had failed, and is retried", "attempt": 2})
+    failed = Failed(verdict.trial, reason="it raised", attempt=1)
+    again = Retried(verdict.trial, reason="it had failed, and is retried", attempt=2)
     for more, times in (([], 1), ([failed, again], 0)):
         searcher = Searcher.of(study.description)
         added = [searcher.apply(replace(event, number=n)) for n, event in enumerate([*events, *more], start=1)]
@@ -269,7 +269,7 @@ def test_a_study_ends_it_with_its_report_committed(promoted, interrupted, tmp_pa
             def meet(dispatched, occurrence, data, log=log, met=met):
                 met.append(occurrence)
                 dispatched.life, _ = dispatched.life.after(occurrence)
-                log.add(Event(Kind.PRUNED, dispatched.life.trial, data))
+                log.add(Pruned.of(dispatched.life.trial, data))
 
             judge = Judge(log, meet)
             report = {"step": 1, "value": 1.0, "seconds": 1.0, "metrics": {"megabytes": 100.0}}
@@ -326,8 +326,8 @@ def test_finished_trials_with_violating_reports_are_infeasible():
     searcher.report(kept, {"value": 1.0, "megabytes": 70.0, "disk": 9.0})
     stopping = Stopping(Limits(target=1.0), searcher.goals)
     told = {"value": 5.0, "megabytes": 60.0, "disk": 1.0}
-    reports = [Event(Kind.REPORTED, 0, {"step": 1, "value": 5.0, "metrics": {"megabytes": 95.0}})]
-    for event in (*reports, Event(Kind.TOLD, 0, {"value": 5.0, "metrics": told})):
+    reports = [Reported(0, step=1, value=5.0, metrics={"megabytes": 95.0})]
+    for event in (*reports, Told(0, value=5.0, metrics=told)):
         stopping.hear(event)
     assert stopping.reason == ""
     ended = searcher.tell(broke, told)
@@ -378,8 +378,8 @@ def test_attempts_keep_the_last_reports_metrics(promoted, tmp_path, between):
     events = [
         study.events[0],
         asked,
-        Event(Kind.REPORTED, 0, {"step": 1, "value": 1.0, "seconds": 1.0, "attempt": 1, "metrics": metrics}),
-        *(Event(kind, 0, {"reason": "", **data}) for kind, data in between),
+        Reported(0, step=1, value=1.0, seconds=1.0, attempt=1, metrics=metrics),
+        *(KINDS[kind].of(0, {"reason": "", **data}) for kind, data in between),
     ]
     with opened(study, job, journal_of(tmp_path / "a.db", study, events)) as log:
         judge = Judge(log, lambda *_: pytest.fail("no process of it runs"))
@@ -470,15 +470,15 @@ def test_constraint_models_learn_from_pruned_trials(tmp_path):
 def ended(history, reports, values=None, x=0.5):
     """A trial that reports these numbers, and then finishes with its values or is pruned."""
     point = [x, 0.5]
-    history.apply(Event(Kind.ASKED, len(history), {"x": point, "values": point, "tags": {}}))
+    history.apply(Asked(len(history), x=point, values=point, tags={}))
     number = len(history) - 1
     for step, told in enumerate(reports, start=1):
         data = {"step": step, "value": told["accuracy"], "metrics": {**told, "accuracy": None}}
-        history.apply(Event(Kind.REPORTED, number, data))
+        history.apply(Reported.of(number, data))
     if values is None:
-        history.apply(Event(Kind.PRUNED, number, {"step": len(reports), "reason": "", "rule": "asha", "seen": 0}))
+        history.apply(Pruned(number, step=len(reports), reason="", rule="asha", seen=0))
     else:
-        history.apply(Event(Kind.TOLD, number, {"value": values["accuracy"], "metrics": values}))
+        history.apply(Told(number, value=values["accuracy"], metrics=values))
     return number
 
 

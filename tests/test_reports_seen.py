@@ -29,8 +29,9 @@ from raybo.job.loading import load_objective
 from raybo.journal import Journal
 from raybo.journal.beside import trial_directory
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind, State, planned, saved_share
+from raybo.record.events import Kind, Planned, Pruned, Reported, State
 from raybo.record.goals import Goals
+from raybo.record.trial import saved_share
 from raybo.reporting.curves_in_text import BLOCKS, spark_line
 from raybo.reporting.summary import best_configuration
 from raybo.reporting.tables import study_view
@@ -236,7 +237,7 @@ def test_show_includes_steps_and_reasons(study):
 def test_a_single_report_is_told_once():
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=3)
     events = [searcher.apply(searcher.propose(searcher.history))]
-    events.append(searcher.apply(Event(Kind.REPORTED, 0, {"step": 1, "value": 0.5})))
+    events.append(searcher.apply(Reported(0, step=1, value=0.5)))
     study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
     assert "\n  0.5 at step 1\n" in text_of(trial_view(study, 0))
 
@@ -354,13 +355,13 @@ def unfinished(folder, curves, mode="max"):
     path = folder / "job.py"
     path.write_text(JOB.replace('metric="accuracy"', f'metric="accuracy", mode="{mode}"'))
     searcher = searcher_for(load_objective(str(path)), "sobol", 0, {}, None)
-    events = [searcher.apply(planned(len(curves)))]
+    events = [searcher.apply(Planned(trials=len(curves)))]
     for curve in curves:
         number = len(searcher.trials)
         events.append(searcher.apply(searcher.propose(searcher.history)))
         for step, value in enumerate(curve, 1):
-            events.append(searcher.apply(Event(Kind.REPORTED, number, {"step": step, "value": value})))
-        pruned = Event(Kind.PRUNED, number, {"reason": "hopeless", "rule": "curve", "step": len(curve)})
+            events.append(searcher.apply(Reported(number, step=step, value=value)))
+        pruned = Pruned(number, reason="hopeless", rule="curve", step=len(curve))
         events.append(searcher.apply(pruned))
     with contextlib.closing(Journal(folder / "s.db")) as opened:
         opened.begin(searcher.description)

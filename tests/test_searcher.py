@@ -314,7 +314,7 @@ def test_suggestions_record_wall_and_processor_time():
 def test_0_1_journals_lack_processor_seconds():
     s = searcher()
     event = s.propose(s.history)
-    s.apply(replace(event, data={k: v for k, v in event.data.items() if k != "suggest_processor_seconds"}))
+    s.apply(replace(event, suggest_processor_seconds=None))
     assert s.trials[0].suggest_processor_seconds is None
 
 

@@ -15,7 +15,7 @@ from raybo.engine.arguments import searcher_for
 from raybo.engine.detached_studies import Detached, studies_on
 from raybo.engine.ray.named_studies import studies_here
 from raybo.journal import Journal
-from raybo.record.events import Event, Kind, planned
+from raybo.record.events import KINDS, Kind, Planned
 from raybo.reporting.studies import Progress, progress_of, studies_in
 
 
@@ -30,11 +30,11 @@ def written(path, trials, told, failed=0):
     searcher = searcher_for(job, "random", 0, {}, None)
     description = searcher.description
     with contextlib.closing(Journal(path, description)) as journal:
-        journal.append([searcher.apply(planned(trials))])
+        journal.append([searcher.apply(Planned(trials=trials))])
         for number in range(told + failed):
             asked = searcher.apply(searcher.propose(searcher.history))
             end = (Kind.TOLD, {"value": 3.0 - number}) if number < told else (Kind.FAILED, {"reason": "no"})
-            journal.append([asked, searcher.apply(Event(end[0], number, end[1]))])
+            journal.append([asked, searcher.apply(KINDS[end[0]].of(number, end[1]))])
         yield
 
 

@@ -18,7 +18,7 @@ from raybo.engine.study.proposals import Proposals
 from raybo.engine.study.trial_runs import TrialRuns
 from raybo.engine.study.workers import Ahead, Situation, Turn, ahead, turn
 from raybo.journal.requests import Request
-from raybo.record.events import Event, Kind, Origin, State
+from raybo.record.events import Begun, Event, Origin, State
 from raybo.study import warm_start
 from raybo.study.confirmation import still_to_run
 
@@ -152,7 +152,7 @@ class NextTrials:
         trial = self.log.searcher.trials[dispatched.life.trial]
         if trial.origin is Origin.ENQUEUED and trial.attempt == 1:
             # a loop that finds no event of it but `asked` may rely on it that it has not begun
-            self.log.add(Event(Kind.BEGUN, trial.number, {"attempt": 1}))
+            self.log.add(Begun(trial.number, attempt=1))
         return dispatched
 
     def _again(self) -> DispatchedTrial:
