@@ -26,7 +26,7 @@ import numpy as np
 import raybo
 from benchmarks.searches import Array
 from raybo.common.threads import limit_threads
-from raybo.engine.driver import searcher_for
+from raybo.engine.arguments import RunOptions, searcher_for
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.plan import Plan
 from raybo.engine.study import loop as engine_loop
@@ -89,7 +89,7 @@ class ClockLoop(asyncio.SelectorEventLoop):
 
 @dataclass
 class Simulation:
-    """What came of a simulated study.
+    """The outcome of a simulated study.
 
     Attributes:
         workers: how many there were.
@@ -186,15 +186,8 @@ def simulate(
             path=Path(directory, "study.db"),
             trials=trials,
             workers=workers,
-            elastic=False,
-            takes_all_room=True,
-            retries=0,
-            trial_seconds=None,
-            max_seconds=None,
+            options=RunOptions(retries=0, detach=True),
             driver=0,
-            detached=True,
-            begun=0.0,
-            after=0,
             is_kept=False,
         )
         there: Any = SimpleNamespace(nodes=lambda: [{"Alive": True}])

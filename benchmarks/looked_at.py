@@ -1,4 +1,4 @@
-"""What it takes to look at a study of 20,000 trials: to load it, show it, watch it, and draw its report.
+"""The cost of looking at a study of 20,000 trials: to load it, show it, watch it, and draw its report.
 
 Eight parameters, integers and a category among them; one trial in twenty has failed. Seconds are of a processor, the
 start of a command's process included. A frame of `raybo show --watch` is drawn after each further event.
@@ -38,7 +38,7 @@ def spent_by(*arguments: str) -> float:
 
 
 def frames_a_second(path: Path) -> float:
-    """How many frames of a window of 160 by 48 are drawn in a second of a processor, each with an event more."""
+    """Measure how many frames of a window of 160 by 48 are drawn in a processor second, each with an event more."""
     tail, spent = Tail(path), 0.0
     events = tail.read()
     study = Study(tail.description, events, path)

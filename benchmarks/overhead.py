@@ -1,4 +1,4 @@
-"""What reports and verdicts cost: a verdict of each scheduler; a report in its trial, in its study, in a searcher.
+"""The cost of reports and verdicts: a verdict of each scheduler; a report in its trial, in its study, in a searcher.
 
 All of it in seconds of a processor, which leave out the waiting but still vary with what shares its caches and cores.
 What is measured without Ray leaves out its calls, one for each batch of reports, of which a trial sends at most twenty
@@ -24,6 +24,7 @@ import numpy as np
 
 import raybo
 from benchmarks.figures import Figure, Figures, at_least, at_most, command
+from raybo.engine.arguments import RunOptions
 from raybo.engine.lifecycle import Life, Phase
 from raybo.engine.plan import Plan
 from raybo.engine.ray.connection import ray_for_study
@@ -36,7 +37,7 @@ from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo,
 from raybo.engine.trial.task import run_trial
 from raybo.journal.lock import lock_file
 from raybo.record.description import Description
-from raybo.record.events import Data, Kind
+from raybo.record.events import EventData, Kind
 from raybo.record.goals import Goals
 from raybo.schedulers import SCHEDULERS
 
@@ -59,7 +60,7 @@ def figures(trials: int = 1_000, steps: int = 52, reports: int = 5_000, seconds:
 
 
 def of_a_trial(reports: int) -> Figures:
-    """What reporting takes a trial of short steps, beside the same steps without a report."""
+    """Measure the overhead of reports in a trial of short steps, beside equal steps without a report."""
 
     def job(config: dict[str, Any]) -> Iterator[dict[str, float]]:
         for step in range(1, reports + 1):
@@ -69,7 +70,7 @@ def of_a_trial(reports: int) -> Figures:
     def silent(config: dict[str, Any]) -> dict[str, float]:
         return list(job(config))[-1]
 
-    def send(batch: list[Data]) -> Answer:
+    def send(batch: list[EventData]) -> Answer:
         pickle.dumps(batch)
         return Answer()
 
@@ -102,7 +103,7 @@ def of_a_study(reports: int) -> Figures:
         begun = time.process_time()
         for tick in range(ticks):
             for dispatched in trials:
-                told: list[Data] = [
+                told: list[EventData] = [
                     {"step": step, "value": 1.0 / step, "seconds": 0.001 * step, "metrics": {"rate": 0.1}}
                     for step in range(tick * batch + 1, (tick + 1) * batch + 1)
                 ]
@@ -114,9 +115,14 @@ def of_a_study(reports: int) -> Figures:
 
     with tempfile.TemporaryDirectory() as name:
         plan = Plan(
-            description, Path(name, "study.db"), AT_A_TIME, AT_A_TIME, False, True, 0, None, None, os.getpid(), False,
-            time.monotonic(), 0,
-        )  # fmt: skip
+            description=description,
+            path=Path(name, "study.db"),
+            options=RunOptions(retries=0),
+            trials=AT_A_TIME,
+            workers=AT_A_TIME,
+            driver=os.getpid(),
+            begun=time.monotonic(),
+        )
         with contextlib.closing(EventLog(plan, job, Timings(AT_A_TIME, True))) as log:
             spent = asyncio.run(heard(log))
     share = 100.0 * spent / (ticks * BATCH_SECONDS)
@@ -231,7 +237,7 @@ def verdict_seconds(trials: int, steps: int) -> Figures:
 
 
 def reports_in_a_second(trials: int, steps: int) -> Figures:
-    """How many reports a searcher takes in per second, without a verdict."""
+    """Measure how many reports a searcher takes in per second, without a verdict."""
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=steps)
     asked = [searcher.ask() for _ in range(trials)]
     begun = time.process_time()

@@ -1,4 +1,4 @@
-"""How far one study's process goes: a thousand workers by the clock, a hundred on a real Ray, ten thousand trials.
+"""The limits of one study's process: a thousand workers by the clock, a hundred on a real Ray, ten thousand trials.
 
     proposals   processor time of one more proposal of `auto`, see `proposals`
     clock       studies on `--workers` workers whose trials take a minute (log-normal, sd 0.5), see `clockwork`

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from raybo.cli.arguments import (
+    FILE,
     JSON,
     PATH,
     SEARCH,
-    TARGET,
     all_of,
     complete_files,
     default_storage,
@@ -51,7 +51,7 @@ JOB = click.argument("name", metavar="JOB")
 
 
 @click.command()
-@TARGET
+@FILE
 @all_of(SEARCH)
 @DASHBOARD
 @click.option(
@@ -75,7 +75,7 @@ JOB = click.argument("name", metavar="JOB")
     help="Show the job's progress, and fetch its journal at the end.",
 )
 def submit(
-    target: str,
+    file: str,
     address: str,
     storage: str | None,
     output: Path | None,
@@ -113,10 +113,10 @@ def submit(
             f"--artifacts {artifacts}: files in a job's own directory are lost; give a URI, or the absolute path of a "
             "directory that all nodes share"
         )
-    here = output or default_storage(target)
+    here = output or default_storage(file)
     cluster = Cluster(address)
     job = cluster.submit(
-        target,
+        file,
         _spelled(search),
         directory=Path.cwd(),
         exclude=exclude,

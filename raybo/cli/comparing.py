@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from raybo.cli.arguments import JSON, PATH, TARGET, at_most_one, pairs
+from raybo.cli.arguments import FILE, JSON, PATH, at_most_one, pairs
 from raybo.cli.console import make_console, say, say_json
 from raybo.common.errors import MethodError
 
@@ -44,7 +44,7 @@ def _output(default: str) -> Callable[[F], F]:
 
 
 @click.command()
-@TARGET
+@FILE
 @click.option(
     "--methods",
     "names",
@@ -74,7 +74,7 @@ def _output(default: str) -> Callable[[F], F]:
 @click.pass_context
 def compare(
     ctx: click.Context,
-    target: str,
+    file: str,
     names: str,
     repeats: int,
     trials: int,
@@ -116,16 +116,16 @@ def compare(
         method, options = _name_and_options(text.partition("@")[0])
         rule, rule_options = _name_and_options(text.partition("@")[2])
         entries.append(Entry(text, method, options, scheduler=rule or scheduler, scheduler_options=rule_options))
-    problem = Problem(study_name(target), target, trials, optimum=optimum, settings=pairs(settings, "--set"))
+    problem = Problem(study_name(file), file, trials, optimum=optimum, settings=pairs(settings, "--set"))
     experiment = Experiment(
         name="compare",
-        title=f"{target}, {trials} trials per run",
+        title=f"{file}, {trials} trials per run",
         problems=[problem],
         entries=entries,
         repeats=repeats,
         curve="best_value" if optimum is None else "simple_regret",
         first_seed=seed,
-        command=_command(target, names, trials, settings, scheduler, optimum, seed),
+        command=_command(file, names, trials, settings, scheduler, optimum, seed),
     )
     directory = output or out or Path(f"compare-{problem.name}")
     _compare(experiment, directory, None, workers, address, here, as_json=as_json)
@@ -268,7 +268,7 @@ def _in_words(verdict: Verdict, claims: int) -> str:
 
 
 def _command(
-    target: str,
+    file: str,
     methods: str,
     trials: int,
     settings: tuple[str, ...],
@@ -277,7 +277,7 @@ def _command(
     seed: int,
 ) -> str:
     """What was typed, but for the repeats and what changes no result."""
-    words = ["raybo", "compare", target, "--methods", methods, "--trials", str(trials)]
+    words = ["raybo", "compare", file, "--methods", methods, "--trials", str(trials)]
     words += [word for setting in settings for word in ("--set", setting)]
     for option, given in (("--scheduler", scheduler), ("--optimum", optimum), ("--seed", seed or None)):
         words += [] if given is None else [option, str(given)]

@@ -9,7 +9,8 @@ from raybo.engine.ray.connection import ray_for_study
 from raybo.engine.ray.named_studies import NAMESPACE, study_names
 
 if TYPE_CHECKING:
-    from raybo.engine.plan import Plan, Status
+    from raybo.engine.plan import Plan
+    from raybo.engine.status import Status
 
 ANSWER_SECONDS = 10.0  # a study's process is waited for as long
 

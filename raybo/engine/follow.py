@@ -18,7 +18,8 @@ from raybo.engine.ray.named_studies import NAMESPACE, study_names
 from raybo.study.study import Study
 
 if TYPE_CHECKING:
-    from raybo.engine.plan import Plan, Status
+    from raybo.engine.plan import Plan
+    from raybo.engine.status import Status
 
 POLL_SECONDS = 0.2
 NAME_SECONDS = 20.0  # Ray frees the name of a study that has ended within this time

@@ -20,7 +20,7 @@ from rich.text import Text
 from raybo.common.terminal import without_colours
 
 if TYPE_CHECKING:
-    from raybo.engine.plan import Status
+    from raybo.engine.status import Status
 
 Watch: TypeAlias = Callable[["Status"], object]
 

@@ -36,7 +36,7 @@ def job_client(address: str) -> Any:
 
 @contextlib.contextmanager
 def translated(address: str, remedy: str = "") -> Iterator[None]:
-    """What Ray's client raises, as one line."""
+    """Turn what Ray's client raises into one line."""
     import aiohttp
     import ray
 
@@ -46,8 +46,8 @@ def translated(address: str, remedy: str = "") -> Iterator[None]:
         raise
     except (RuntimeError, OSError, aiohttp.ClientError, ray.exceptions.RayError) as error:  # OSError: of requests too
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        told = lines[-1] if lines else type(error).__name__  # the last line of a remote traceback says what
-        raise RayError(f"the cluster at {address} refused or failed the request: {told}{remedy}") from error
+        reason = lines[-1] if lines else type(error).__name__  # the last line of a remote traceback says what
+        raise RayError(f"the cluster at {address} refused or failed the request: {reason}{remedy}") from error
 
 
 def _installed() -> Any:
@@ -63,7 +63,7 @@ def _installed() -> Any:
 
 
 def _require_same_ray(address: str, headers: dict[str, str]) -> None:
-    """Find out in seconds what is wrong: Ray's client itself waits for minutes where nobody answers."""
+    """Find out in seconds what is wrong: Ray's client itself waits for minutes if nobody answers."""
     import ray
     import requests
 

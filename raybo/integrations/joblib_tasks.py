@@ -88,11 +88,11 @@ class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
         self.task.remote(content, *references).future().add_done_callback(end)
 
     def _is_loss(self, error: BaseException) -> bool:
-        """Whether another attempt may succeed."""
+        """True if another attempt may succeed."""
         return isinstance(error, self.worker_ended) and outcome_of_error(error)[0] is Occurrence.WORKER_LOST
 
     def retrieve_result_callback(self, out: _Batch) -> Any:
-        """What a batch returned; raises what it raised."""
+        """Return what a batch returned, or raise what it raised."""
         error = out.exception()
         if isinstance(error, self.ray.exceptions.RayTaskError):
             raise error.cause from None
@@ -132,7 +132,7 @@ class RayTasks(ParallelBackendBase):  # type: ignore[misc]  # joblib has no type
 
 
 class _Batch(Future[bytes]):
-    """What becomes of a batch of calls.
+    """The result of a batch of calls, which joblib waits for.
 
     Args:
         calls: joblib's batch.

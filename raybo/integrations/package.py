@@ -1,4 +1,4 @@
-"""Which files of a working directory travel with a job: chosen as Git and Ray would, checked, and zipped."""
+"""The files of a working directory that a job takes along: chosen as Git and Ray would, checked, and zipped."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PRIVATE_KEY = b"PRIVATE KEY-----"  # in the first line of one, whatever its file
 
 @dataclass
 class Chosen:
-    """What of a directory travels, and what does not though nothing names it; relative to it, in order.
+    """The files of a directory that a job takes along, and those left out unasked; relative to it, in order.
 
     Attributes:
         files: what travels.
@@ -67,7 +67,7 @@ def choose(directory: Path, exclude: Sequence[str] = ()) -> Chosen:
     chosen = Chosen()
 
     def is_secret(path: Path) -> bool:
-        """Whether it looks like one, by its own name or the one that it links to."""
+        """True if it looks like one, by its own name or the one that it links to."""
         names = {_relative(path, directory, path.is_dir()), _relative(path.resolve(), root, path.is_dir())}
         if any(secrets.match_file(name) for name in names):
             return True

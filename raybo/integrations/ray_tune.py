@@ -31,7 +31,7 @@ from raybo.integrations.tune_results import (
     require_number,
 )
 from raybo.integrations.tune_state import SearchState
-from raybo.record.events import Event, Kind, Origin, State
+from raybo.record.events import AttemptEvent, Event, Failed, Origin, Planned, Reported, State, Stopped, Told
 from raybo.record.goals import MODES, Goals, Mode
 from raybo.searcher import Searcher as Asker
 from raybo.space import Config, Space
@@ -170,12 +170,12 @@ class RayboSearch(Searcher):
 
     @property
     def metric(self) -> str | None:  # type: ignore[override]  # Tune's own is None too, until it is known
-        """What trials report."""
+        """The metric that trials report."""
         return self._state.metric
 
     @property
     def mode(self) -> Mode | None:  # type: ignore[override]
-        """Whether larger or smaller values of the metric are better."""
+        """ "max" if larger values of the metric are better, "min" if smaller ones are."""
         return self._state.mode
 
     # ---- what Tune calls
@@ -234,7 +234,7 @@ class RayboSearch(Searcher):
         return not getattr(limiter, "batch", False)
 
     def suggest(self, trial_id: str) -> Config | None:
-        """The configuration for a trial; None while as many are pending as are allowed.
+        """Return the configuration for a trial; None while as many are pending as are allowed.
 
         Raises:
             MethodError: there is no space or no mode yet.
@@ -260,10 +260,10 @@ class RayboSearch(Searcher):
         self._limit.note_sign_of(trial_id)
         try:
             if self._asker is not None and self._pending(trial_id) is not None:
-                told = self._read(trial_id, result)
-                if told.kind is Kind.TOLD:
-                    self._state.latest[trial_id] = told
-                self._report(trial_id, result, told)
+                end = self._read(trial_id, result)
+                if isinstance(end, Told):
+                    self._state.latest[trial_id] = end
+                self._report(trial_id, result, end)
         except Exception:  # an exception here would end the user's whole experiment
             logger.exception("raybo: the report of trial %s could not be read", trial_id)
 
@@ -285,16 +285,16 @@ class RayboSearch(Searcher):
                     self._report(trial_id, result or {}, end)
                     trial, goals = self._asker.trials[number], self._asker.goals
                     end = pruned_early(trial, result or {}, end, goals, self._state.steps)
-                if end.kind is Kind.FAILED and not error:  # Tune itself looks at one metric only, if at any
-                    self._note("lacking", f"trial {trial_id} counts as failed: {end.data['reason']}")
+                if isinstance(end, Failed) and not error:  # Tune itself looks at one metric only, if at any
+                    self._note("lacking", f"trial {trial_id} counts as failed: {end.reason}")
                 self._apply(replace(end, trial=number))
                 for abandoned in self._limit.abandoned():
                     reason = "Ray Tune did not resume it"
-                    self._apply(Event(Kind.STOPPED, self._state.trials[abandoned], {"reason": reason}))
+                    self._apply(Stopped(self._state.trials[abandoned], reason=reason))
         except Exception as reason:  # an exception here would end the user's whole experiment
             logger.exception("raybo: the result of trial %s could not be taken in", trial_id)
             if number is not None and self._pending(trial_id) is not None:
-                self._apply(Event(Kind.FAILED, number, {"reason": f"its result could not be taken in: {reason!r}"}))
+                self._apply(Failed(number, reason=f"its result could not be taken in: {reason!r}"))
 
     def on_pause(self, trial_id: str) -> None:
         """A paused trial stays pending."""
@@ -408,12 +408,12 @@ class RayboSearch(Searcher):
         self._add_known()
 
     def _asks_for(self, metric: str | None, mode: str | None) -> bool:
-        """Whether the searcher that there is wants just that; None is whatever it wants."""
+        """True if the searcher has this metric and mode; None stands for any."""
         asker = self._ready()
         return metric in (None, asker.goals.names[0]) and mode in (None, asker.mode)
 
     def _require_the_metric_so_far(self, metric: str | None, mode: str | None) -> None:
-        """JournalError where Tune wants another metric than that of the results that are known."""
+        """JournalError if Tune wants another metric than that of the results that are known."""
         if self._asker is None or self._state.metrics is not None or not self._state.events:
             return
         known, now = self._asker.goals.names[0], metric
@@ -426,12 +426,12 @@ class RayboSearch(Searcher):
             )
 
     def _require_one_of_the_metrics(self, metric: str | None, mode: str | None) -> None:
-        """MethodError where Tune wants something else than the metrics that the search was given."""
+        """MethodError if Tune wants something else than the metrics that the search was given."""
         wanted = self._state.metrics
         if wanted is None or metric is None or (metric in wanted and mode in (None, wanted[metric])):
             return
-        told = ", ".join(f"{direction} {name}" for name, direction in wanted.items())
-        raise MethodError(f"Ray Tune wants {mode} {metric}, which is not one of the search's metrics: {told}")
+        metrics = ", ".join(f"{direction} {name}" for name, direction in wanted.items())
+        raise MethodError(f"Ray Tune wants {mode} {metric}, which is not one of the search's metrics: {metrics}")
 
     def _ready(self) -> Asker:
         if self._asker is None:
@@ -449,7 +449,7 @@ class RayboSearch(Searcher):
             return
         planned = self._state.samples + sum(trial.origin is Origin.ADDED for trial in asker.trials)
         if asker.history.planned != planned:
-            self._apply(Event(Kind.PLANNED, None, {"trials": planned}))
+            self._apply(Planned(trials=planned))
 
     def _apply(self, event: Event) -> Event:
         event = self._ready().apply(event)
@@ -457,7 +457,7 @@ class RayboSearch(Searcher):
         return event
 
     def _pending(self, trial_id: str) -> int | None:
-        """The number of Tune's trial where it is pending."""
+        """Return the number of Tune's trial if it is pending."""
         number = self._state.trials.get(trial_id)
         if number is None or self._asker is None or self._asker.trials[number].state is not State.PENDING:
             return None
@@ -467,9 +467,9 @@ class RayboSearch(Searcher):
         return {trial_id for trial_id in self._state.trials if self._pending(trial_id) is not None}
 
     def _bases(self) -> Iterator[Config]:
-        """What completes a point given in part: the method's proposal, or where another branch is given, chance."""
+        """Yield configurations to complete a partial point: the method's proposal, then random ones of any branch."""
         asker = self._ready()
-        yield asker.space.unpack(asker.propose(asker.history).data["values"])
+        yield asker.space.unpack(asker.propose(asker.history).values)
         yield from asker.space.sample(np.random.default_rng([asker.seed, len(asker.trials)]), FILLS)
 
     def _add_known(self) -> None:
@@ -486,31 +486,31 @@ class RayboSearch(Searcher):
         self._apply(replace(end, trial=asked.trial))
 
     def _read(
-        self, trial_id: str, result: Mapping[str, Any] | None, error: bool = False, latest: Event | None = None
-    ) -> Event:
-        """How a trial ended, or would have; the first without a context brings a warning."""
+        self, trial_id: str, result: Mapping[str, Any] | None, error: bool = False, latest: AttemptEvent | None = None
+    ) -> AttemptEvent:
+        """Return how a trial ended, or would have; the first without a context brings a warning."""
         end, lacking = read_end(result, error, latest, self._ready().goals, self._ready().context)
         if lacking:
             self._note("context", f"trial {trial_id}: {lacking}; only its value counts")
         return end
 
-    def _report(self, trial_id: str, result: Mapping[str, Any], end: Event) -> None:
+    def _report(self, trial_id: str, result: Mapping[str, Any], end: AttemptEvent) -> None:
         """Record a step, if it is new and counts."""
         asker, number = self._ready(), cast(int, self._pending(trial_id))
         data = read_step(result, end, asker.goals, self._state.steps)
         if data is not None and data["step"] > asker.history.records[number].step:
-            self._apply(Event(Kind.REPORTED, number, data))
+            self._apply(Reported.of(number, data))
 
     def _learn_stray(self, trial_id: str, result: Mapping[str, Any] | None, error: bool) -> None:
-        """A result under an id that was never suggested, or that has ended without a value."""
+        """Learn from a result under an id that was never suggested, or that has ended without a value."""
         asker = self._ready()
         number = self._state.trials.get(trial_id)
         if error or not result or (number is not None and asker.trials[number].state is State.FINISHED):
             return
         end, config = self._read(trial_id, result), reported(asker.space, result)
-        if end.kind is Kind.TOLD and config is None and number is not None:
+        if isinstance(end, Told) and config is None and number is not None:
             config = asker.trials[number].config
-        if end.kind is Kind.TOLD and config is not None:
+        if isinstance(end, Told) and config is not None:
             self._state.trials[trial_id] = len(asker.trials)
             self._add(config, end)
 

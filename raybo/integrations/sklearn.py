@@ -43,7 +43,8 @@ from raybo.common.messages import first_line
 from raybo.integrations.sklearn_batches import OneSearch, SplitOnce, add_times, failed_fits, rows_of_failure
 from raybo.integrations.sklearn_spaces import candidate_of, space_of
 from raybo.integrations.sklearn_steps import FoldsInSteps, rank_finished_first
-from raybo.record.events import State, Trial
+from raybo.record.events import State
+from raybo.record.trial import Trial
 from raybo.searcher import Searcher
 
 if TYPE_CHECKING:
@@ -210,20 +211,22 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
             inside["fit_and_score_kwargs"]["return_estimator"] = True
         n_splits = inside["n_splits"] if "n_splits" in inside else self.n_splits_  # the first: before 1.7
         fits = planned * n_splits * (self.steps or 1)
-        told = None if callback_ctx is None else OneSearch(self, callback_ctx, fits)
+        callbacks = None if callback_ctx is None else OneSearch(self, callback_ctx, fits)
         results: dict[str, Any] = {}  # which is scikit-learn's own, as of its last call
         found: dict[int, list[dict[str, Any]]] = {}  # of each trial, what its fits came to
         trials: list[Trial] = []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FitFailedWarning)  # told of all at the end
+            warnings.simplefilter("ignore", FitFailedWarning)  # one warning covers all at the end
             while trials := self._batch(searcher, trials, planned):
                 batch = [{} if trial.step else self._candidate(trial) for trial in trials]  # set with the first step
                 if folds is not None:
                     folds.begin(trials, n_splits)
                 try:
-                    results = evaluate_candidates(batch, splits, **({} if told is None else {"callback_ctx": told}))
+                    results = evaluate_candidates(
+                        batch, splits, **({} if callbacks is None else {"callback_ctx": callbacks})
+                    )
                     new = results["rows"][-len(batch) * splits.count :]
-                except ValueError as error:  # where no fit of a batch succeeds, scikit-learn gives the search up
+                except ValueError as error:  # scikit-learn gives a search up if no fit of a batch succeeds
                     new = [] if self.error_score == "raise" else rows_of_failure(error)
                     if not new:
                         raise
@@ -238,8 +241,8 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         for trial in searcher.trials:
             if trial.state is State.PAUSED:
                 searcher.prune(trial, "the search ended before it was its turn")
-        if told is not None:
-            told.end()
+        if callbacks is not None:
+            callbacks.end()
         rows = [row for number in sorted(found) for row in found[number]]
         _warn_or_raise_about_fit_failures(rows, self.error_score)
         if callable(self.scoring):
@@ -252,7 +255,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
             rank_finished_first(results, [trial.state is State.FINISHED for trial in searcher.trials])
 
     def _batch(self, searcher: Searcher, going_on: list[Trial], planned: int) -> list[Trial]:
-        """What is fitted next: those that go on, those that have waited and go on now, and new ones."""
+        """Return the trials to fit next: those that continue, those that are promoted, and new ones."""
         batch = list(going_on)
         while len(batch) < self.n_points:
             trial = searcher.promoted()
@@ -264,14 +267,14 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         return batch
 
     def _candidate(self, trial: Trial) -> dict[str, Any]:
-        """The estimator's parameters that a trial tries."""
+        """Return the estimator's parameters of a trial."""
         candidate = candidate_of(trial.config)
         if self.grows in candidate:
             raise ValueError(f"{self.grows} grows with each step; take it out of param_space")
         return candidate
 
     def _learn(self, searcher: Searcher, trials: Sequence[Trial], rows: Sequence[Mapping[str, Any]]) -> list[Trial]:
-        """Tell or report the mean scores of a batch; returns the trials that go on."""
+        """Tell or report the mean scores of a batch; return the trials that continue."""
         first = next((row["test_scores"] for row in rows if row["fit_error"] is None), None)
         if callable(self.scoring) and isinstance(first, dict):
             self._check_refit_for_multimetric(first)  # as scikit-learn does, which waits for the end of the search
@@ -290,7 +293,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         return going_on
 
     def _goes_on(self, searcher: Searcher, trial: Trial, score: float) -> bool:
-        """Report a step; whether another one follows at once."""
+        """Report a step; True if another one follows at once."""
         verdict = searcher.report(trial, score)
         if searcher.trials[trial.number].step == self.steps:
             searcher.tell(trial, score)
@@ -303,7 +306,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         return False
 
     def _score(self, row: Mapping[str, Any]) -> Any:
-        """What is searched for, of one fit's scores."""
+        """Return the score that is searched for, of one fit's scores."""
         scores = row["test_scores"]
         if not isinstance(scores, dict):
             return scores
@@ -315,7 +318,7 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
 
     @contextlib.contextmanager
     def _workers(self) -> Iterator[None]:
-        """The Ray on which joblib runs the fits, where several run at a time."""
+        """Run joblib's fits on Ray, if several run at a time."""
         if self.n_jobs in (None, 1):
             yield
             return

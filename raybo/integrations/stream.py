@@ -1,4 +1,4 @@
-"""What is new of a study since the last look, for programs that follow it: one stream, and a writer for each program.
+"""The news of a study since the last look, for programs that follow it: one stream, and a writer for each program.
 
 A writer opens its destination, finds what that holds, and adds what it lacks: it may be sent an event again, by another
 process or after a failure. `export.FORMATS` registers it.
@@ -14,7 +14,8 @@ from typing import Any, Protocol, TypeAlias
 from raybo.common.arguments import is_number
 from raybo.integrations.trial_terms import Names
 from raybo.methods.best import EXPECTED
-from raybo.record.events import Event, Kind, Trial
+from raybo.record.events import Event, Kind
+from raybo.record.trial import Trial
 from raybo.study.study import Study
 
 Exporter: TypeAlias = Callable[[Study], None]

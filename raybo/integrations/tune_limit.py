@@ -1,4 +1,4 @@
-"""How many trials Ray Tune may run at a time, when a search was restored and Tune says not which trials it resumed."""
+"""The limit on trials that Ray Tune runs at a time, kept also after a restore, of which Tune says little."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from raybo.common.errors import JournalError
-from raybo.record.events import Event, Kind
+from raybo.integrations.tune_results import UNKNOWN
+from raybo.record.events import KINDS, AttemptEvent, Event, Kind, Told
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import GENERATION
 from raybo.space import Opaque, Space, object_from_json, object_to_json
@@ -19,11 +20,11 @@ FORMAT = 1
 
 
 def _events_from_json(rows: Any) -> list[Event]:
-    return [Event(Kind(kind), trial, data) for kind, trial, data in rows]
+    return [KINDS[Kind(kind)].of(trial, data) for kind, trial, data in rows]
 
 
-def _latest_from_json(reports: Any) -> dict[str, Event]:
-    return {key: Event(Kind.TOLD, None, data) for key, data in reports.items()}
+def _latest_from_json(reports: Any) -> dict[str, AttemptEvent]:
+    return {key: Told.of(UNKNOWN, data) for key, data in reports.items()}
 
 
 def _attributes_to_json(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def _attributes_to_json(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _holds_opaque(value: Any) -> bool:
-    """Whether something in it could be kept by its text only."""
+    """True if something in it could be kept by its text only."""
     if isinstance(value, dict):
         return any(map(_holds_opaque, value.values()))
     return any(map(_holds_opaque, value)) if isinstance(value, (list, tuple)) else isinstance(value, Opaque)
@@ -60,16 +61,16 @@ class SearchState:
     """A search as it is at one moment.
 
     Attributes:
-        metrics, constraints: two to four metrics, and bounds of numbers, by name; None where there is one, or are none.
-        metric, mode, method, options, seed: what it was given, or took from Tune; None where that is not known yet.
-        space, context: what it searches, and the space of the contexts; None where there is none.
-        samples: how many trials Tune means to run; None where it did not say.
+        metrics, constraints: two to four metrics, and bounds of numbers, by name; None if there is one, or are none.
+        metric, mode, method, options, seed: what it was given, or took from Tune; None if that is not known yet.
+        space, context: what it searches, and the space of the contexts; None if there is none.
+        samples: how many trials Tune means to run; None if it did not say.
         events: of the study, in order.
         trials: the numbers of Tune's trials, by id.
         latest: the last report with a finite value of each trial that runs, by id.
         points: configurations that are still to be run first.
         attributes: what a subclass has beside that; of it, only what JSON can hold is saved.
-        steps: how many iterations a whole run has; None where a trial is learned from by its end alone.
+        steps: how many iterations a whole run has; None if a trial is learned from by its end alone.
         generation: of the rules by which methods propose; 1 where raybo 0.1 began it.
     """
 
@@ -83,7 +84,7 @@ class SearchState:
     samples: int | None = None
     events: list[Event] = field(default_factory=list, metadata=EVENTS)
     trials: dict[str, int] = field(default_factory=dict)
-    latest: dict[str, Event] = field(default_factory=dict, metadata=LATEST)
+    latest: dict[str, AttemptEvent] = field(default_factory=dict, metadata=LATEST)
     points: list[Any] = field(default_factory=list, metadata=POINTS)
     attributes: dict[str, Any] = field(default_factory=dict, metadata=ATTRIBUTES)
     steps: int | None = None
@@ -106,12 +107,12 @@ class SearchState:
 
     @property
     def goals(self) -> Goals:
-        """What is wanted of what trials report; ValueError where it is nonsense."""
+        """The goals of the search; ValueError if they are nonsense."""
         return Goals.of(self.metrics, self.constraints, metric=self.metric or "value", mode=self.mode or "max")
 
     @classmethod
     def read(cls, path: Path) -> SearchState:
-        """What a file holds; JournalError where it is no saved search."""
+        """Read a file; JournalError if it is no saved search."""
         try:
             state = json.loads(path.read_text(encoding="utf-8"))
             if state["format"] != FORMAT:

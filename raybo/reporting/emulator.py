@@ -1,4 +1,4 @@
-"""What a Gaussian process makes of a finished study, whatever method ran it: predictions in the user's units.
+"""A Gaussian process fitted to a finished study, whatever method ran it: predictions in the user's units.
 
 The model is that of `auto` (Matern-5/2, the most likely hyperparameters, values made normal by a power), but no bad
 value is clipped. Failed trials are left out, for here the question is what the objective does, not where to look next.
@@ -43,7 +43,7 @@ class Emulator:
 
     @classmethod
     def of(cls, study: Study) -> Emulator | None:
-        """The surrogate; None where trials are too few, all equal, or cannot be factorised."""
+        """The surrogate; None if trials are too few, all equal, or cannot be factorised."""
         history = study.history
         y = history.y
         if len(y) < LEAST_TRIALS or float(np.ptp(0.5 * y)) == 0.0:

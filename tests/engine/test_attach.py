@@ -15,7 +15,7 @@ from raybo.engine.follow import Ended, StudyLost, attach, stop
 from raybo.engine.ray.named_studies import NAMESPACE
 from raybo.journal import Journal
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind, planned
+from raybo.record.events import Planned, Told
 from raybo.record.goals import Goals
 
 
@@ -48,8 +48,8 @@ def cluster(monkeypatch, tmp_path):
 def journal(path, trials=1):
     """One trial that has finished, of so many."""
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
-    events = [searcher.apply(planned(trials)), searcher.apply(searcher.propose(searcher.history))]
-    events.append(searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5})))
+    events = [searcher.apply(Planned(trials=trials)), searcher.apply(searcher.propose(searcher.history))]
+    events.append(searcher.apply(Told(0, value=0.5)))
     with contextlib.closing(
         Journal(path, Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0))
     ) as opened:

@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from raybo.engine import progress
-from raybo.engine.plan import Status
 from raybo.engine.progress import Display
+from raybo.engine.status import Status
 
 STATUS = Status(
     metric="accuracy",

@@ -23,7 +23,7 @@ from raybo import journal
 from raybo.common.errors import JournalError
 from raybo.journal import Journal
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import Planned, State
 from raybo.record.goals import Goals
 
 SPACE = {"x": raybo.Float(0, 1)}
@@ -108,7 +108,7 @@ def test_reader_may_open_while_the_writer_closes(path):
     def write():
         for number in range(1, 101):
             with contextlib.closing(Journal(path, description)) as writer:
-                writer.append([Event(Kind.PLANNED, None, {"trials": number}, number)])
+                writer.append([Planned(trials=number, number=number)])
 
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(write)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from raybo.engine.study.repeated_failures import RepeatedFailures
-from raybo.record.events import Event, Kind
+from raybo.record.events import KINDS, Kind
 
 REASONS = [f"ValueError: cannot use <object at 0x{i:x}> with rate {i / 7:.3g} after {i:.1e} s" for i in range(9)]
 
@@ -12,7 +12,7 @@ def heard(*entries, is_new=True):
     repeated_failures = RepeatedFailures()
     for i, entry in enumerate(entries):
         data = {"reason": entry} if isinstance(entry, str) else {"value": entry}
-        repeated_failures.add(Event(Kind.FAILED if isinstance(entry, str) else Kind.TOLD, i, data), is_new=is_new)
+        repeated_failures.add(KINDS[Kind.FAILED if isinstance(entry, str) else Kind.TOLD].of(i, data), is_new=is_new)
     return repeated_failures
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import raybo
 from raybo.common.errors import RayError
+from raybo.engine.arguments import RunOptions
 from raybo.engine.ray.resources import resources_of, share_of, waiting_for_room, workers_available
 from raybo.engine.study import capacity as capacities
 from raybo.engine.study.timings import Timings
@@ -77,7 +78,7 @@ def test_studies_share_the_room_evenly(room, studies, shares):
 def test_study_takes_its_share_of_the_room(monkeypatch, studies, room, is_alone):
     asked = []
     monkeypatch.setattr(capacities, "studies_here", lambda name: asked.append(name) or studies)
-    plan = SimpleNamespace(detached=True, path=Path("/journals/b.db"), trials=100, workers=1)
+    plan = SimpleNamespace(options=RunOptions(detach=True), path=Path("/journals/b.db"), trials=100, workers=1)
     capacity = capacities.Capacity(plan, asking(), Timings(16, takes_all_room=True))
     capacity.timings.trials.append(0.0)
     asyncio.run(capacity.update(nodes((True, {"CPU": 16.0}))))

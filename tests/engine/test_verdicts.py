@@ -9,6 +9,7 @@ import os
 import pytest
 
 import raybo
+from raybo.engine.arguments import RunOptions
 from raybo.engine.lifecycle import Life, Phase
 from raybo.engine.plan import Plan
 from raybo.engine.study.dispatch import DispatchedTrial
@@ -16,7 +17,7 @@ from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
 from raybo.engine.study.verdicts import Judge
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind
+from raybo.record.events import Reported, Told
 from raybo.schedulers import make
 from raybo.schedulers.rule import FORESEEN, Rule
 
@@ -54,7 +55,7 @@ def judging_with(path, name, **options):
     )
     plan = Plan(
         description=description, path=path, trials=12, workers=1, elastic=False, grows=False, takes_all_room=False,
-        retries=2, trial_seconds=None, max_seconds=None, driver=os.getpid(), detached=False, begun=0.0, after=0,
+        options=RunOptions(), driver=os.getpid(),
     )  # fmt: skip
     with contextlib.closing(EventLog(plan, job, Timings(1, False))) as log:
         judge = Judge(log, lambda *_: pytest.fail("no verdict ends it"))
@@ -72,8 +73,8 @@ def asked(judge):
 def end(judge, dispatched):
     """Have a trial finish that has reported once."""
     number = dispatched.life.trial
-    judge.log.add(Event(Kind.REPORTED, number, {"step": 1, "value": 0.0, "seconds": 1.0, "attempt": 1}))
-    judge.log.add(Event(Kind.TOLD, number, {"value": 0.0, "seconds": 1.0}))
+    judge.log.add(Reported(number, step=1, value=0.0, seconds=1.0, attempt=1))
+    judge.log.add(Told(number, value=0.0, seconds=1.0))
 
 
 def report(judge, dispatched, step):

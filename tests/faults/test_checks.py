@@ -20,7 +20,7 @@ import pytest
 import raybo
 from raybo import methods
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind
+from raybo.record.events import Event, Failed, Kind, Planned, Reported, Retried, Told
 from raybo.record.goals import Goals
 from raybo.schedulers import SCHEDULERS
 from raybo.schedulers.rule import event_of
@@ -85,15 +85,15 @@ def whole() -> Left:
         line = {"config": searcher.trials[number].config, "attempt": attempt, "pid": 7, "at": at.timestamp()}
         lines.extend({"what": what, **line} for what in ("begin", "end"))
 
-    record(Event(Kind.PLANNED, None, {"trials": TRIALS}))
+    record(Planned(trials=TRIALS))
     for number in range(TRIALS):
         record(searcher.propose(searcher.history))
         begin(number)
         if number == 1:
-            record(Event(Kind.RETRIED, number, {"reason": "its worker died", "attempt": 2}))
+            record(Retried(number, reason="its worker died", attempt=2))
             begin(number, attempt=2)
         data = {"value": 9.0 - number, "seconds": 0.1, "attempt": 2 if number == 1 else 1}
-        record(Event(Kind.TOLD, number, data))
+        record(Told.of(number, data))
     announced: list[dict[str, Any]] = [
         {"event": events[4].number, "finished": 1, "best": [0, 9.0]},
         {"event": events[-1].number, "finished": 4, "best": [3, 6.0]},
@@ -111,7 +111,7 @@ def renumbered(events: list[Event]) -> list[Event]:
 
 
 def changed(left: Left, event: Event, **data: Any) -> Left:
-    other = replace(event, data={**event.data, **data})
+    other = replace(event, **data)
     return replace(left, events=[other if each is event else each for each in left.events])
 
 
@@ -185,7 +185,7 @@ def nothing_was_returned(left: Left) -> Left:
 
 def a_trial_failed(left: Left) -> Left:
     told = of(left, Kind.TOLD, 0)
-    failed = replace(told, kind=Kind.FAILED, data={"reason": "ValueError", "attempt": 1})
+    failed = Failed(told.trial, reason="ValueError", attempt=1, number=told.number, at=told.at)
     announced = [{**line, "finished": line["finished"] - 1} for line in left.announced[1:]]
     return replace(left, events=[failed if event is told else event for event in left.events], announced=announced)
 
@@ -229,8 +229,9 @@ def test_attempt_on_a_lost_node_may_begin_late(whole: Left) -> None:
 
 def test_trial_may_fail_on_a_filled_disk(whole: Left) -> None:
     told = of(whole, Kind.TOLD, 0)
-    data = {"reason": f"OSError: [Errno 28] {os.strerror(errno.ENOSPC)}", "attempt": 1}
-    events = [replace(told, kind=Kind.FAILED, data=data) if each is told else each for each in whole.events]
+    reason = f"OSError: [Errno 28] {os.strerror(errno.ENOSPC)}"
+    failed = Failed(told.trial, reason=reason, attempt=1, number=told.number, at=told.at)
+    events = [failed if each is told else each for each in whole.events]
     study = Study(Description("job", Goals(("value",), ("min",)), SPACE, "random", 3), events)
     assert [each.wrong for each in checks.of_the_journal(study, TRIALS)] == [Wrong.UNFINISHED]
     assert list(checks.of_the_journal(study, TRIALS, may_miss_room=True)) == []
@@ -266,15 +267,16 @@ def test_kills_hit_steps_and_pauses_if_trials_report() -> None:
 
 
 def test_rules_places_and_methods_are_crossed() -> None:
-    plan = list(islice(reporting_studies(7, hosts=True, kills=3), 21))
+    rows, methods = len(Place) * len(REPORTED_TO), len(REPORTING)
+    plan = list(islice(reporting_studies(7, hosts=True, kills=3), rows))
     rules = {str(rule) for rule in REPORTED_TO}
     assert {rule[0] for rule in REPORTED_TO if rule is not None} == set(SCHEDULERS)
     assert {(str(study.scheduler), study.place) for study in plan} == {(r, place) for r in rules for place in Place}
-    assert {study.method for study in plan} == set(REPORTING)
+    assert len({study.method for study in plan}) == min(rows, methods)
     assert {len(study.kills) for study in plan} == {3}
     assert {kill.kind for study in plan for kill in study.kills} >= {*AT_A_STEP, *WHILE_PAUSED}
-    crossed = list(islice(reporting_studies(1, hosts=True, kills=1), 231))
-    assert len({(str(study.scheduler), study.place, study.method) for study in crossed}) == 231
+    crossed = list(islice(reporting_studies(1, hosts=True, kills=1), rows * methods))
+    assert len({(str(study.scheduler), study.place, study.method) for study in crossed}) == rows * methods
 
 
 @pytest.mark.parametrize(("moment", "whom"), [("saved", ["worker"]), ("judged", ["worker"]), ("saved", ["study"])])
@@ -317,13 +319,13 @@ def test_repeated_steps_and_wrong_verdicts_are_found() -> None:
     for number in range(2):
         record(searcher.propose(searcher.history))
         for step in range(1, 5):
-            record(Event(Kind.REPORTED, number, {"step": step, "value": 1.0 + number}))
+            record(Reported(number, step=step, value=1.0 + number))
             if number == 1 and searcher.rule is not None and searcher.rule.judge(searcher.history, 1).prune:
                 verdict = searcher.rule.judge(searcher.history, 1)
                 record(event_of(verdict, "median", 1, step, searcher.ledger.last_event))
                 break
         else:
-            record(Event(Kind.TOLD, number, {"value": 1.0}))
+            record(Told(number, value=1.0))
     told = Description(
         "job",
         Goals(("value",), ("min",)),
@@ -336,7 +338,7 @@ def test_repeated_steps_and_wrong_verdicts_are_found() -> None:
     )
     assert events[-1].kind is Kind.PRUNED
     assert list(checks.of_reports(Study(told, events))) == []
-    unseen = replace(events[-1], data={**events[-1].data, "seen": 1})
+    unseen = replace(events[-1], seen=1)
     assert {each.wrong for each in checks.of_reports(Study(told, [*events[:-1], unseen]))} == {Wrong.REPLAY}
-    skipped = [replace(e, data={**e.data, "step": e.data["step"] + 1}) if e.report else e for e in events]
+    skipped = [replace(e, step=e.step + 1) if e.report else e for e in events]
     assert Wrong.DOUBLED in {each.wrong for each in checks.of_reports(Study(told, skipped))}

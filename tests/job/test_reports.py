@@ -21,7 +21,7 @@ from raybo.job import reports
 from raybo.journal import Journal, read
 from raybo.record.append_only import Grown
 from raybo.record.description import Description
-from raybo.record.events import COUNTED, Event, Kind, State
+from raybo.record.events import COUNTED, KINDS, Kind, Pruned, Reported, Resumed, State
 from raybo.record.goals import Goals
 from raybo.schedulers import GO, Verdict, make
 from raybo.schedulers.rule import Rule
@@ -59,7 +59,7 @@ def study_of(*events, steps=10, mode="max"):
         if kind is Kind.ASKED:
             searcher.ask()
         else:
-            searcher.apply(Event(kind, trial, data))
+            searcher.apply(KINDS[kind].of(trial, data))
     return searcher
 
 
@@ -89,7 +89,7 @@ def test_reports_are_kept_by_trial_in_order(mode):
 def test_history_copy_ignores_later_reports():
     searcher = study_of(ASKED, reported(0, 1, 0.5))
     copy = searcher.history.copy()
-    searcher.apply(Event(Kind.REPORTED, 0, {"step": 2, "value": 0.6}))
+    searcher.apply(Reported(0, step=2, value=0.6))
     assert copy.records[0].reports == ((1, 0.5),)
     assert copy.reports_in_order == ((0, 1, 0.5),)
     assert copy.steps == 10
@@ -153,8 +153,8 @@ def test_repeated_run_has_its_own_value_and_metrics():
 @pytest.mark.parametrize("which", ["last", "best"])
 def test_a_run_that_nobody_repeats_is_kept_once(which):
     searcher = study_of(ASKED, *(reported(0, step, -float(step)) for step in range(1, 6)))
-    trial = searcher.trials[0]
-    assert trial._run is trial._reports
+    record = searcher.history.records[0]
+    assert record.last_run is record.reports
     assert told_of(*(reported(0, step, -float(step)) for step in range(1, 6)), which=which) == {
         "seconds": 1.0,
         "value": -5.0 if which == "last" else -1.0,
@@ -184,7 +184,7 @@ def test_next_attempt_decides_an_interrupted_trial(tmp_path):
 def test_steps_that_do_not_go_up_are_refused():
     searcher = study_of(ASKED, reported(0, 2, 0.5))
     with pytest.raises(TrialError, match="trial 0: steps must increase, but step 2 comes after step 2"):
-        searcher.apply(Event(Kind.REPORTED, 0, {"step": 2, "value": 0.5}))
+        searcher.apply(Reported(0, step=2, value=0.5))
 
 
 PAUSE = (Kind.PAUSED, 0, {"step": 1, "rule": "asha", "reason": "3rd of 3", "numbers": {"rank": 3}})
@@ -199,11 +199,11 @@ def test_paused_trial_may_be_resumed_or_pruned():
     assert (len(history.X_pending), history.ended, history.records[0].has_ended) == (1, 0, False)
     for kind in (Kind.TOLD, Kind.FAILED, Kind.REPORTED, Kind.RETRIED, Kind.PAUSED):
         with pytest.raises(TrialError, match="trial 0: it is paused already; it goes on once it is resumed"):
-            searcher.apply(Event(kind, 0, {"value": 1.0, "step": 2}))
-    searcher.apply(Event(Kind.RESUMED, 0, {"attempt": 2}))
+            searcher.apply(KINDS[kind].of(0, {"value": 1.0, "step": 2}))
+    searcher.apply(Resumed(0, attempt=2))
     assert (searcher.trials[0].state, searcher.trials[0].attempt, searcher.trials[0].details) == (State.PENDING, 2, {})
     with pytest.raises(TrialError, match="trial 0: it is pending, and not paused"):
-        searcher.apply(Event(Kind.RESUMED, 0, {"attempt": 3}))
+        searcher.apply(Resumed(0, attempt=3))
     searcher.tell(0, 0.9)
     assert searcher.best.number == 0
 
@@ -214,7 +214,7 @@ def test_seconds_include_time_before_a_pause(at_the_end, total):
     again = Kind.PAUSED, 0, {"step": 2, "reason": "", "rule": "asha", "seconds": 0.5, "attempt": 2}
     searcher = study_of(ASKED, reported(0, 1, 0.5), waited, (Kind.RESUMED, 0, {"step": 1, "attempt": 2}), again)
     assert searcher.trials[0].seconds == 1.5
-    searcher.apply(Event(Kind.PRUNED, 0, {"step": 2, "reason": "", "rule": "asha", **at_the_end}))
+    searcher.apply(Pruned.of(0, {"step": 2, "reason": "", "rule": "asha", **at_the_end}))
     assert searcher.trials[0].seconds == total
 
 
@@ -240,11 +240,11 @@ def description(**more):
 
 def test_a_journal_holds_reports_and_verdicts(tmp_path):
     searcher = study_of(ASKED, reported(0, 1, 0.5, checkpoint="1-1", metrics={"loss": 1.0}), PAUSE)
-    events = [Event(Kind.RESUMED, 0, {"attempt": 2, "step": 1}), Event(Kind.PRUNED, *PRUNE[1:])]
+    events = [Resumed(0, attempt=2, step=1), Pruned.of(*PRUNE[1:], {})]
     searcher = raybo.Searcher(SPACE, "random", seed=0, steps=10)
     written = [searcher.apply(searcher.propose(searcher.history))]
     for kind, trial, data in (reported(0, 1, 0.5, checkpoint="1-1", metrics={"loss": 1.0}), PAUSE):
-        written.append(searcher.apply(Event(kind, trial, data)))
+        written.append(searcher.apply(KINDS[kind].of(trial, data)))
     written += [searcher.apply(event) for event in events]
     journal = Journal(tmp_path / "s.db", description(steps=10, scheduler="median", scheduler_options={"grace": 2}))
     journal.append(written)
@@ -322,7 +322,7 @@ def test_replay_finds_a_missing_verdict():
     searcher.apply = lambda event: events.append(apply(event)) or events[-1]
     run(searcher, 12)
     at = next(i for i, event in enumerate(events) if event.kind is Kind.PRUNED)
-    changed = replace(events[at], data={**events[at].data, "seen": events[at].data["seen"] - 1})
+    changed = replace(events[at], seen=events[at].seen - 1)
     study = Study(description(steps=10, scheduler="median", scheduler_options={"startup": 3}), [*events[:at], changed])
     assert [(again.verdict, again.recorded) for again in replay_verdicts(study) if again.verdict != again.recorded] == [
         ("prune", "go")
@@ -463,6 +463,6 @@ def test_a_hundred_thousand_reports_are_folded_in_seconds():
     searcher = raybo.Searcher(SPACE, "random", seed=0)
     searcher.ask()
     for step in range(1, 100_001):
-        searcher.apply(Event(Kind.REPORTED, 0, {"step": step, "value": 0.5}))
+        searcher.apply(Reported(0, step=step, value=0.5))
     assert len(searcher.history.records[0].reports) == 100_000
     assert json.dumps(searcher.trials[0].reports[-1]) == "[100000, 0.5]"

@@ -49,7 +49,7 @@ class Capacity:
         Args:
             nodes: as `ray.nodes()` returns them.
         """
-        name = self._plan.path.stem if self._plan.detached else None
+        name = self._plan.path.stem if self._plan.options.detach else None
         studies, place = await asyncio.get_running_loop().run_in_executor(None, studies_here, name)
         try:
             room = workers_available(nodes, self._objective)

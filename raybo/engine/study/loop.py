@@ -14,8 +14,9 @@ from typing import Any, cast
 import ray
 
 from raybo.engine.lifecycle import Phase
-from raybo.engine.plan import Plan, Status
+from raybo.engine.plan import Plan
 from raybo.engine.ray.nodes import GRACE_SECONDS, LOOK_SECONDS, NodeLosses
+from raybo.engine.status import Status
 from raybo.engine.study.capacity import Capacity
 from raybo.engine.study.ending import Ending
 from raybo.engine.study.event_log import EventLog
@@ -29,7 +30,7 @@ from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
 from raybo.journal import requests
 from raybo.journal.requests import Request
-from raybo.record.events import Data
+from raybo.record.events import EventData
 
 STOP_REASON = "stopped by the user"
 
@@ -49,7 +50,7 @@ class StudyLoop:
         self.plan = plan
         timings = Timings(plan.workers, plan.takes_all_room)
         self.log = EventLog(plan, objective, timings)
-        self.ending = Ending(self.log, plan.keep_going)
+        self.ending = Ending(self.log, plan.options.keep_going)
         self.capacity = Capacity(plan, objective, timings)
         self.runs = TrialRuns(
             plan,
@@ -78,9 +79,9 @@ class StudyLoop:
             beside.append(asyncio.ensure_future(self._watch_nodes()))
         if self.plan.is_kept:
             beside.append(asyncio.ensure_future(watch_requests(self.plan, self._stop_for_user, self._enqueue)))
-        if self.plan.max_seconds is not None:
-            left = self.plan.begun + self.plan.max_seconds - time.monotonic()
-            reason = f"time limit of {self.plan.max_seconds / 60:g} minutes"
+        if (minutes := self.plan.options.max_minutes) is not None:
+            left = self.plan.begun + 60 * minutes - time.monotonic()
+            reason = f"time limit of {minutes:g} minutes"
             beside.append(asyncio.get_running_loop().call_later(max(0.0, left), self.stop, reason))
         try:
             if self.plan.elastic:
@@ -112,7 +113,7 @@ class StudyLoop:
         lines, left_out, count = self.runs.output.since(lines_seen)
         return replace(status, printed=lines, unprinted=left_out, lines=count)
 
-    async def reported(self, number: int, attempt: int, batch: list[Data]) -> Answer:
+    async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
         """Record the reports of an attempt, and answer whether it is to go on."""
         answer = await self.runs.reported(number, attempt, batch)
         self._resume_promoted()

@@ -18,7 +18,7 @@ from raybo.engine.study.proposals import Proposals
 from raybo.engine.study.trial_runs import TrialRuns
 from raybo.engine.study.workers import Ahead, Situation, Turn, ahead, turn
 from raybo.journal.requests import Request
-from raybo.record.events import Event, Kind, Origin, State
+from raybo.record.events import Begun, Event, Origin, State
 from raybo.study import warm_start
 from raybo.study.confirmation import still_to_run
 
@@ -54,7 +54,7 @@ class NextTrials:
                 if trial.origin is not Origin.ENQUEUED or trial.number in self.log.touched:  # else it has yet to begin
                     self.runs.apply(dispatched, Occurrence.STUDY_LOST, {"reason": "the study was interrupted"})
         self.log.commit()
-        if self.plan.retry_failed:
+        if self.plan.options.retry_failed:
             self._retried.extend(number for number, event in self.log.failures.items() if event <= self.plan.known)
 
     def can_promote(self) -> bool:
@@ -63,10 +63,10 @@ class NextTrials:
 
     def begin_confirming(self) -> bool:
         """Choose the configurations that run again now that the search is over; False if there are none."""
-        if self.plan.confirm is None or self.ending.stopped or self._to_confirm is not None:
+        if self.plan.options.confirm is None or self.ending.stopped or self._to_confirm is not None:
             return False
         searcher = self.log.searcher
-        self._to_confirm = deque(still_to_run(self.plan.confirm, searcher.trials, searcher.history))
+        self._to_confirm = deque(still_to_run(self.plan.options.confirm, searcher.trials, searcher.history))
         return bool(self._to_confirm)
 
     def situation(self) -> Situation:
@@ -152,7 +152,7 @@ class NextTrials:
         trial = self.log.searcher.trials[dispatched.life.trial]
         if trial.origin is Origin.ENQUEUED and trial.attempt == 1:
             # a loop that finds no event of it but `asked` may rely on it that it has not begun
-            self.log.add(Event(Kind.BEGUN, trial.number, {"attempt": 1}))
+            self.log.add(Begun(trial.number, attempt=1))
         return dispatched
 
     def _again(self) -> DispatchedTrial:

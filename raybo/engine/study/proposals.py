@@ -60,7 +60,7 @@ class Proposals:
     def _propose(self, history: History) -> Event:
         """Return the proposal after a history, with its expected gain if the study may end for that."""
         asked = self.log.searcher.propose(history)
-        if self.log.plan.limits.stop_below_gain is not None and asked.origin is None:
+        if self.log.plan.options.stop_below_gain is not None and asked.origin is None:
             gain = expected_gain(history, asked)
             if gain is not None:
                 asked.data["gain"] = gain

@@ -22,7 +22,7 @@ from raybo.engine.trial.captured_output import read_unsent
 from raybo.engine.trial.report_sender import Answer
 from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
-from raybo.record.events import LOST, Data, Event, Kind, Origin
+from raybo.record.events import KINDS, LOST, ContextObserved, EventData, Origin
 from raybo.schedulers.rule import JOB
 
 SHARE_SECONDS = 0.002  # a result waits this long for the proposal that follows it, to be committed with it
@@ -67,10 +67,10 @@ class TrialRuns:
             name=self._name,
             journal=plan.path,
             seed=plan.description.seed,
-            notifies=plan.trial_seconds is not None or on_cluster or log.searcher.context is not None,
-            fresh_workers=plan.fresh_workers,
+            notifies=plan.options.trial_seconds is not None or on_cluster or log.searcher.context is not None,
+            fresh_workers=plan.options.fresh_workers,
             artifacts=plan.artifacts,
-            keep=plan.keep_checkpoints,
+            keep=plan.options.keep_checkpoints,
         )
 
     @property
@@ -97,12 +97,12 @@ class TrialRuns:
         if (dispatched := self._current(number, attempt)) is not None:
             dispatched.start(node)
 
-    def context_observed(self, number: int, attempt: int, data: Data) -> None:
+    def context_observed(self, number: int, attempt: int, data: EventData) -> None:
         """Record the context that a trial has observed before its end."""
         if self._current(number, attempt) is not None:
-            self.log.commit_in_background(self.log.add(Event(Kind.CONTEXT_OBSERVED, number, data)).number)
+            self.log.commit_in_background(self.log.add(ContextObserved.of(number, data)).number)
 
-    async def reported(self, number: int, attempt: int, batch: list[Data]) -> Answer:
+    async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
         """Record the reports of an attempt, and answer whether it is to go on."""
         dispatched = self._current(number, attempt)
         if dispatched is None:
@@ -132,13 +132,13 @@ class TrialRuns:
             if self.apply(dispatched, occurrence, data).free:
                 return
 
-    async def _attempt(self, dispatched: DispatchedTrial, prepare: Callable[[], None]) -> tuple[Occurrence, Data]:
+    async def _attempt(self, dispatched: DispatchedTrial, prepare: Callable[[], None]) -> tuple[Occurrence, EventData]:
         number = dispatched.life.trial
         self.output.begin(number, dispatched.life.attempt)
         self.launcher.submit(dispatched, self.log.searcher.trials[number].config, self.judge.attempt_info(number))
         self.apply(dispatched, Occurrence.SUBMITTED, {})
         asyncio.get_running_loop().call_soon(prepare)  # not before the trial is on its way
-        occurrence, data = await dispatched.outcome(self.plan.trial_seconds, self.on_cluster)
+        occurrence, data = await dispatched.outcome(self.plan.options.trial_seconds, self.on_cluster)
         self._collect_output(dispatched)
         if occurrence is Occurrence.RETURNED:
             data = self.judge.result(number, data)
@@ -146,7 +146,7 @@ class TrialRuns:
             data = {"rule": JOB, **data}
         return occurrence, data
 
-    def apply(self, dispatched: DispatchedTrial, occurrence: Occurrence, data: Data) -> Step:
+    def apply(self, dispatched: DispatchedTrial, occurrence: Occurrence, data: EventData) -> Step:
         """Perform what follows an occurrence by the table of a trial's life.
 
         Args:
@@ -154,7 +154,7 @@ class TrialRuns:
             occurrence: what has happened to it.
             data: what the event holds of it, if one is recorded.
         """
-        dispatched.life, following = dispatched.life.after(occurrence, retries=self.plan.retries)
+        dispatched.life, following = dispatched.life.after(occurrence, retries=self.plan.options.retries)
         life = dispatched.life
         if following.free:
             del self.dispatched[life.trial]
@@ -166,7 +166,7 @@ class TrialRuns:
             data["losses"] = life.losses
         if life.phase is Phase.LOST:
             data["kind"] = LOST
-        added = self.log.add(Event(following.record, life.trial, data))
+        added = self.log.add(KINDS[following.record].of(life.trial, data))
         if following.submit:
             self.log.commit()
         if reason := self.ending.hopeless(self.capacity.room):
