@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from raybo.common.errors import JournalError
-from raybo.record.events import Event, Kind
+from raybo.integrations.tune_results import UNKNOWN
+from raybo.record.events import KINDS, AttemptEvent, Event, Kind, Told
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import GENERATION
 from raybo.space import Opaque, Space, object_from_json, object_to_json
@@ -19,11 +20,11 @@ FORMAT = 1
 
 
 def _events_from_json(rows: Any) -> list[Event]:
-    return [Event(Kind(kind), trial, data) for kind, trial, data in rows]
+    return [KINDS[Kind(kind)].of(trial, data) for kind, trial, data in rows]
 
 
-def _latest_from_json(reports: Any) -> dict[str, Event]:
-    return {key: Event(Kind.TOLD, None, data) for key, data in reports.items()}
+def _latest_from_json(reports: Any) -> dict[str, AttemptEvent]:
+    return {key: Told.of(UNKNOWN, data) for key, data in reports.items()}
 
 
 def _attributes_to_json(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +84,7 @@ class SearchState:
     samples: int | None = None
     events: list[Event] = field(default_factory=list, metadata=EVENTS)
     trials: dict[str, int] = field(default_factory=dict)
-    latest: dict[str, Event] = field(default_factory=dict, metadata=LATEST)
+    latest: dict[str, AttemptEvent] = field(default_factory=dict, metadata=LATEST)
     points: list[Any] = field(default_factory=list, metadata=POINTS)
     attributes: dict[str, Any] = field(default_factory=dict, metadata=ATTRIBUTES)
     steps: int | None = None

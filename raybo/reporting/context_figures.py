@@ -9,7 +9,8 @@ import numpy as np
 
 from raybo.common.errors import NumericalError
 from raybo.context import Density, expected, fit_joint
-from raybo.record.events import State, Trial
+from raybo.record.events import State
+from raybo.record.trial import Trial
 from raybo.reporting.axes import Axis
 from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import hover

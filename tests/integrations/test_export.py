@@ -22,7 +22,7 @@ from raybo.common.errors import MethodError, MissingExtra, RayboError, install_c
 from raybo.integrations.export import FORMATS, Recorder, exporter
 from raybo.journal import Journal
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import KINDS, Ended, Kind, Planned, State, Stopped, Told
 from raybo.record.goals import Goals
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
@@ -71,7 +71,7 @@ def test_unencodable_text_is_exported_escaped(form, tmp_path):
                 if number == 1
                 else {"value": number, "metrics": {stray: stray, "acc@5": 0.5}}
             )
-            ended = searcher.apply(Event(Kind.FAILED if number == 1 else Kind.TOLD, number, end))
+            ended = searcher.apply(KINDS[Kind.FAILED if number == 1 else Kind.TOLD].of(number, end))
             journal.append([asked, ended])
     study = raybo.load(path)
     destination = tmp_path / ("out" if form in ("tensorboard", "mlflow") else "out.x")
@@ -191,9 +191,7 @@ def test_every_parameter_becomes_an_optuna_distribution(tmp_path):
     exporter("optuna", str(tmp_path / "s.log"))(study)
     assert [t.value for t in loaded(tmp_path / "s.log").trials] == [t.value for t in study.trials]
     searcher = raybo.Searcher({"d": space["d"]}, "random", seed=0)
-    events = [Event(Kind.PLANNED, None, {"trials": 12}, 1)] + [
-        searcher.apply(searcher.propose(searcher.history)) for _ in range(12)
-    ]
+    events = [Planned(trials=12, number=1)] + [searcher.apply(searcher.propose(searcher.history)) for _ in range(12)]
     odd = Study(Description("j", Goals(("m",), ("max",)), searcher.space, "random", 0), events)
     exporter("optuna", str(tmp_path / "odd.log"))(odd)
     shown = [trial.params["d"] for trial in loaded(tmp_path / "odd.log").trials]
@@ -476,7 +474,7 @@ def test_mlflow_has_one_run_per_trial(study, tmp_path):
         assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
     last = study.events[-1]
     (pending,) = [trial.number for trial in study.trials if trial.state is State.PENDING]
-    stopped = Event(Kind.STOPPED, pending, {"reason": "Ctrl-C"}, last.number + 1, last.at)
+    stopped = Stopped(pending, reason="Ctrl-C", number=last.number + 1, at=last.at)
     exporter("mlflow", uri)(Study(study.description, [*study.events, stopped]))
     child = client.get_run(children[pending].info.run_id)
     assert (child.info.status, child.data.tags["raybo.reason"]) == ("KILLED", "Ctrl-C")
@@ -488,7 +486,7 @@ def told_study(events, *, space=None, name="s.db", metric="loss", begun=0, setti
     searcher = Searcher(space, "random", "min", seed=0)
     written = []
     for kind, trial, data in events:
-        event = searcher.propose(searcher.history) if kind is Kind.ASKED else Event(kind, trial, data)
+        event = searcher.propose(searcher.history) if kind is Kind.ASKED else KINDS[kind].of(trial, data)
         at = datetime.fromtimestamp(1_800_000_000 + begun + len(written), timezone.utc).isoformat()
         written.append(replace(searcher.apply(event), at=at))
     description = Description("job", Goals((metric,), ("min",)), space, "random", 0, settings=settings or {})
@@ -615,11 +613,11 @@ def ended_early():
             asked = searcher.apply(searcher.propose(searcher.history))
             config = searcher.trials[asked.trial].config
             value = (config["x"] - 0.3) ** 2 + config["y"] + 0.1 * math.sin(40 * config["x"])
-            events += [asked, searcher.apply(Event(Kind.TOLD, asked.trial, {"value": value, "seconds": 1.0}))]
+            events += [asked, searcher.apply(Told(asked.trial, value=value, seconds=1.0))]
         return events
 
-    events = [searcher.apply(Event(Kind.PLANNED, None, {"trials": 30})), *trials(12)]
-    events.append(searcher.apply(Event(Kind.ENDED, None, {"reason": "trial 7 has reached the target: loss 0.1"})))
+    events = [searcher.apply(Planned(trials=30)), *trials(12)]
+    events.append(searcher.apply(Ended(reason="trial 7 has reached the target: loss 0.1")))
     longer = [*events, *trials(1)]
     return Study(description, events), Study(description, longer), Study(description, [*longer, events[-1]])
 
