@@ -37,7 +37,7 @@ from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo,
 from raybo.engine.trial.task import run_trial
 from raybo.journal.lock import lock_file
 from raybo.record.description import Description
-from raybo.record.events import Data, Kind
+from raybo.record.events import EventData, Kind
 from raybo.record.goals import Goals
 from raybo.schedulers import SCHEDULERS
 
@@ -70,7 +70,7 @@ def of_a_trial(reports: int) -> Figures:
     def silent(config: dict[str, Any]) -> dict[str, float]:
         return list(job(config))[-1]
 
-    def send(batch: list[Data]) -> Answer:
+    def send(batch: list[EventData]) -> Answer:
         pickle.dumps(batch)
         return Answer()
 
@@ -103,7 +103,7 @@ def of_a_study(reports: int) -> Figures:
         begun = time.process_time()
         for tick in range(ticks):
             for dispatched in trials:
-                told: list[Data] = [
+                told: list[EventData] = [
                     {"step": step, "value": 1.0 / step, "seconds": 0.001 * step, "metrics": {"rate": 0.1}}
                     for step in range(tick * batch + 1, (tick + 1) * batch + 1)
                 ]

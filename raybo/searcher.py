@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
@@ -19,24 +19,28 @@ from raybo.common.messages import first_line, shown
 from raybo.common.threads import limit_threads
 from raybo.methods.best import Recommender
 from raybo.methods.explaining import explain, is_proposed, reading_tags
+from raybo.record.contexts import ContextFields, told_context
 from raybo.record.description import Description
 from raybo.record.events import (
-    Data,
+    Asked,
     Event,
-    Kind,
+    Failed,
     Origin,
+    Planned,
+    Pruned,
+    Reported,
+    Resumed,
     State,
     Tags,
-    Trial,
+    Told,
+    TrialEvent,
     origin_of,
-    planned,
-    states_before,
-    told_context,
 )
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import GENERATION, History, Proposal
 from raybo.record.ledger import Ledger
 from raybo.record.results import reported, told
+from raybo.record.trial import Trial
 from raybo.schedulers import GO, Scheduler, Verdict
 from raybo.schedulers.rule import JOB, Rule, broken_by, event_of
 from raybo.space import Array, Row, Space, context_space
@@ -45,6 +49,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack  # typing has it from Python 3.11
 
     from raybo.methods.keywords import MethodOptions
+
+E = TypeVar("E", bound=Event)
 
 NO_CONTEXT = "its context is not known; its value counts, but nothing is learned from it about contexts"
 
@@ -188,7 +194,7 @@ class Searcher:
 
     def plan(self, trials: int) -> Event:
         """Say how many trials the study will run in total; MethodError if it is not a whole number from 1."""
-        return self.apply(planned(whole_number(trials, "trials")))
+        return self.apply(Planned(trials=whole_number(trials, "trials")))
 
     @overload
     def ask(self, n: None = None, context: Mapping[str, Any] | None = None) -> Trial: ...
@@ -214,8 +220,7 @@ class Searcher:
         if isinstance(n, Mapping):
             n, context = None, n
         if n is None:
-            event = self.apply(self.propose(self.history, context))
-            return self.trials[cast(int, event.trial)]
+            return self._apply(self.propose(self.history, context))
         return [self.ask(context=context) for _ in range(whole_number(n, "ask: n", error=TrialError))]
 
     def tell(
@@ -234,7 +239,7 @@ class Searcher:
                 such a trial), no context is declared, or this one does not match the declared one.
         """
         number = self._pending(trial)
-        ended = self._end(number, Kind.TOLD, {**told(value, number, self.goals), **self._read(context, number)})
+        ended = self._apply(Told(number, **told(value, number, self.goals), **self._read(context, number)))
         if self.context is not None and ended.context is None and not self._warned:
             self._warned = True
             warnings.warn(f"trial {number}: {NO_CONTEXT}", stacklevel=2)
@@ -248,7 +253,7 @@ class Searcher:
                 declared one.
         """
         number = self._pending(trial)
-        return self._end(number, Kind.FAILED, {"reason": str(reason), **self._read(context, number)})
+        return self._apply(Failed(number, reason=str(reason), **self._read(context, number)))
 
     def report(self, trial: Trial | int, value: float | Mapping[str, Any], step: int | None = None) -> Verdict:
         """Report the result of one step of a trial; returns the verdict on whether the trial should continue.
@@ -269,7 +274,7 @@ class Searcher:
         number = self._pending(trial)
         step = self._step(number, step)
         data = reported(value, number, self.goals, self.history.judged_metric)
-        event = self.apply(Event(Kind.REPORTED, number, {"step": step, **data}))
+        event = self.apply(Reported(number, step=step, **data))
         verdict, rule = broken_by(event, self.goals), JOB
         if self.rule is not None and not verdict.prune:
             verdict, rule = self.rule.judge(self.history, number), self.rule.name
@@ -282,7 +287,7 @@ class Searcher:
         Raises:
             TrialError: the trial is unknown, or neither pending nor paused.
         """
-        number = self.history.require(trial, *states_before(Kind.PRUNED))
+        number = self.history.require(trial, *Pruned.before)
         why = "" if why is None else str(why)
         verdict, seen, rule = self._verdicts.pop(number, (GO, self.ledger.last_event, JOB))
         if why or not verdict.prune:
@@ -308,8 +313,7 @@ class Searcher:
         number = None if self.rule is None else self.rule.promoted(self.history)
         if number is None:
             return None
-        self.apply(Event(Kind.RESUMED, number, {"attempt": self.trials[number].attempt + 1}))
-        return self.trials[number]
+        return self._apply(Resumed(number, attempt=self.trials[number].attempt + 1))
 
     def add(
         self,
@@ -325,9 +329,9 @@ class Searcher:
                 match the declared one.
         """
         number = len(self.trials)
-        data: Data = {**told(value, number, self.goals), **self._read(context, number)}
+        result = Told(number, **told(value, number, self.goals), **self._read(context, number))
         self.apply(self.known(config))
-        return self._end(number, Kind.TOLD, data)
+        return self._apply(result)
 
     @property
     def best(self) -> Trial:
@@ -415,7 +419,7 @@ class Searcher:
 
     # ---- what a study engine needs beside ask and tell
 
-    def propose(self, history: History, context: Mapping[str, Any] | None = None) -> Event:
+    def propose(self, history: History, context: Mapping[str, Any] | None = None) -> Asked:
         """The event of asking for the next trial after this history. Changes nothing; may run in another thread.
 
         Args:
@@ -447,7 +451,7 @@ class Searcher:
 
     def known(
         self, config: Mapping[str, Any], origin: Origin = Origin.ADDED, source: Mapping[str, Any] | None = None
-    ) -> Event:
+    ) -> Asked:
         """The event of asking for a configuration that the user names.
 
         Args:
@@ -462,23 +466,23 @@ class Searcher:
         x = self.space.snap(self.space.points([row]))
         return self._asked(self.history, x, row, {"origin": origin, **(source or {})}, (0.0, 0.0), {})
 
-    def apply(self, event: Event) -> Event:
+    def apply(self, event: E) -> E:
         """Take in an event, new or from a journal; returns it with its number."""
         return self.ledger.apply(event)
 
     def _asked(
-        self, history: History, x: Array, row: Row, tags: Tags, spent: tuple[float, float], known_first: Data
-    ) -> Event:
-        data: Data = {
-            "x": x[0].tolist(),
-            "values": row,
-            "tags": json.loads(json.dumps(tags)),  # what a journal would give back, from the first moment
-            "seen": history.last_event,
-            "suggest_seconds": round(spent[0], 6),
-            "suggest_processor_seconds": round(spent[1], 6),
-            **known_first,
-        }
-        return Event(Kind.ASKED, len(history), data)
+        self, history: History, x: Array, row: Row, tags: Tags, spent: tuple[float, float], context: ContextFields
+    ) -> Asked:
+        return Asked(
+            len(history),
+            x=x[0].tolist(),
+            values=row,
+            tags=json.loads(json.dumps(tags)),  # what a journal would give back, from the first moment
+            seen=history.last_event,
+            suggest_seconds=round(spent[0], 6),
+            suggest_processor_seconds=round(spent[1], 6),
+            **context,
+        )
 
     def _require_proposal(self, proposal: object, history: History) -> None:
         """MethodError if a method proposed something that is no point of the cube, or tags that no journal keeps."""
@@ -498,7 +502,7 @@ class Searcher:
     def _stream(self, number: int, stream: Stream) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, stream)))
 
-    def _read(self, context: Mapping[str, Any] | None, number: int) -> Data:
+    def _read(self, context: Mapping[str, Any] | None, number: int) -> ContextFields:
         """What an event of this trial holds of a context; nothing where none is given."""
         return {} if context is None else told_context(self.context, context, f"trial {number}")
 
@@ -513,15 +517,15 @@ class Searcher:
         return at
 
     def _carry_out(self, verdict: Verdict, rule: str, number: int, seen: int) -> Trial:
-        self.apply(event_of(verdict, rule, number, self.history.records[number].step, seen))
-        return self.trials[number]
+        return self._apply(event_of(verdict, rule, number, self.history.records[number].step, seen))
 
     def _pending(self, trial: Trial | int) -> int:
         return self.history.require_pending(trial)
 
-    def _end(self, number: int, kind: Kind, data: Data) -> Trial:
-        self.apply(Event(kind, number, data))
-        return self.trials[number]
+    def _apply(self, event: TrialEvent) -> Trial:
+        """The trial after an event of it."""
+        self.apply(event)
+        return self.trials[event.trial]
 
 
 def seed_for(seed: int | None) -> int:

@@ -17,7 +17,7 @@ from raybo.engine.study.loop import STOP_REASON, StudyLoop
 from raybo.engine.trial.report_sender import Answer
 from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
-from raybo.record.events import Data
+from raybo.record.events import EventData
 
 LINGER_SECONDS = 10.0  # a detached study still answers for so long after its end
 
@@ -99,13 +99,13 @@ class StudyActor:
         if self.study is not None:
             self.study.runs.output.receive(number, attempt, (offset, data))
 
-    async def reported(self, number: int, attempt: int, batch: list[Data]) -> Answer:
+    async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
         """Record the reports of an attempt, and answer whether it is to continue."""
         if self.study is None:
             return Answer("gone", "its study has just restarted")
         return await self.study.reported(number, attempt, batch)
 
-    async def context_observed(self, number: int, attempt: int, data: Data) -> None:
+    async def context_observed(self, number: int, attempt: int, data: EventData) -> None:
         """Record the context that an attempt has observed before its end."""
         if self.study is not None:
             self.study.runs.context_observed(number, attempt, data)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from raybo.engine.trial.task import run_trial
 from raybo.job.objective import Objective
 from raybo.journal import Journal
 from raybo.journal.beside import CHECKPOINTS, trial_directory
-from raybo.record.events import COUNTED, Data, Event, Kind, State
+from raybo.record.events import COUNTED, KINDS, Event, EventData, Kind, Reported, Resumed, Retried, State
 from raybo.schedulers import Verdict
 from raybo.schedulers.rule import JOB, broken_by, event_of
 from raybo.searcher import Searcher
@@ -60,8 +61,8 @@ def tune_here(
         new += map(searcher.apply, missing_verdicts(searcher, journal.events))
         for trial in searcher.trials:
             if trial.state is State.PENDING:
-                reason: Data = {"reason": "the study was interrupted", "losses": 0, "attempt": trial.attempt + 1}
-                new.append(searcher.apply(Event(Kind.RETRIED, trial.number, reason)))
+                again = Retried(trial.number, reason="the study was interrupted", losses=0, attempt=trial.attempt + 1)
+                new.append(searcher.apply(again))
         while True:
             number = _next(searcher, trials, new)
             if number is None:
@@ -82,8 +83,8 @@ def _next(searcher: Searcher, trials: int, new: list[Event]) -> int | None:
     promoted = None if searcher.rule is None else searcher.rule.promoted(searcher.history)
     if promoted is not None:
         trial = searcher.trials[promoted]
-        data: Data = {"step": trial.step, "seen": searcher.ledger.last_event, "attempt": trial.attempt + 1}
-        new.append(searcher.apply(Event(Kind.RESUMED, promoted, data)))
+        data: EventData = {"step": trial.step, "seen": searcher.ledger.last_event, "attempt": trial.attempt + 1}
+        new.append(searcher.apply(Resumed.of(promoted, data)))
         return promoted
     if searcher.ledger.count(*COUNTED, State.PAUSED) >= trials:
         return None
@@ -99,22 +100,21 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
     info = AttemptInfo(searcher.steps, True, 1, trial.checkpoint, step, said, searcher.history.judged_metric)
     checkpoints = Checkpoints(trial_directory(storage, number) / CHECKPOINTS, trial.attempt, trial.checkpoint)
 
-    def answer(batch: list[Data]) -> Answer:
+    def answer(batch: list[EventData]) -> Answer:
         """As `Judge.receive`, of one step at a time, as the trial waits at each."""
-        reports: list[Event] = []
+        reports: list[Reported] = []
         for data in batch:
             record = searcher.history.records[number]
             is_known = data["step"] <= record.step
-            reported: Data = {**data, "attempt": trial.attempt, **({"repeated": True} if is_known else {})}
-            reports.append(searcher.apply(Event(Kind.REPORTED, number, reported)))
+            reported: EventData = {**data, "attempt": trial.attempt, **({"repeated": True} if is_known else {})}
+            reports.append(searcher.apply(Reported.of(number, reported)))
             verdict, rule = broken_by(reports[-1], searcher.goals), JOB
             if searcher.rule is not None and not is_known and not verdict.prune:
                 verdict, rule = searcher.rule.judge(searcher.history, number), searcher.rule.name
             if verdict.action != "go":
                 event = event_of(verdict, rule, number, data["step"], reports[-1].number)
-                more: Data = {**event.data, "seconds": data["seconds"], "attempt": trial.attempt}
-                ending.append(searcher.apply(Event(event.kind, number, more)))
-                journal.append(reports + ending)
+                ending.append(searcher.apply(replace(event, seconds=data["seconds"], attempt=trial.attempt)))
+                journal.append([*reports, *ending])
                 return Answer(verdict.action, verdict.why)
         journal.append(reports)
         return Answer(waits_at=1)
@@ -136,7 +136,7 @@ def _run(objective: Objective, searcher: Searcher, number: int, storage: Path, j
     else:
         kind = Kind.PRUNED if occurrence is Occurrence.LEFT else Kind.FAILED
         data = {"rule": JOB, **data} if occurrence is Occurrence.LEFT else data
-    return [searcher.apply(Event(kind, number, {**data, "attempt": trial.attempt}))]
+    return [searcher.apply(KINDS[kind].of(number, {**data, "attempt": trial.attempt}))]
 
 
 def _end_paused(searcher: Searcher) -> list[Event]:

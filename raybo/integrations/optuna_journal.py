@@ -23,7 +23,7 @@ from raybo.common.files import is_stream, write_file
 from raybo.integrations.stream import News, StartAgain, Stream, name_of, summary_of
 from raybo.integrations.study_json import described, plain
 from raybo.integrations.trial_terms import choices
-from raybo.record.events import Kind, State
+from raybo.record.events import Kind, State, Told
 from raybo.space import Categorical, Integer, Parameter
 from raybo.study.study import Study
 
@@ -118,7 +118,7 @@ class _File:
             attributes["state"] = str(trial.state)
         self._describe(new, **{key: value for key, value in attributes.items() if value is not None})
         values: list[float] | None = None
-        if event.kind is Kind.TOLD:
+        if isinstance(event, Told):
             returned = event.values(study.goals)
             values = [returned[name] for name in study.goals.names]
             margins = study.goals.margins(returned).tolist()

@@ -31,9 +31,10 @@ from raybo.integrations.tune_results import (
     require_number,
 )
 from raybo.integrations.tune_state import SearchState
-from raybo.record.events import Event, Kind, Origin, State
+from raybo.record.events import AttemptEvent, Event, Failed, Origin, Planned, Reported, State, Stopped, Told
 from raybo.record.goals import MODES, Goals, Mode
 from raybo.searcher import Searcher as Asker
+from raybo.searcher import seed_for
 from raybo.space import Config, Space
 from raybo.space.tune import holds_domain
 
@@ -151,8 +152,7 @@ class RayboSearch(Searcher):
             context=context if context is None or isinstance(context, Space) else Space(context),
             points=[point for point, reward in zip(points, rewards, strict=True) if reward is None],
             steps=None if steps is None else whole_number(steps, "steps"),
-            metrics=goals.metrics,
-            constraints=goals.rules,
+            declared=goals,
         )
         for i, reward in enumerate(rewards if goals.is_plain else ()):
             require_number(reward, f"evaluated_rewards: number {i}")
@@ -198,7 +198,7 @@ class RayboSearch(Searcher):
             return False
         self._require_the_metric_so_far(metric, mode)
         self._require_one_of_the_metrics(metric, mode)
-        if self._state.metrics is None:
+        if self._state.declared.metrics is None:
             self._state.metric = metric or self._state.metric
             self._state.mode = cast(Mode | None, mode) or self._state.mode
         samples = spec.get("num_samples")
@@ -261,7 +261,7 @@ class RayboSearch(Searcher):
         try:
             if self._asker is not None and self._pending(trial_id) is not None:
                 end = self._read(trial_id, result)
-                if end.kind is Kind.TOLD:
+                if isinstance(end, Told):
                     self._state.latest[trial_id] = end
                 self._report(trial_id, result, end)
         except Exception:  # an exception here would end the user's whole experiment
@@ -285,16 +285,16 @@ class RayboSearch(Searcher):
                     self._report(trial_id, result or {}, end)
                     trial, goals = self._asker.trials[number], self._asker.goals
                     end = pruned_early(trial, result or {}, end, goals, self._state.steps)
-                if end.kind is Kind.FAILED and not error:  # Tune itself looks at one metric only, if at any
-                    self._note("lacking", f"trial {trial_id} counts as failed: {end.data['reason']}")
+                if isinstance(end, Failed) and not error:  # Tune itself looks at one metric only, if at any
+                    self._note("lacking", f"trial {trial_id} counts as failed: {end.reason}")
                 self._apply(replace(end, trial=number))
                 for abandoned in self._limit.abandoned():
                     reason = "Ray Tune did not resume it"
-                    self._apply(Event(Kind.STOPPED, self._state.trials[abandoned], {"reason": reason}))
+                    self._apply(Stopped(self._state.trials[abandoned], reason=reason))
         except Exception as reason:  # an exception here would end the user's whole experiment
             logger.exception("raybo: the result of trial %s could not be taken in", trial_id)
             if number is not None and self._pending(trial_id) is not None:
-                self._apply(Event(Kind.FAILED, number, {"reason": f"its result could not be taken in: {reason!r}"}))
+                self._apply(Failed(number, reason=f"its result could not be taken in: {reason!r}"))
 
     def on_pause(self, trial_id: str) -> None:
         """A paused trial stays pending."""
@@ -383,19 +383,7 @@ class RayboSearch(Searcher):
             return  # until set_search_properties says it
         if self._state.metric is None:
             self._state.metric = DEFAULT_METRIC  # what Tune calls the value of a function that returns a bare number
-        asker = Asker(
-            self._state.space,
-            self._state.method,
-            self._state.mode,
-            self._state.seed,
-            context=self._state.context,
-            steps=self._state.steps,
-            metrics=self._state.metrics,
-            constraints=self._state.constraints,
-            metric=self._state.metric,
-            generation=self._state.generation,
-            **self._state.options,
-        )
+        asker = Asker.of(self._state.description(self._state.space, seed_for(self._state.seed)))
         for event in self._state.events:
             asker.apply(event)
         self._asker, self._state.seed = asker, asker.seed
@@ -414,7 +402,7 @@ class RayboSearch(Searcher):
 
     def _require_the_metric_so_far(self, metric: str | None, mode: str | None) -> None:
         """JournalError if Tune wants another metric than that of the results that are known."""
-        if self._asker is None or self._state.metrics is not None or not self._state.events:
+        if self._asker is None or self._state.declared.metrics is not None or not self._state.events:
             return
         known, now = self._asker.goals.names[0], metric
         if known == DEFAULT_METRIC:  # it had no name until now
@@ -427,7 +415,7 @@ class RayboSearch(Searcher):
 
     def _require_one_of_the_metrics(self, metric: str | None, mode: str | None) -> None:
         """MethodError if Tune wants something else than the metrics that the search was given."""
-        wanted = self._state.metrics
+        wanted = self._state.declared.metrics
         if wanted is None or metric is None or (metric in wanted and mode in (None, wanted[metric])):
             return
         metrics = ", ".join(f"{direction} {name}" for name, direction in wanted.items())
@@ -449,7 +437,7 @@ class RayboSearch(Searcher):
             return
         planned = self._state.samples + sum(trial.origin is Origin.ADDED for trial in asker.trials)
         if asker.history.planned != planned:
-            self._apply(Event(Kind.PLANNED, None, {"trials": planned}))
+            self._apply(Planned(trials=planned))
 
     def _apply(self, event: Event) -> Event:
         event = self._ready().apply(event)
@@ -469,7 +457,7 @@ class RayboSearch(Searcher):
     def _bases(self) -> Iterator[Config]:
         """Yield configurations to complete a partial point: the method's proposal, then random ones of any branch."""
         asker = self._ready()
-        yield asker.space.unpack(asker.propose(asker.history).data["values"])
+        yield asker.space.unpack(asker.propose(asker.history).values)
         yield from asker.space.sample(np.random.default_rng([asker.seed, len(asker.trials)]), FILLS)
 
     def _add_known(self) -> None:
@@ -486,20 +474,20 @@ class RayboSearch(Searcher):
         self._apply(replace(end, trial=asked.trial))
 
     def _read(
-        self, trial_id: str, result: Mapping[str, Any] | None, error: bool = False, latest: Event | None = None
-    ) -> Event:
+        self, trial_id: str, result: Mapping[str, Any] | None, error: bool = False, latest: AttemptEvent | None = None
+    ) -> AttemptEvent:
         """Return how a trial ended, or would have; the first without a context brings a warning."""
         end, lacking = read_end(result, error, latest, self._ready().goals, self._ready().context)
         if lacking:
             self._note("context", f"trial {trial_id}: {lacking}; only its value counts")
         return end
 
-    def _report(self, trial_id: str, result: Mapping[str, Any], end: Event) -> None:
+    def _report(self, trial_id: str, result: Mapping[str, Any], end: AttemptEvent) -> None:
         """Record a step, if it is new and counts."""
         asker, number = self._ready(), cast(int, self._pending(trial_id))
         data = read_step(result, end, asker.goals, self._state.steps)
         if data is not None and data["step"] > asker.history.records[number].step:
-            self._apply(Event(Kind.REPORTED, number, data))
+            self._apply(Reported.of(number, data))
 
     def _learn_stray(self, trial_id: str, result: Mapping[str, Any] | None, error: bool) -> None:
         """Learn from a result under an id that was never suggested, or that has ended without a value."""
@@ -508,9 +496,9 @@ class RayboSearch(Searcher):
         if error or not result or (number is not None and asker.trials[number].state is State.FINISHED):
             return
         end, config = self._read(trial_id, result), reported(asker.space, result)
-        if end.kind is Kind.TOLD and config is None and number is not None:
+        if isinstance(end, Told) and config is None and number is not None:
             config = asker.trials[number].config
-        if end.kind is Kind.TOLD and config is not None:
+        if isinstance(end, Told) and config is not None:
             self._state.trials[trial_id] = len(asker.trials)
             self._add(config, end)
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from raybo.common.errors import MissingExtra, ObjectiveError, install_command
 from raybo.job.reports import checkpoint, saving
-from raybo.record.events import OPEN, Trial
+from raybo.record.events import OPEN
+from raybo.record.trial import Trial
 
 try:
     from sklearn.base import clone, is_classifier

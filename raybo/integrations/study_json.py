@@ -14,7 +14,7 @@ from raybo.study.study import Study
 
 if TYPE_CHECKING:
     from raybo.record.description import Description
-    from raybo.record.events import Trial
+    from raybo.record.trial import Trial
 
 
 def study_as_json(study: Study, last: int | None = None) -> dict[str, Any]:

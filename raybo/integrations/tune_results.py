@@ -23,13 +23,16 @@ from typing import Any, cast
 from raybo.common.arguments import number_in
 from raybo.common.errors import MethodError, TrialError
 from raybo.common.messages import shown
-from raybo.record.events import Data, Event, Kind, Trial, context_data
+from raybo.record.contexts import context_data
+from raybo.record.events import AttemptEvent, EventData, Failed, Pruned, Stopped, Told
 from raybo.record.goals import Goals
 from raybo.record.history import ONE
 from raybo.record.results import finite, told
+from raybo.record.trial import Trial
 from raybo.space import Space, read_context
 
 TRAINING_ITERATION = "training_iteration"  # Tune's name for a step
+UNKNOWN = -1  # the number of a trial that is yet to get one
 
 
 def is_finite(value: object) -> bool:
@@ -40,10 +43,10 @@ def is_finite(value: object) -> bool:
         return False
 
 
-def ended(value: object, failure: str = "", goals: Goals = ONE) -> Event:
+def ended(value: object, failure: str = "", goals: Goals = ONE) -> AttemptEvent:
     """Return the end of a trial with this value, or with several goals these values, or with this failure."""
     if failure:
-        return Event(Kind.FAILED, None, {"reason": failure})
+        return Failed(UNKNOWN, reason=failure)
     if not goals.is_plain:
         reported = value if isinstance(value, Mapping) else {}
         for name in goals.needed:
@@ -51,16 +54,16 @@ def ended(value: object, failure: str = "", goals: Goals = ONE) -> Event:
                 what = (
                     f"{reported[name]!r} for {name}, which is not a finite number" if name in reported else f"no {name}"
                 )
-                return Event(Kind.FAILED, None, {"reason": f"it reported {what}"})
-        return Event(Kind.TOLD, None, told({name: reported[name] for name in goals.needed}, 0, goals))
+                return Failed(UNKNOWN, reason=f"it reported {what}")
+        return Told(UNKNOWN, **told({name: reported[name] for name in goals.needed}, 0, goals))
     if not is_finite(value):
-        return Event(Kind.FAILED, None, {"reason": f"it reported {value!r}, which is not a finite number"})
-    return Event(Kind.TOLD, None, {"value": finite(value, 0)})
+        return Failed(UNKNOWN, reason=f"it reported {value!r}, which is not a finite number")
+    return Told(UNKNOWN, value=finite(value, 0))
 
 
 def read_end(
-    result: Mapping[str, Any] | None, error: bool, latest: Event | None, goals: Goals, context: Space | None
-) -> tuple[Event, str]:
+    result: Mapping[str, Any] | None, error: bool, latest: AttemptEvent | None, goals: Goals, context: Space | None
+) -> tuple[AttemptEvent, str]:
     """Return how a trial ended, by the table above.
 
     Args:
@@ -73,15 +76,15 @@ def read_end(
         the event; and the reason if it has a value, but lacks its context.
     """
     if error:
-        return Event(Kind.FAILED, None, {"reason": "Ray Tune reported an error"}), ""
+        return Failed(UNKNOWN, reason="Ray Tune reported an error"), ""
     if not result:
-        return latest or Event(Kind.STOPPED, None, {"reason": "it was stopped before it reported a value"}), ""
+        return latest or Stopped(UNKNOWN, reason="it was stopped before it reported a value"), ""
     if latest is not None and any(result.get(name) is None for name in goals.needed):
         return latest, ""
     return _read_report(result, goals, context)
 
 
-def _read_report(result: Mapping[str, Any], goals: Goals, context: Space | None) -> tuple[Event, str]:
+def _read_report(result: Mapping[str, Any], goals: Goals, context: Space | None) -> tuple[AttemptEvent, str]:
     if not goals.is_plain:  # which goes without a context
         return ended(result, "", goals), ""
     metric = goals.names[0]
@@ -90,12 +93,12 @@ def _read_report(result: Mapping[str, Any], goals: Goals, context: Space | None)
         return end, ""
     reading = read_context(context, result)
     lacking = ""
-    if reading.values is None and end.kind is Kind.TOLD:
+    if reading.values is None and isinstance(end, Told):
         lacking = reading.note or f"context {reading.missing[0]}: it was not reported"
-    return replace(end, data={**end.data, **context_data(context, reading)}), lacking
+    return replace(end, **context_data(context, reading)), lacking
 
 
-def read_step(result: Mapping[str, Any], end: Event, goals: Goals, steps: int | None) -> Data | None:
+def read_step(result: Mapping[str, Any], end: AttemptEvent, goals: Goals, steps: int | None) -> EventData | None:
     """Return the step that a report is of, for models and for constraints that must hold at every step.
 
     Args:
@@ -111,27 +114,29 @@ def read_step(result: Mapping[str, Any], end: Event, goals: Goals, steps: int | 
     if not counts or not isinstance(step, int) or step < 1 or (steps is not None and step > steps):
         return None
     first, *others = goals.needed
-    value = end.data["value"] if end.kind is Kind.TOLD else result.get(first)
+    value = end.value if isinstance(end, Told) else result.get(first)
     if not is_finite(value):
         return None
-    data: Data = {"step": step, "value": float(cast(float, value))}
+    data: EventData = {"step": step, "value": float(cast(float, value))}
     if metrics := {name: float(result[name]) for name in others if is_finite(result.get(name))}:
         data["metrics"] = metrics
     return data
 
 
-def pruned_early(trial: Trial, result: Mapping[str, Any], end: Event, goals: Goals, steps: int | None) -> Event:
+def pruned_early(
+    trial: Trial, result: Mapping[str, Any], end: AttemptEvent, goals: Goals, steps: int | None
+) -> AttemptEvent:
     """Return the end of a trial: as pruned if it has not run all steps, where steps are declared.
 
     Such a trial may lack a number, such as a metric that is only measured at the end.
     """
-    has_value = end.kind is Kind.TOLD or any(result.get(name) is None for name in goals.needed[1:])
+    has_value = isinstance(end, Told) or any(result.get(name) is None for name in goals.needed[1:])
     if steps is None or not 0 < trial.step < steps or not has_value:
         return end
     reason = f"Ray Tune ended it after iteration {trial.step} of {steps}"
     data = {key: value for key, value in end.data.items() if key != "value"}
     data |= {"reason": reason, "rule": "ray tune", "step": trial.step}
-    return Event(Kind.PRUNED, trial.number, cast(Data, data))
+    return Pruned.of(trial.number, data)
 
 
 def require_each(value: Any, goals: Goals) -> None:

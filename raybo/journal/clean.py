@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from raybo.record.description import Description, as_text
 from raybo.record.events import Event
+
+E = TypeVar("E", bound=Event)
 
 
 def clean_text(text: str) -> str:
@@ -34,6 +35,6 @@ def clean_description(description: Description) -> Description:
     return description if as_text(cleaned) == as_text(said) else Description.from_json(cleaned)
 
 
-def clean(event: Event) -> Event:
-    """The event with its data made clean."""
-    return replace(event, data=clean_json(event.data))
+def clean(event: E) -> E:
+    """Return the event with its content made clean."""
+    return type(event).of(event.trial, clean_json(event.data), event.number, event.at)

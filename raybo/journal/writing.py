@@ -8,7 +8,7 @@ import sqlite3
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path
@@ -139,7 +139,7 @@ class Journal:
         """
         mine = self.events
         for ours, theirs in zip(mine, events, strict=False):
-            if as_text(asdict(ours)) != as_text(asdict(theirs)):
+            if as_text(_content(ours)) != as_text(_content(theirs)):
                 raise JournalError(
                     f"{self.path}: it and its copy differ after event {ours.number - 1}; keep the "
                     "copy in another file, `raybo tune --from` can bring its results here"
@@ -152,9 +152,10 @@ class Journal:
         assert self._marker is not None
         rows, checksum = [], self._mark.checksum
         for e in events:
-            text = json.dumps(e.data)
+            data = e.data
+            text = json.dumps(data)
             if "\\u" in text:  # whatever is not ASCII
-                text = json.dumps(clean_json(e.data))
+                text = json.dumps(clean_json(data))
             row = (e.number, e.kind.value, e.trial, e.at, text)
             checksum = following(checksum, *row)
             rows.append((*row, checksum))
@@ -205,6 +206,10 @@ class Journal:
                 self._marker.close()
         finally:
             lock.release(self._lock)
+
+
+def _content(event: Event) -> list[Any]:
+    return [event.number, event.kind.value, event.trial, event.at, event.data]
 
 
 @contextmanager

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from raybo.common.arguments import is_number, number_in
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
-from raybo.record.events import Data
 from raybo.record.goals import Goals
 from raybo.record.history import ONE
 
 
-def told(value: Any, number: int, goals: Goals = ONE, whose: str = "") -> Data:
+class _Value(TypedDict):
+    value: float
+
+
+class Numbers(_Value, total=False):
+    """The fields of an event with a result: its value, and what else came with it."""
+
+    metrics: dict[str, Any]
+
+
+def told(value: Any, number: int, goals: Goals = ONE, whose: str = "") -> Numbers:
     """What the event of a result holds; TrialError where a number that is needed is missing or not finite.
 
     Args:
@@ -37,7 +46,7 @@ def told(value: Any, number: int, goals: Goals = ONE, whose: str = "") -> Data:
     return _numbers(value, number, goals, goals.needed, whose)
 
 
-def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = None) -> Data:
+def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = None) -> Numbers:
     """What the event of a report holds beside its step; TrialError where a number is missing or not finite.
 
     Args:
@@ -58,7 +67,7 @@ def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = N
     return {"value": finite(value, number)}
 
 
-def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequence[str], whose: str = "") -> Data:
+def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequence[str], whose: str = "") -> Numbers:
     """What an event holds of a dict that has what is needed."""
     numbers = {name: finite(value[name], number, name, whose) for name in needed}
     first = goals.names[0]

@@ -9,7 +9,8 @@ import numpy as np
 
 from raybo.common.errors import NumericalError
 from raybo.context import Density, expected, fit_joint
-from raybo.record.events import State, Trial
+from raybo.record.events import State
+from raybo.record.trial import Trial
 from raybo.reporting.axes import Axis
 from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import hover
@@ -161,8 +162,8 @@ def expected_and_lucky(study: Study) -> ReportFigure | None:
         else "The best value measured is not the best expectation: the star is the one to choose."
     )
     caption = (
-        "Each trial's value beside what its configuration is expected to give over the estimated distribution of the "
-        f"context, with the estimate's standard deviation. {verdict}"
+        "Each trial's value beside the posterior mean of its configuration's expectation over the estimated "
+        f"distribution of the context, with one posterior standard deviation. {verdict}"
     )
     return ReportFigure("expected", "Expected and lucky", caption, fig)
 

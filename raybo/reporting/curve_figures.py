@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.record.events import State, Trial, saved_share
+from raybo.record.events import State
+from raybo.record.trial import Trial, saved_share
 from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import value_range
 from raybo.reporting.theme import BLUE, GREY, LIGHT, ORANGE, STATE_COLOURS, escaped, figure, plotly
@@ -22,7 +23,7 @@ def curves(study: Study) -> ReportFigure | None:
     if not reporting:
         return None
     go = plotly()
-    stride = 1 + sum(len(trial._reports) for trial in reporting) // DRAWN
+    stride = 1 + sum(len(trial.reports) for trial in reporting) // DRAWN
     best = {trial.number for trial in study.front}
     if study.goals.k == 1 and study.incumbent is not None:
         best = {study.best.number}  # of equal ones, and over contexts, the one that is named everywhere
@@ -52,7 +53,7 @@ def curves(study: Study) -> ReportFigure | None:
     ):
         if chosen:
             x, y, text = _joined(chosen, stride)
-            lone = all(len(trial._reports) == 1 for trial in chosen)  # a line of one point is not seen
+            lone = all(len(trial.reports) == 1 for trial in chosen)  # a line of one point is not seen
             fig.add_trace(
                 go.Scatter(
                     x=x, y=y, text=text, name=name, line=line, mode="markers" if lone else "lines", hoverinfo="text+x+y"
@@ -96,7 +97,7 @@ def _joined(trials: Sequence[Trial], stride: int) -> tuple[list[int | None], lis
 
 
 def _values(trials: Sequence[Trial]) -> Array:
-    return np.array([value for trial in trials for _, value in trial._reports], dtype=np.float64)
+    return np.array([value for trial in trials for _, value in trial.reports], dtype=np.float64)
 
 
 _RUN = (State.PENDING, State.PAUSED)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from raybo.record.events import Trial
+from raybo.record.trial import Trial
 from raybo.study.study import Study
 
 MOST = 2_000  # of one kind in one figure

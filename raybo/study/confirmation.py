@@ -25,9 +25,10 @@ import numpy as np
 from raybo.common.arguments import whole_number
 from raybo.common.errors import MethodError
 from raybo.common.messages import shown
-from raybo.record.events import Origin, State, Trial
+from raybo.record.events import Origin, State
 from raybo.record.goals import Goal
 from raybo.record.history import History
+from raybo.record.trial import Trial
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,11 @@ def still_to_run(confirm: Confirm, trials: Sequence[Trial], history: History) ->
 def again(trials: Sequence[Trial]) -> list[Trial]:
     """The trials that run a configuration again; those that the user stopped do not count."""
     return [trial for trial in trials if trial.origin is Origin.CONFIRMED and trial.state is not State.STOPPED]
+
+
+def again_count(trials: Sequence[Trial], history: History) -> int:
+    """How many of the trials run a configuration again; quick if none of the history does."""
+    return len(again(trials)) if history.count_tag("confirms") else 0
 
 
 def confirmed(trials: Sequence[Trial], history: History, goal: Goal) -> list[Confirmed]:

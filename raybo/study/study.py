@@ -16,8 +16,9 @@ from raybo.common.messages import shown
 from raybo.journal.beside import is_uri, trial_directory, trial_uri
 from raybo.methods.best import Recommender
 from raybo.methods.explaining import explain, method_of
-from raybo.record.events import COUNTED, Event, Kind, State, Trial, artifacts_of
+from raybo.record.events import COUNTED, Ended, Event, State, artifacts_of
 from raybo.record.ledger import Ledger
+from raybo.record.trial import Trial
 from raybo.study.columns import to_dataframe
 from raybo.study.confirmation import Confirmed, again, confirmed
 
@@ -127,8 +128,8 @@ class Study:
     @property
     def ended(self) -> str:
         """Why the study ended, in words; empty while it runs, or if it was interrupted or cut short."""
-        if self.events and self.events[-1].kind is Kind.ENDED:
-            return self.events[-1].data["reason"]
+        if self.events and isinstance(last := self.events[-1], Ended):
+            return last.reason
         ran = self.count(*COUNTED) - len(again(self.trials))
         is_done = self.planned is not None and ran >= self.planned and not self.count(State.PENDING)
         if not is_done:

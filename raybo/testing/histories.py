@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from raybo.methods import Method
-from raybo.record.events import Data, Event, Kind, Tags
+from raybo.record.events import Asked, Event, EventData, Failed, Planned, Stopped, Tags, Told
 from raybo.record.goals import Goals
 from raybo.record.history import History, Proposal
 from raybo.space import Array, Categorical, Float, Integer, Ordinal, Space
@@ -129,7 +129,7 @@ def history_of(
     cube = CONTEXT.cube if method is not None and method.needs_context else None
     history = History(space.cube, Goals(modes=("max" if sign > 0 else "min",)), cube)
     if planned is not None:
-        history.apply(Event(Kind.PLANNED, None, {"trials": planned}))
+        history.apply(Planned(trials=planned))
     X, ended = space.snap(np.array(points, dtype=float)), tuple(map(repr, ends))
     asked = [method if begun is None or left <= LAST else begun for left in range(len(X), 0, -1)]
     is_design, tags = True, {}
@@ -139,21 +139,21 @@ def history_of(
             before = (tuple(asked[: number + 1]), space, sign, planned, X[:number].tobytes(), ended[:number])
             tags = _tags_of(asking, history, *before)
             is_design = "sobol" in tags
-        history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": tags}))
+        history.apply(Asked(number, x=x.tolist(), tags=tags))
         if end is not None:
             history.apply(_end_of(number, end, has_context=cube is not None and bool(number % 6)))
     return history
 
 
 def _end_of(number: int, end: float | str, *, has_context: bool) -> Event:
-    context: Data = {"c": [0.5 + 0.4 * math.sin(number)]} if has_context else {}
+    context: EventData = {"c": [0.5 + 0.4 * math.sin(number)]} if has_context else {}
     if end == "failed":
-        return Event(Kind.FAILED, number, {"reason": "raised", **context})
+        return Failed.of(number, {"reason": "raised", **context})
     if end == "lost":
-        return Event(Kind.FAILED, number, {"reason": "gone", "kind": "lost", **context})
+        return Failed.of(number, {"reason": "gone", "kind": "lost", **context})
     if end == "stopped":
-        return Event(Kind.STOPPED, number, {"reason": "by the user", **context})
-    return Event(Kind.TOLD, number, {"value": float(end), **context})
+        return Stopped.of(number, {"reason": "by the user", **context})
+    return Told.of(number, {"value": float(end), **context})
 
 
 def state_of(history: History) -> object:

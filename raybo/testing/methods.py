@@ -16,7 +16,7 @@ import pytest
 from raybo import methods
 from raybo.common.errors import MethodError
 from raybo.methods import AnyMethod, Method
-from raybo.record.events import Event, Kind, Origin, State
+from raybo.record.events import Asked, Event, Origin, State, Told
 from raybo.record.history import History
 from raybo.searcher import Searcher
 from raybo.space import Float, Space
@@ -158,9 +158,9 @@ class MethodContract:
             asked = searcher.propose(history)
             space.require_allowed(asked.data["values"])
             assert space.cube.allows(np.array([asked.data["x"]])).all()
-            history.apply(Event(Kind.ASKED, len(history), {"x": asked.data["x"], "tags": asked.data["tags"]}))
+            history.apply(Asked(len(history), x=asked.data["x"], tags=asked.data["tags"]))
             if trial:
-                history.apply(Event(Kind.TOLD, len(history) - 1, {"value": 0.1 * trial}))
+                history.apply(Told(len(history) - 1, value=0.1 * trial))
 
     @pytest.mark.parametrize("kind", HISTORIES)
     def test_it_proposes_after_every_history(self, name: AnyMethod, made: Method, kind: str) -> None:
@@ -240,10 +240,10 @@ class MethodContract:
     def test_replaying_the_events_gives_the_same_proposals(self, name: AnyMethod, made: Method) -> None:
         searcher, events = study_of(made)
         replayed = Searcher(SPACES["mixed"], made, seed=5, **context_of(made))
-        for event in [json.loads(json.dumps(dataclasses.asdict(event))) for event in events]:
-            event = Event(**{**event, "kind": Kind(event["kind"])})
-            if event.kind is Kind.ASKED and event.origin is not Origin.ADDED:
-                assert event.data["seen"] == replayed.history.last_event
+        for written in events:
+            event = type(written).of(written.trial, json.loads(json.dumps(written.data)), written.number)
+            if isinstance(event, Asked) and event.origin is not Origin.ADDED:
+                assert event.seen == replayed.history.last_event
                 proposed = replayed.propose(replayed.history)
                 untimed = {"suggest_seconds": 0, "suggest_processor_seconds": 0}
                 assert {**proposed.data, **untimed} == {**event.data, **untimed}
@@ -257,7 +257,7 @@ class MethodContract:
         searcher, events = study_of(made)
         prefixes, history = [], History(searcher.space.cube, context_cube=searcher.history.context_cube)
         for event in events:
-            if event.kind is Kind.ASKED and event.origin is not Origin.ADDED:
+            if isinstance(event, Asked) and event.origin is not Origin.ADDED:
                 prefixes.append((history.copy(), event))
             history.apply(event)
         fresh = Searcher(searcher.space, methods.make(name), seed=5, **context_of(made))
@@ -314,7 +314,7 @@ def study_of(made: Method, count: int = 18) -> tuple[Searcher, list[Event]]:
         events.append(apply(event))
         return events[-1]
 
-    searcher.apply = keep  # type: ignore[method-assign]
+    searcher.apply = keep  # type: ignore[method-assign, assignment]
     searcher.plan(count)
     searcher.add({"lr": 0.1, "n": 3, "c": "b", "s": 0.3, "big": 77}, 1.0, **observed(made, 1))
     while len(searcher.trials) < count:

@@ -11,7 +11,6 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 from random import Random
@@ -21,7 +20,7 @@ import raybo
 from raybo.common.errors import RayboError
 from raybo.journal import Journal
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind
+from raybo.record.events import KINDS, Event, Kind, Planned
 from raybo.record.goals import Goals
 from tests.adversary import values
 from tests.adversary.faults import Case, fingerprint, last_lines, run_command
@@ -84,7 +83,7 @@ def original(*, open_log: bool, method: str = "ei") -> dict[str, bytes]:
 
 
 def _batches(searcher: raybo.Searcher) -> list[list[Event]]:
-    batches = [[searcher.apply(Event(Kind.PLANNED, None, {"trials": 40}))]]
+    batches = [[searcher.apply(Planned(trials=40))]]
     for number in range(TRIALS):
         batches.append([searcher.apply(searcher.propose(searcher.history))])
         if number == TRIALS - 1:
@@ -94,7 +93,7 @@ def _batches(searcher: raybo.Searcher) -> list[list[Event]]:
             if number % 9 == 4
             else (Kind.TOLD, {"value": 1.0 / (1 + number)})
         )
-        batches.append([searcher.apply(Event(end[0], number, {**end[1], "seconds": 0.5, "attempt": 1}))])
+        batches.append([searcher.apply(KINDS[end[0]].of(number, {**end[1], "seconds": 0.5, "attempt": 1}))])
     return batches
 
 
@@ -110,10 +109,16 @@ def lay(files: dict[str, bytes], directory: Path) -> Path:
     return directory / "study.db"
 
 
+OF_A_TRIAL = (
+    *("number", "state", "value", "config", "context", "tags", "attempt", "reason", "seconds", "suggest_seconds"),
+    *("suggest_processor_seconds", "details", "checkpoint", "values", "violations", "reports", "last_run"),
+)
+
+
 def reading(path: Path) -> str:
     """Everything that a user is shown of a study, as one text."""
     study = raybo.load(path)
-    trials = [{**asdict(trial), "state": str(trial.state)} for trial in study.trials]
+    trials = [{name: getattr(trial, name) for name in OF_A_TRIAL} for trial in study.trials]
     events = [[e.kind.value, e.trial, dict(e.data), e.number] for e in study.events]
     return json.dumps([study.description.to_json(), trials, events], default=str, sort_keys=True)
 

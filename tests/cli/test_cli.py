@@ -25,7 +25,7 @@ from raybo.engine import driver
 from raybo.experiments import Claim, Verdict
 from raybo.journal import Journal, read
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import KINDS, Asked, Failed, Kind, Planned, State, Told
 from raybo.record.goals import Goals
 from raybo.study.study import Study
 
@@ -319,11 +319,11 @@ def journal(folder):
     with contextlib.closing(Journal(path, description_of_job())) as journal:
         asked = {"x": [0.25, 0.5], "values": [0.25, 5], "tags": {}, "seen": 1}
         events = [
-            Event(Kind.PLANNED, None, {"trials": 2}, 1),
-            Event(Kind.ASKED, 0, asked, 2),
-            Event(Kind.TOLD, 0, {"value": 0.5, "seconds": 1.0}, 3),
-            Event(Kind.ASKED, 1, asked, 4),
-            Event(Kind.FAILED, 1, {"reason": "ValueError: no"}, 5),
+            Planned(trials=2, number=1),
+            Asked.of(0, asked, number=2),
+            Told(0, value=0.5, seconds=1.0, number=3),
+            Asked.of(1, asked, number=4),
+            Failed(1, reason="ValueError: no", number=5),
         ]
         journal.append(events)
     return path
@@ -480,10 +480,10 @@ def engine(monkeypatch):
 
 def study(*ends):
     description = description_of_job()
-    events = [Event(Kind.PLANNED, None, {"trials": 4}, 1)]
+    events = [Planned(trials=4, number=1)]
     for number, (kind, data) in enumerate(ends):
-        events.append(Event(Kind.ASKED, number, {"x": [0, 0], "values": [0.5, 3], "tags": {}}, len(events) + 1))
-        events.append(Event(kind, number, data, len(events) + 1))
+        events.append(Asked(number, x=[0, 0], values=[0.5, 3], tags={}, number=len(events) + 1))
+        events.append(KINDS[kind].of(number, data, number=len(events) + 1))
     return Study(description, events)
 
 
@@ -909,7 +909,7 @@ def test_a_place_far_away_is_told_whole(monkeypatch, tmp_path):
     deep = tmp_path.joinpath(*"abcdefgh")
     deep.mkdir(parents=True)
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
-    events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5}))]
+    events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Told(0, value=0.5))]
     path = tmp_path / "job.db"
     (tmp_path / "job.trials" / "0").mkdir(parents=True)
     study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events, path)
@@ -927,7 +927,7 @@ def test_a_place_far_away_is_told_whole(monkeypatch, tmp_path):
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_terminal_that_does_not_know_a_sign_is_told_its_code(tmp_path, encoding):
     searcher = raybo.Searcher({"größe 大": raybo.Float(0, 1)}, "random", seed=0)
-    events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Event(Kind.TOLD, 0, {"value": 0.5}))]
+    events = [searcher.apply(searcher.propose(searcher.history)), searcher.apply(Told(0, value=0.5))]
     journal = Journal(tmp_path / "job.db", Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0))
     journal.append(events)
     journal.close()

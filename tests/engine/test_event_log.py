@@ -18,8 +18,10 @@ from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
 from raybo.journal import read
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind, Origin, State
+from raybo.record.events import Begun, Failed, Kind, Origin, Reported, Retried, State, Stopped, Told
 from raybo.record.goals import Goals
+from raybo.record.history import History
+from raybo.study.study import load
 
 SPACE = raybo.Space({"x": raybo.Float(0, 1)})
 
@@ -54,7 +56,7 @@ def ask(log):
 
 
 def tell(log, number, value):
-    return log.add(Event(Kind.TOLD, number, {"value": value, "seconds": 1.0, "attempt": 1})).number
+    return log.add(Told(number, value=value, seconds=1.0, attempt=1)).number
 
 
 def said(log, after=0):
@@ -74,6 +76,48 @@ def test_what_is_told_is_committed_and_what_is_proposed_knows_more(plan):
         assert [event.kind for event in read(plan.path)[1]] == [Kind.PLANNED, Kind.ASKED, Kind.TOLD]
         assert list(log.timings.trials) == [1.0]
         assert len(log.timings.suggestions) == 1
+
+
+def test_an_event_is_folded_once_in_a_process(plan, monkeypatch):
+    with opened(plan) as log:
+        for _ in range(100):
+            tell(log, ask(log), 2.0)
+        log.commit()
+    folded = []
+    apply = History.apply
+    monkeypatch.setattr(History, "apply", lambda self, event: folded.append(event.number) or apply(self, event))
+    with opened(plan) as log:  # as the actor of a command that continues the study
+        tell(log, ask(log), 1.0)
+        log.commit()
+        assert said(log).best == (100, 1.0)
+    assert sorted(folded) == list(range(1, 204))
+    folded.clear()
+    assert load(plan.path).best.number == 100
+    assert sorted(folded) == list(range(1, 204))
+
+
+def test_what_is_not_committed_yet_does_not_show(plan):
+    """Not in counts, nor in the best or the front, nor in what trials have reported."""
+    with opened(plan) as log:
+        first, second, third = ask(log), ask(log), ask(log)
+        log.add(Reported(second, step=1, value=3.0))
+        tell(log, first, 2.0)
+        log.commit()
+        before = said(log)
+        tell(log, ask(log), 1.0)
+        log.add(Reported(second, step=2, value=4.0))
+        log.add(Failed(third, reason="it diverged"))
+        log.add(Retried(third, reason="again", attempt=2))
+        unsaid = said(log)
+        timed = {"elapsed": 0.0, "left": None, "suggest_seconds": None}
+        assert replace(unsaid, **timed) == replace(before, **timed)
+        assert unsaid.reporting == [(1, 1, 3.0)]
+        assert [trial.number for trial in log.committed.trials] == [0, 1, 2]
+        assert log.committed.count(State.PENDING) == 2
+        log.commit()
+        assert said(log).best == (3, 1.0)
+        assert said(log).reporting == [(1, 2, 4.0)]
+        assert len(said(log).notes) == 2
 
 
 def test_a_better_best_is_noticed_before_it_is_committed(plan):
@@ -213,15 +257,15 @@ def test_a_record_that_is_opened_again_knows_all_that_was_committed(plan):
     with opened(plan) as log:
         tell(log, ask(log), 2.0)
         failed = ask(log)
-        log.add(Event(Kind.RETRIED, failed, {"reason": "its worker died", "attempt": 2, "losses": 1}))
-        log.add(Event(Kind.FAILED, failed, {"reason": "it diverged", "attempt": 2, "seconds": 1.0}))
+        log.add(Retried(failed, reason="its worker died", attempt=2, losses=1))
+        log.add(Failed(failed, reason="it diverged", attempt=2, seconds=1.0))
         stopped = ask(log)
-        log.add(Event(Kind.STOPPED, stopped, {"reason": "stopped by the user", "attempt": 1}))
+        log.add(Stopped(stopped, reason="stopped by the user", attempt=1))
         assert log.has_asked_enough()
         log.commit()
         assert not log.has_asked_enough()  # another for the stopped one, when that is committed
         first = said(log)
-        log.add(Event(Kind.FAILED, ask(log), {"reason": "never committed"}))
+        log.add(Failed(ask(log), reason="never committed"))
     with opened(replace(plan, after=first.last_event)) as log:
         again = said(log)
         assert again.notes == first.notes
@@ -246,7 +290,7 @@ def test_a_record_that_is_opened_again_knows_all_that_was_committed(plan):
 def test_what_is_left_follows_from_what_has_ended_a_lost_trial_too(plan):
     with opened(plan) as log:
         tell(log, ask(log), 2.0)
-        log.add(Event(Kind.FAILED, ask(log), {"reason": "its worker died", "kind": "lost", "attempt": 3}))
+        log.add(Failed(ask(log), reason="its worker died", cause="lost", attempt=3))
         log.commit()
         status = said(log)
         assert (status.finished, status.failed, status.planned) == (1, 1, 3)
@@ -280,7 +324,7 @@ def test_the_first_trial_that_tells_a_scheduler_nothing_is_noted(plan):
         known = log.add(log.searcher.known({"x": 0.5})).trial
         tell(log, known, 1.0)
         reporting = ask(log)
-        log.add(Event(Kind.REPORTED, reporting, {"step": 1, "value": 2.0}))
+        log.add(Reported(reporting, step=1, value=2.0))
         tell(log, reporting, 2.0)
         for silent in (ask(log), ask(log)):
             tell(log, silent, 3.0)
@@ -298,11 +342,11 @@ def test_an_equal_value_is_no_better_best(plan):
 
 
 def fail(log, number, attempt=1, reason="it raised"):
-    return log.add(Event(Kind.FAILED, number, {"reason": reason, "attempt": attempt, "seconds": 1.0})).number
+    return log.add(Failed(number, reason=reason, attempt=attempt, seconds=1.0)).number
 
 
 def retry(log, number):
-    return log.add(Event(Kind.RETRIED, number, {"reason": "it had failed, and is retried", "attempt": 2})).number
+    return log.add(Retried(number, reason="it had failed, and is retried", attempt=2)).number
 
 
 def test_trials_that_were_run_again_are_not_among_those_that_failed(plan):
@@ -319,7 +363,7 @@ def test_trials_that_were_run_again_are_not_among_those_that_failed(plan):
 def test_only_trials_of_which_more_is_known_than_that_they_were_asked_for_are_touched(plan):
     with opened(plan) as log:
         begun, waiting = ask(log), ask(log)
-        log.add(Event(Kind.BEGUN, begun, {"attempt": 1}))
+        log.add(Begun(begun, attempt=1))
         log.commit()
     with opened(plan) as log:
         assert log.touched == {begun} != {waiting}
@@ -370,7 +414,7 @@ def test_a_note_is_heard_once_by_who_has_heard_all_before_it(plan):
 
 def test_why_it_ended_is_recorded_although_its_last_trial_was_stopped_for_the_same_reason(plan):
     with opened(plan) as log:
-        log.add(Event(Kind.STOPPED, ask(log), {"reason": "stopped by the user", "attempt": 1}))
+        log.add(Stopped(ask(log), reason="stopped by the user", attempt=1))
         for _ in range(2):
             log.end("stopped by the user")
         log.commit()
@@ -383,7 +427,7 @@ def test_those_that_report_are_told_the_furthest_first(plan):
         for number, steps in enumerate((2, 3, 0, 3)):
             assert ask(log) == number
             for step in range(1, steps + 1):
-                log.add(Event(Kind.REPORTED, number, {"step": step, "value": step / 10, "attempt": 1}))
+                log.add(Reported(number, step=step, value=step / 10, attempt=1))
         log.commit()
         assert said(log).reporting == [(1, 3, 0.3), (3, 3, 0.3), (0, 2, 0.2)]
 
@@ -411,7 +455,7 @@ def test_the_front_is_told_as_it_is_now(plan):
     with contextlib.closing(EventLog(replace(plan, description=description), several, Timings(2, True))) as log:
         for loss, size, front in [(1.0, 9.0, 1), (2.0, 5.0, 2), (3.0, 1.0, 3)]:
             data = {"value": loss, "metrics": {"size": size}, "seconds": 1.0, "attempt": 1}
-            log.add(Event(Kind.TOLD, ask(log), data))
+            log.add(Told.of(ask(log), data))
             log.commit()
             assert said(log).front[0] == front
         assert said(log).front[1] == pytest.approx(1.0 * 4.0)

@@ -17,7 +17,7 @@ from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
 from raybo.engine.study.verdicts import Judge
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind
+from raybo.record.events import Reported, Told
 from raybo.schedulers import make
 from raybo.schedulers.rule import FORESEEN, Rule
 
@@ -73,8 +73,8 @@ def asked(judge):
 def end(judge, dispatched):
     """Have a trial finish that has reported once."""
     number = dispatched.life.trial
-    judge.log.add(Event(Kind.REPORTED, number, {"step": 1, "value": 0.0, "seconds": 1.0, "attempt": 1}))
-    judge.log.add(Event(Kind.TOLD, number, {"value": 0.0, "seconds": 1.0}))
+    judge.log.add(Reported(number, step=1, value=0.0, seconds=1.0, attempt=1))
+    judge.log.add(Told(number, value=0.0, seconds=1.0))
 
 
 def report(judge, dispatched, step):

@@ -21,7 +21,7 @@ from raybo.experiments.run import run_all, runs
 from raybo.experiments.verdicts import judge
 from raybo.job.loading import load_objective
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind
+from raybo.record.events import KINDS, Asked, Kind
 from raybo.record.goals import Goals
 from raybo.study.study import Study
 
@@ -49,9 +49,9 @@ def study(path: Path, outcomes, centres=None, mode="max", values=None, last=None
         centre = centres[number] if centres else None
         tags = {} if centre is None else {"centre": [centre / 10]}
         data = {"x": [number / 10], "values": [float(number)], "tags": tags, "seen": 0, "suggest_seconds": 0.0}
-        events.append(Event(Kind.ASKED, number, data))
+        events.append(Asked.of(number, data))
         ended = {"reason": "no"} if value is None else {"value": value}
-        events.append(Event(Kind.FAILED if value is None else Kind.TOLD, number, ended))
+        events.append(KINDS[Kind.FAILED if value is None else Kind.TOLD].of(number, ended))
     method = "gibo" if centres else "random"
     made = Study(Description("job", Goals(("v",), (mode,)), SPACE, method, 0), events, path)
     if values is not None:

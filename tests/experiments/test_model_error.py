@@ -11,7 +11,7 @@ from raybo.experiments.measures import curve, measure
 from raybo.experiments.model_error import grid_of, keep_model_errors, kept_model_errors, model_errors
 from raybo.experiments.plan import Problem
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind
+from raybo.record.events import Asked, Told
 from raybo.record.goals import Goals
 from raybo.study.study import Study
 from raybo.surrogate import GP, Observations, uhe_model
@@ -31,9 +31,9 @@ def study_of(tags, xs=(0.2, 0.9, 0.4, 0.6, 0.5), path=None):
     events = []
     for i, (x, its) in enumerate(zip(xs, tags, strict=True)):
         values = SPACE.pack({"x": 2 * x})
-        events.append(Event(Kind.ASKED, i, {"x": [x], "values": values, "tags": its}, number=2 * i + 1))
+        events.append(Asked(i, x=[x], values=values, tags=its, number=2 * i + 1))
         value = bowl({"x": 2 * x})
-        events.append(Event(Kind.TOLD, i, {"value": value}, number=2 * i + 2))
+        events.append(Told(i, value=value, number=2 * i + 2))
     return Study(description, events, path)
 
 

@@ -18,7 +18,7 @@ from raybo.journal.acknowledged import mark_path
 from raybo.journal.chain import beginning, following
 from raybo.journal.checks import Checker, Nonsense, description_of
 from raybo.record.description import DEFAULTS_SINCE_0_2, Description
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import KINDS, Asked, Begun, ContextObserved, Failed, Kind, Planned, Retried, State
 from raybo.record.goals import Goals
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
@@ -34,7 +34,7 @@ DESCRIPTION = Description("job", Goals(("loss",), ("min",)), SPACE, "random", 3,
 def history(trials):
     """The events of a study that has seen every kind of them."""
     searcher = Searcher.of(DESCRIPTION)
-    events = [searcher.apply(Event(Kind.PLANNED, None, {"trials": trials}))]
+    events = [searcher.apply(Planned(trials=trials))]
     ends = [
         (Kind.TOLD, {"value": 0.5, "seconds": 1.5, "attempt": 1, "metrics": {"size": 3}, "context": [0.3], "c": [0.3]}),
         (Kind.FAILED, {"reason": "ValueError: no", "traceback": "a\nb", "attempt": 1, "seconds": 0.1}),
@@ -43,14 +43,14 @@ def history(trials):
     for n in range(trials):
         events.append(searcher.apply(searcher.propose(searcher.history)))
         if n % 5 == 4:
-            events.append(searcher.apply(Event(Kind.BEGUN, n, {"attempt": 1})))
+            events.append(searcher.apply(Begun(n, attempt=1)))
         if n % 4 == 3:
             again = {"reason": "its worker died", "attempt": 2, "losses": 1}
-            events.append(searcher.apply(Event(Kind.RETRIED, n, again)))
+            events.append(searcher.apply(Retried.of(n, again)))
         kind, data = ends[n % 3]
         if n % 2:
-            events.append(searcher.apply(Event(Kind.CONTEXT_OBSERVED, n, {"context": [0.7], "c": [0.7]})))
-        events.append(searcher.apply(Event(kind, n, data)))
+            events.append(searcher.apply(ContextObserved(n, context=[0.7], c=[0.7])))
+        events.append(searcher.apply(KINDS[kind].of(n, data)))
     return events
 
 
@@ -336,12 +336,12 @@ def test_text_is_clean_in_a_journal_whatever_it_was(path):
     searcher = Searcher.of(description)
     for _ in range(2):  # and it is the same study the next time
         with contextlib.closing(Journal(path, description)) as journal:
-            asked = Event(Kind.ASKED, len(journal.events) // 2, searcher.propose(searcher.history).data)
+            asked = Asked.of(len(journal.events) // 2, searcher.propose(searcher.history).data)
             number = len(journal.events)
             data = {"reason": f"{strange} \U0001f600", "metrics": {strange: strange}, "traceback": strange}
             journal.append([
-                Event(Kind.ASKED, asked.trial, {**asked.data, "seen": number}, number + 1),
-                Event(Kind.FAILED, asked.trial, data, number + 2),
+                Asked.of(asked.trial, {**asked.data, "seen": number}, number=number + 1),
+                Failed.of(asked.trial, data, number=number + 2),
             ])  # fmt: skip
     study = load(path)
     assert study.trials[0].reason == "caf\\udce9 \U0001f600"

@@ -24,7 +24,7 @@ from raybo.common.errors import JournalError, JournalInUse
 from raybo.journal import Journal, exists, in_use, lock, read
 from raybo.journal.schema import SCHEMA
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind
+from raybo.record.events import Asked, Failed, Planned, Retried, Told
 from raybo.record.goals import Goals
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study.study import load
@@ -41,17 +41,12 @@ DESCRIPTION = Description(
 )
 PAIR = [("f", "<= 1"), ("g", "<= 2")]
 EVENTS = [
-    Event(Kind.PLANNED, None, {"trials": 3}, 1),
-    Event(
-        Kind.ASKED,
-        0,
-        {"x": [0.1, 1 / 3, 0.25], "values": [0.1, 3, 0], "tags": {"t": [None, 2**53 + 1]}, "seen": 1},
-        2,
-    ),
-    Event(Kind.ASKED, 1, {"x": [0.2, 0.5, 0.75], "values": [0.2, 5, 1], "tags": {"t": 5e-324}, "seen": 2}, 3),
-    Event(Kind.TOLD, 0, {"value": 1.7976931348623157e308, "metrics": {"ünï": "nan"}}, 4),
-    Event(Kind.RETRIED, 1, {"reason": "its worker died", "attempt": 2}, 5),
-    Event(Kind.FAILED, 1, {"reason": "gone", "kind": "lost", "attempt": 2}, 6),
+    Planned(trials=3, number=1),
+    Asked(0, x=[0.1, 1 / 3, 0.25], values=[0.1, 3, 0], tags={"t": [None, 2**53 + 1]}, seen=1, number=2),
+    Asked(1, x=[0.2, 0.5, 0.75], values=[0.2, 5, 1], tags={"t": 5e-324}, seen=2, number=3),
+    Told(0, value=1.7976931348623157e308, metrics={"ünï": "nan"}, number=4),
+    Retried(1, reason="its worker died", attempt=2, number=5),
+    Failed(1, reason="gone", cause="lost", attempt=2, number=6),
 ]
 
 
@@ -69,7 +64,7 @@ def written(path):
 
 
 def told(number):
-    return Event(Kind.PLANNED, None, {"trials": number}, number)
+    return Planned(trials=number, number=number)
 
 
 def numbers(path):
@@ -139,7 +134,7 @@ def test_several_events_are_written_together_or_not_at_all(path):
             journal.append([told(3), told(4), told(2)])  # the last number is taken
         assert numbers(path) == [1, 2]
         with pytest.raises(TypeError):
-            journal.append([told(3), Event(Kind.TOLD, 0, {"value": object()}, 4)])
+            journal.append([told(3), Told(0, value=object(), number=4)])
         assert numbers(path) == [1, 2]
         journal.append([told(3)])
     assert numbers(path) == [1, 2, 3]
@@ -691,7 +686,7 @@ def test_a_disk_that_is_full_is_told_in_one_line_and_nothing_is_half_written(pat
         (pages,) = journal._connection.execute("PRAGMA page_count").fetchone()
         journal._connection.execute(f"PRAGMA max_page_count={pages}")
         with pytest.raises(JournalError, match="full") as caught:
-            journal.append([Event(Kind.TOLD, 0, {"text": "x" * 10**6}, 2)])
+            journal.append([Told(0, value=0.5, traceback="x" * 10**6, number=2)])
         assert "\n" not in str(caught.value)
         assert numbers(path) == [1]
         journal._connection.execute("PRAGMA max_page_count=1000000")

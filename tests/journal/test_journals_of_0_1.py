@@ -21,7 +21,7 @@ from rich.console import Console
 from threadpoolctl import threadpool_info
 
 from raybo.journal import Journal, read
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import Failed, State
 from raybo.reporting.tables import study_view
 from raybo.searcher import Searcher
 from raybo.study.replay import replay
@@ -83,7 +83,7 @@ def test_it_is_continued_and_nothing_of_it_changes(journal):
                 searcher.apply(event)
             asked = searcher.apply(searcher.propose(searcher.history))
             opened.append([asked])
-            opened.append([searcher.apply(Event(Kind.FAILED, asked.trial, {"reason": "no", "attempt": 1}))])
+            opened.append([searcher.apply(Failed(asked.trial, reason="no", attempt=1))])
     description, events = read(path)
     assert (description, events[:-4]) == before
     assert [event.number for event in events] == list(range(1, len(events) + 1))

@@ -18,7 +18,7 @@ import pytest
 from raybo.common.errors import JournalError, JournalInUse
 from raybo.journal import Journal, in_use, lock, read
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind
+from raybo.record.events import Planned
 from raybo.record.goals import Goals
 from raybo.space import Float, Space
 
@@ -32,7 +32,7 @@ DESCRIPTION = Description(
 
 
 def told(number):
-    return Event(Kind.PLANNED, None, {"trials": number}, number)
+    return Planned(trials=number, number=number)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from raybo.methods.default import auto
 from raybo.methods.default.auto_0_1 import propose_as_0_1
 from raybo.methods.default.committee import MEMBERS, NO_SAY, convene, model_of
 from raybo.methods.parts.running_trials import predicted
-from raybo.record.events import Event, Kind
+from raybo.record.events import Asked, Told
 from raybo.record.history import History
 from raybo.searcher import Searcher
 from raybo.surrogate import Likelihood, Observations, Tamed
@@ -241,8 +241,8 @@ def test_a_study_that_0_1_began_goes_on_by_its_rule(space):
         assert (new.x.tolist(), new.tags) == (old.x.tolist(), old.tags)
         names.add(old.tags.get("acquisition"))
         x = history.cube.snap(old.x[None, :])[0]
-        history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": old.tags}))
-        history.apply(Event(Kind.TOLD, number, {"value": -float(np.sum((x - 0.3) ** 2))}))
+        history.apply(Asked(number, x=x.tolist(), tags=old.tags))
+        history.apply(Told(number, value=-float(np.sum((x - 0.3) ** 2))))
     assert {"ucb", "log-ei"} <= names
 
 

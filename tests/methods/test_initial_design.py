@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from raybo.methods.parts.initial_design import design_size
-from raybo.record.events import Event, Kind
+from raybo.record.events import Planned
 from raybo.record.history import History
 from raybo.space import Float, Space
 
@@ -25,6 +25,6 @@ from raybo.space import Float, Space
 def test_a_short_study_keeps_most_of_its_trials_for_the_model(d, planned, published, size):
     history = History(Space({f"x{i}": Float(0, 1) for i in range(d)}).cube)
     if planned is not None:
-        history.apply(Event(Kind.PLANNED, None, {"trials": planned}))
+        history.apply(Planned(trials=planned))
     assert design_size(history, published, None) == size
     assert design_size(history, published, 4) == 4

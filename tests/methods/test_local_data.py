@@ -12,7 +12,7 @@ from raybo.methods.parts import local_data
 from raybo.methods.parts.fitting import observed
 from raybo.methods.parts.local_data import Regional, chosen, is_large, ranked
 from raybo.methods.parts.next_point import least_distance
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import Asked, State, Told
 from raybo.record.history import History
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Integer, Space
@@ -38,11 +38,11 @@ def study_of(n, d=4, pending=0, f=hill, seed=0):
     X = rng.random((n, d))
     best = X[np.argmax([f(x) for x in X])]
     for number, x in enumerate(X):
-        history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": {}}))
-        history.apply(Event(Kind.TOLD, number, {"value": f(x)}))
+        history.apply(Asked(number, x=x.tolist(), tags={}))
+        history.apply(Told(number, value=f(x)))
     for number in range(n, n + pending):
         x = np.clip(best + 0.02 * rng.standard_normal(d), 0, 1)
-        history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": {}}))
+        history.apply(Asked(number, x=x.tolist(), tags={}))
     return history
 
 
@@ -128,7 +128,7 @@ def test_proposals_stay_apart_from_whatever_is_in_flight():
         proposal = method.propose(history, stream(number))
         gaps = np.linalg.norm(history.X_pending - proposal.x, axis=1)
         assert gaps.min() >= least_distance(3)
-        history.apply(Event(Kind.ASKED, number, {"x": proposal.x.tolist(), "tags": proposal.tags}))
+        history.apply(Asked(number, x=proposal.x.tolist(), tags=proposal.tags))
 
 
 def test_a_fit_is_kept_for_a_fiftieth_of_the_trials_and_no_longer(monkeypatch):
@@ -159,8 +159,8 @@ def test_it_goes_on_to_improve_a_large_study():
         method = methods.make("auto", initial=1)
         for number in range(600, 630):
             proposal = method.propose(history, stream(seed, number))
-            history.apply(Event(Kind.ASKED, number, {"x": proposal.x.tolist(), "tags": proposal.tags}))
-            history.apply(Event(Kind.TOLD, number, {"value": hill(proposal.x)}))
+            history.apply(Asked(number, x=proposal.x.tolist(), tags=proposal.tags))
+            history.apply(Told(number, value=hill(proposal.x)))
         assert -history.y.max() < 1e-3 * before, seed
 
 
@@ -205,8 +205,8 @@ def study_around(centre, n=450, gathered=120, f=valley):
     history, rng = History(floats(4).cube), np.random.default_rng(1)
     X = np.concatenate([rng.random((n, 4)), np.clip(centre + 0.03 * rng.uniform(-1, 1, (gathered, 4)), 0, 1)])
     for number, x in enumerate(X):
-        history.apply(Event(Kind.ASKED, number, {"x": x.tolist(), "tags": {}}))
-        history.apply(Event(Kind.TOLD, number, {"value": f(x)}))
+        history.apply(Asked(number, x=x.tolist(), tags={}))
+        history.apply(Told(number, value=f(x)))
     return history
 
 

@@ -12,14 +12,19 @@ import pytest
 import raybo
 from raybo.methods import METHODS, Method, load, make
 from raybo.methods.story import OverTrials, PathInSpace
-from raybo.record.events import State, Trial
+from raybo.record.events import State
+from raybo.record.goals import Goals
+from raybo.record.trial import Declared, Record, Trial
 from tests.methods.studies import run
 
 NAMES = ["x0", "x1"]
 
 
 def trials(*tags):
-    return [Trial(number, {}, State.FINISHED, tags=each) for number, each in enumerate(tags)]
+    return [
+        Trial(i, Record(np.zeros(2), each, State.FINISHED), Declared(None, None, Goals()))
+        for i, each in enumerate(tags)
+    ]
 
 
 def test_who_tells_what():

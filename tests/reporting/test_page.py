@@ -12,7 +12,7 @@ import pytest
 
 import raybo
 from raybo.common.errors import MissingExtra, RayboError, install_command
-from raybo.record.events import Event, Kind
+from raybo.record.events import KINDS, Kind
 from raybo.reporting import draw
 from raybo.reporting.emulator import Emulator
 from raybo.reporting.figures import report_figures
@@ -244,7 +244,7 @@ def test_times_of_trials_that_met_a_loss_are_those_of_the_journal():
         (Kind.ASKED, 2, asked, 6),
         (Kind.TOLD, 1, {"value": 2.0, "started": times[8], "seconds": 2.0, "host": "a", "attempt": 2}, 11),
     ]
-    events = [Event(kind, trial, data, n, times[s]) for n, (kind, trial, data, s) in enumerate(listed, 1)]
+    events = [KINDS[kind].of(trial, data, number=n, at=times[s]) for n, (kind, trial, data, s) in enumerate(listed, 1)]
     description = run("random", 1, space={"x": raybo.Float(0, 1)}).description
     found = spans(Study(description, events))
     seen = [(span.trial, span.begin, span.end, span.host, span.lane, span.state) for span in found]
@@ -278,7 +278,7 @@ def test_a_pause_between_two_commands_is_no_idleness():
         data, pause = dict(event.data), 1_800.0 if i >= half else 0.0
         if "started" in data:
             data["started"] = later(data["started"], pause)
-        moved.append(Event(event.kind, event.trial, data, event.number, later(event.at, pause)))
+        moved.append(KINDS[event.kind].of(event.trial, data, number=event.number, at=later(event.at, pause)))
     paused = Study(study.description, moved)
     ((begin, end),) = pauses_of(paused)
     assert end - begin == pytest.approx(1_800, abs=60)  # less what a busy machine takes for a trial

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from raybo import methods
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind
+from raybo.record.events import KINDS, Kind
 from raybo.record.goals import Goals
 from raybo.reporting.tables import (
     best_view,
@@ -27,7 +27,9 @@ SPACE = Space({"lr": Float(1e-4, 1, log=True), "m": {"n": Integer(1, 9), "c": Ca
 
 def study_of(*events, mode="max"):
     description = Description("[red]job", Goals(("[i]score",), (mode,)), SPACE, "random", 3)
-    return Study(description, [Event(kind, trial, data, n) for n, (kind, trial, data) in enumerate(events, 1)])
+    return Study(
+        description, [KINDS[kind].of(trial, data, number=n) for n, (kind, trial, data) in enumerate(events, 1)]
+    )
 
 
 def asked(number, **tags):

@@ -12,7 +12,7 @@ import pytest
 import raybo
 from raybo.integrations.optuna_journal import END_TRIAL, optuna_exporter
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind, Origin, State
+from raybo.record.events import KINDS, Failed, Kind, Origin, Planned, Pruned, Retried, State, Told
 from raybo.record.goals import Goals
 from raybo.reporting.run_figures import timeline
 from raybo.reporting.timeline import busy_share, pauses_of, spans
@@ -25,9 +25,9 @@ def retried() -> Study:
     asked = searcher.propose(searcher.history)
     entries = [
         (asked, 0),
-        (Event(Kind.FAILED, 0, {"reason": "no", "attempt": 1}), 1),
-        (Event(Kind.RETRIED, 0, {"reason": "wanted again", "attempt": 2, "losses": 0}), 60),
-        (Event(Kind.TOLD, 0, {"value": 0.5, "attempt": 2}), 62),
+        (Failed(0, reason="no", attempt=1), 1),
+        (Retried(0, reason="wanted again", attempt=2, losses=0), 60),
+        (Told(0, value=0.5, attempt=2), 62),
     ]
     events = [
         replace(event, number=i, at=f"2026-01-01T00:{second // 60:02d}:{second % 60:02d}+00:00")
@@ -55,13 +55,13 @@ def test_an_attempt_that_another_one_followed_was_lost():
 def test_workers_are_as_busy_as_they_were_while_the_study_ran():
     """It was planned long before its first trial, two of ten seconds each ran with a gap of ten, and one much later."""
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0)
-    events = [searcher.apply(Event(Kind.PLANNED, None, {"trials": 3}))]
+    events = [searcher.apply(Planned(trials=3))]
     seconds = [0]
     for number, begin in enumerate((100, 120, 500)):
         at = f"2026-01-01T00:{begin // 60:02d}:{begin % 60:02d}+00:00"
         events.append(searcher.apply(searcher.propose(searcher.history)))
         told = {"value": 0.5, "attempt": 1, "started": at, "seconds": 10.0, "host": "a"}
-        events.append(searcher.apply(Event(Kind.TOLD, number, told)))
+        events.append(searcher.apply(Told.of(number, told)))
         seconds += [begin, begin + 10]
     timed = [
         replace(event, at=f"2026-01-01T00:{second // 60:02d}:{second % 60:02d}+00:00")
@@ -77,7 +77,7 @@ def test_a_trial_that_is_enqueued_has_its_span_from_when_it_begins():
     kinds = [(0, 0), (1, 0), (0, 50), (0, 55)]
     events = []
     for (number, second), kind in zip(kinds, (None, None, Kind.BEGUN, Kind.TOLD), strict=True):
-        made = searcher.known({"x": 0.5}, Origin.ENQUEUED) if kind is None else Event(kind, number, {"value": 0.5})
+        made = searcher.known({"x": 0.5}, Origin.ENQUEUED) if kind is None else KINDS[kind].of(number, {"value": 0.5})
         events.append(replace(searcher.apply(made), at=f"2026-01-01T00:00:{second:02d}+00:00"))
     study = Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
     assert [(span.trial, span.begin, span.end) for span in spans(study)] == [(0, 50.0, 55.0)]
@@ -110,9 +110,9 @@ def on_hosts(*runs: tuple[str, int, int]) -> Study:
         if not is_end:
             event = searcher.propose(searcher.history)
         elif host:
-            event = Event(Kind.TOLD, number, {**data, "value": 0.5, "host": host})
+            event = Told.of(number, {**data, "value": 0.5, "host": host})
         else:
-            event = Event(Kind.PRUNED, number, {**data, "reason": "2nd of 2"})
+            event = Pruned.of(number, {**data, "reason": "2nd of 2"})
         events.append(replace(searcher.apply(event), at=f"2026-01-01T00:00:{second:02d}+00:00"))
     return Study(Description("job", Goals(("value",), ("max",)), searcher.space, "random", 0), events)
 

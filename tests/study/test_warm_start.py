@@ -13,7 +13,7 @@ import raybo
 from raybo.common.errors import JournalError, SpaceError, TrialError
 from raybo.journal import Journal
 from raybo.record.description import Description
-from raybo.record.events import Event, Kind, State
+from raybo.record.events import KINDS, Begun, Kind, State, Stopped
 from raybo.record.goals import Goals
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
@@ -44,7 +44,7 @@ def other_study(space=SPACE, configs=(), description=None):
         events.append(replay.apply(replay.known(trial.config)))
         data = {"value": trial.value} if trial.value is not None else {"reason": "no"}
         kind = Kind.TOLD if trial.value is not None else Kind.FAILED
-        events.append(replay.apply(Event(kind, trial.number, data)))
+        events.append(replay.apply(KINDS[kind].of(trial.number, data)))
     return Study(describe(space) if description is None else description, events)
 
 
@@ -241,7 +241,7 @@ def test_an_enqueued_trial_is_run_again_only_where_it_had_begun(ray_session, tmp
     assert [(e.trial, e.data["attempt"]) for e in whole.events if e.kind is Kind.BEGUN] == [(0, 1), (1, 1), (2, 1)]
     asked = [event for event in whole.events if event.kind is Kind.ASKED]
     reported = next(event for event in whole.events if event.report is not None)
-    events = [*asked, Event(Kind.BEGUN, 0, {"attempt": 1}), reported, Event(Kind.BEGUN, 1, {"attempt": 1})]
+    events = [*asked, Begun(0, attempt=1), reported, Begun(1, attempt=1)]
     with contextlib.closing(Journal(path, whole.description)) as journal:  # as a command that was killed leaves it
         journal.append([replace(event, number=n) for n, event in enumerate(events, 1)])
     saved = tmp_path / "killed.trials" / "0" / "checkpoints" / "1-1"
@@ -305,7 +305,7 @@ def test_what_was_stopped_may_be_enqueued_again(path):
     assert enter(path, describe(), warm_start.known_of([config(0.1)], SPACE)) == 1
     with contextlib.closing(Journal(path)) as journal:
         journal.begin(journal.description)
-        journal.append([Event(Kind.STOPPED, 0, {"reason": "stopped by the user", "attempt": 1}, 2)])
+        journal.append([Stopped(0, reason="stopped by the user", attempt=1, number=2)])
     study = load(path)
     searcher = Searcher.of(study.description)
     for event in study.events:
@@ -380,7 +380,7 @@ def test_what_was_enqueued_before_is_not_wanted_once_more(path):
     searcher.apply(asked)
     assert warm_start.wanted(searcher, row) is None
     assert warm_start.wanted(searcher, SPACE.pack(config(0.6))) is not None
-    searcher.apply(Event(Kind.STOPPED, asked.trial, {"reason": "by the user"}))
+    searcher.apply(Stopped(asked.trial, reason="by the user"))
     assert warm_start.wanted(searcher, row) is not None
     with pytest.raises(SpaceError, match="is not a configuration of the space; give every parameter that is open"):
         warm_start.wanted(searcher, row[:-1])

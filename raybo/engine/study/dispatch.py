@@ -12,7 +12,7 @@ import ray
 from raybo.common.messages import first_line
 from raybo.engine.lifecycle import Life, Occurrence
 from raybo.engine.trial.task import TRACEBACK_CHARACTERS
-from raybo.record.events import Data
+from raybo.record.events import EventData
 
 if TYPE_CHECKING:
     from raybo.engine.trial.captured_output import Chunk
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UNLOADED = "failed to import on the worker"  # in Ray's message about a function that it sent; the job is inside
 LOG_FILE = "/logs/worker-"  # a worker opens one before a task; it is missing if Ray is being removed
 
-Outcome = tuple[Occurrence, Data]  # with the data of the event that records it
+Outcome = tuple[Occurrence, EventData]  # with the data of the event that records it
 
 
 @dataclass

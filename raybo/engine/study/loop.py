@@ -30,7 +30,7 @@ from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
 from raybo.journal import requests
 from raybo.journal.requests import Request
-from raybo.record.events import Data
+from raybo.record.events import EventData
 
 STOP_REASON = "stopped by the user"
 
@@ -113,7 +113,7 @@ class StudyLoop:
         lines, left_out, count = self.runs.output.since(lines_seen)
         return replace(status, printed=lines, unprinted=left_out, lines=count)
 
-    async def reported(self, number: int, attempt: int, batch: list[Data]) -> Answer:
+    async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
         """Record the reports of an attempt, and answer whether it is to go on."""
         answer = await self.runs.reported(number, attempt, batch)
         self._resume_promoted()

@@ -1,4 +1,4 @@
-"""The trials in Ray's hands: performs what `lifecycle` says of each, and turns whatever happens into an occurrence."""
+"""The trials in Ray's hands: performs the steps of `lifecycle`, and turns whatever happens into an occurrence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from raybo.engine.trial.captured_output import read_unsent
 from raybo.engine.trial.report_sender import Answer
 from raybo.engine.trial.task import PackedFunction
 from raybo.job.objective import Objective
-from raybo.record.events import LOST, Data, Event, Kind, Origin
+from raybo.record.events import KINDS, LOST, ContextObserved, EventData, Origin
 from raybo.schedulers.rule import JOB
 
 SHARE_SECONDS = 0.002  # a result waits this long for the proposal that follows it, to be committed with it
@@ -75,7 +75,7 @@ class TrialRuns:
 
     @property
     def running(self) -> int:
-        """How many trials run; a cluster that is to grow has some more that wait."""
+        """Number of trials that run; a cluster that is to grow has some more that wait."""
         count = sum(dispatched.life.phase is Phase.RUNNING for dispatched in self.dispatched.values())
         return min(count, self.capacity.room)
 
@@ -97,12 +97,12 @@ class TrialRuns:
         if (dispatched := self._current(number, attempt)) is not None:
             dispatched.start(node)
 
-    def context_observed(self, number: int, attempt: int, data: Data) -> None:
+    def context_observed(self, number: int, attempt: int, data: EventData) -> None:
         """Record the context that a trial has observed before its end."""
         if self._current(number, attempt) is not None:
-            self.log.commit_in_background(self.log.add(Event(Kind.CONTEXT_OBSERVED, number, data)).number)
+            self.log.commit_in_background(self.log.add(ContextObserved.of(number, data)).number)
 
-    async def reported(self, number: int, attempt: int, batch: list[Data]) -> Answer:
+    async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
         """Record the reports of an attempt, and answer whether it is to go on."""
         dispatched = self._current(number, attempt)
         if dispatched is None:
@@ -132,7 +132,7 @@ class TrialRuns:
             if self.apply(dispatched, occurrence, data).free:
                 return
 
-    async def _attempt(self, dispatched: DispatchedTrial, prepare: Callable[[], None]) -> tuple[Occurrence, Data]:
+    async def _attempt(self, dispatched: DispatchedTrial, prepare: Callable[[], None]) -> tuple[Occurrence, EventData]:
         number = dispatched.life.trial
         self.output.begin(number, dispatched.life.attempt)
         self.launcher.submit(dispatched, self.log.searcher.trials[number].config, self.judge.attempt_info(number))
@@ -146,7 +146,7 @@ class TrialRuns:
             data = {"rule": JOB, **data}
         return occurrence, data
 
-    def apply(self, dispatched: DispatchedTrial, occurrence: Occurrence, data: Data) -> Step:
+    def apply(self, dispatched: DispatchedTrial, occurrence: Occurrence, data: EventData) -> Step:
         """Perform what follows an occurrence by the table of a trial's life.
 
         Args:
@@ -166,7 +166,7 @@ class TrialRuns:
             data["losses"] = life.losses
         if life.phase is Phase.LOST:
             data["kind"] = LOST
-        added = self.log.add(Event(following.record, life.trial, data))
+        added = self.log.add(KINDS[following.record].of(life.trial, data))
         if following.submit:
             self.log.commit()
         if reason := self.ending.hopeless(self.capacity.room):

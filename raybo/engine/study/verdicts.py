@@ -20,9 +20,10 @@ from raybo.engine.study.event_log import EventLog
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.report_sender import BATCH_SECONDS, Answer, AttemptInfo
 from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory
-from raybo.record.events import OPEN, Data, Event, Kind, State, Trial
+from raybo.record.events import OPEN, Event, EventData, Kind, Paused, Reported, Retried, State
 from raybo.record.goals import Goal
 from raybo.record.ledger import Ledger
+from raybo.record.trial import Trial
 from raybo.schedulers import Verdict
 from raybo.schedulers.rule import JOB, Rule, broken_by, event_of, foreseen
 from raybo.searcher import Searcher
@@ -38,7 +39,7 @@ class Judge:
         apply: performs what follows an occurrence.
     """
 
-    def __init__(self, log: EventLog, apply: Callable[[DispatchedTrial, Occurrence, Data], Step]) -> None:
+    def __init__(self, log: EventLog, apply: Callable[[DispatchedTrial, Occurrence, EventData], Step]) -> None:
         self.log = log
         self.rule = log.searcher.rule
         self._apply = apply
@@ -67,7 +68,7 @@ class Judge:
                 [trials[cast(int, event.trial)] for event in verdicts if event.kind is Kind.PRUNED]
             )
 
-    async def receive(self, dispatched: DispatchedTrial, batch: list[Data]) -> Answer:
+    async def receive(self, dispatched: DispatchedTrial, batch: list[EventData]) -> Answer:
         """Record what a running attempt has reported, and answer once that is committed."""
         attempt, is_awaited = dispatched.life.attempt, False
         for data in batch:
@@ -85,15 +86,15 @@ class Judge:
             return dispatched.answer or Answer("gone", "its study has given it up")
         return Answer(waits_at=self._waits_at(dispatched.life.trial))
 
-    async def _record(self, dispatched: DispatchedTrial, data: Data) -> bool:
+    async def _record(self, dispatched: DispatchedTrial, data: EventData) -> bool:
         """Record one report and the verdict on it; True if the trial waits until they are committed."""
         number, searcher = dispatched.life.trial, self.log.searcher
         saves = "checkpoint" in data
         if saves:
             self._warn_if_elsewhere(number, data["checkpoint"])
         is_repeated = data["step"] <= searcher.history.records[number].step
-        repeated: Data = {"repeated": True} if is_repeated else {}
-        event = self.log.add(Event(Kind.REPORTED, number, {**data, "attempt": dispatched.life.attempt, **repeated}))
+        repeated: EventData = {"repeated": True} if is_repeated else {}
+        event = self.log.add(Reported.of(number, {**data, "attempt": dispatched.life.attempt, **repeated}))
         verdict, rule = broken_by(event, searcher.goals), JOB
         if not verdict.prune:
             if self.rule is None or is_repeated or not self.rule.can_judge(searcher.history, number):
@@ -117,7 +118,7 @@ class Judge:
         occurrence = Occurrence.PRUNED if verdict.prune else Occurrence.PAUSED
         self._apply(dispatched, occurrence, {**event.data, "seconds": report.data["seconds"]})
 
-    def result(self, number: int, data: Data) -> Data:
+    def result(self, number: int, data: EventData) -> EventData:
         """Return what the event of a finished run holds; its value is one of its reports if it returned none."""
         searcher = self.log.searcher
         return with_value(searcher.trials[number], data, searcher.ledger.goal, self.log.plan.description.value)
@@ -217,46 +218,45 @@ def missing_verdicts(searcher: Searcher, events: Sequence[Event]) -> list[Event]
         ledger = Ledger(searcher.space, searcher.goals, searcher.context, searcher.steps, rule.metric)
         for event in events[: max(judged)]:
             ledger.apply(event)
-            if event.number in judged:
-                due.append((rule.judge(ledger.history, cast(int, event.trial)), rule.name, event))
+            if event.number in judged and isinstance(event, Reported):
+                due.append((rule.judge(ledger.history, event.trial), rule.name, event))
     return [_event_after(searcher, *verdict) for verdict in due if verdict[0].action != "go"]
 
 
-def _open_reports(searcher: Searcher, events: Sequence[Event]) -> tuple[dict[int, Event], dict[int, Event]]:
+def _open_reports(searcher: Searcher, events: Sequence[Event]) -> tuple[dict[int, Reported], dict[int, Reported]]:
     """Return two reports of each open trial: the first that broke a constraint, and the last if it has no verdict."""
-    broken: dict[int, Event] = {}
-    last: dict[int, Event] = {}
+    broken: dict[int, Reported] = {}
+    last: dict[int, Reported] = {}
     ended: set[int] = set()
     for event in events:
         number = event.trial
         if number is None or searcher.trials[number].state not in OPEN:
             continue
-        if event.report is not None:
-            last[number] = event
-        elif event.kind is Kind.PAUSED:  # its verdict has been given
+        if isinstance(event, Reported):
+            if not event.repeated:
+                last[number] = event
+            if number not in broken and event.broken(searcher.goals):
+                broken[number] = event
+        elif isinstance(event, Paused):  # its verdict has been given
             last.pop(number, None)
         elif event.is_end:  # its reports have their verdicts, or need none
             ended.add(number)
             last.pop(number, None)
-        elif event.kind is Kind.RETRIED and number in ended:  # the user has mended the job
+        elif isinstance(event, Retried) and number in ended:  # the user has mended the job
             ended.discard(number)
             broken.pop(number, None)
-        if number not in broken and event.broken(searcher.goals):
-            broken[number] = event
     return broken, last
 
 
-def _event_after(searcher: Searcher, verdict: Verdict, rule: str, report: Event) -> Event:
+def _event_after(searcher: Searcher, verdict: Verdict, rule: str, report: Reported) -> Event:
     """Return the event of a verdict on a report that an earlier process committed."""
-    trial, data = searcher.trials[cast(int, report.trial)], report.data
-    added: Data = {"attempt": trial.attempt}
-    if trial.state is State.PENDING and data.get("attempt") == trial.attempt:  # else its seconds are counted already
-        added["seconds"] = data["seconds"]
-    event = event_of(verdict, rule, trial.number, data["step"], report.number)
-    return replace(event, data={**event.data, **added})
+    trial = searcher.trials[report.trial]
+    is_running = trial.state is State.PENDING and report.attempt == trial.attempt  # else its time is counted already
+    event = event_of(verdict, rule, trial.number, report.step, report.number)
+    return replace(event, attempt=trial.attempt, seconds=report.seconds if is_running else None)
 
 
-def with_value(trial: Trial, data: Data, goal: Goal, which: str) -> Data:
+def with_value(trial: Trial, data: EventData, goal: Goal, which: str) -> EventData:
     """Return what the event of a finished run holds; its value is one of its reports if it returned none.
 
     Of the steps that it repeated its own reports count, so that value, metrics and context are of one run.
@@ -269,7 +269,7 @@ def with_value(trial: Trial, data: Data, goal: Goal, which: str) -> Data:
     """
     if "value" in data or not trial.step:
         return data
-    values = [value for _, value in trial._run]
+    values = [value for _, value in trial.last_run]
     metrics = {**trial.details.get("metrics", {}), **data.get("metrics", {})}
     data = {**data, "value": goal.best_of(values) if which == "best" else values[-1]}
     return {**data, "metrics": metrics} if metrics else data

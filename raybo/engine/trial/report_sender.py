@@ -19,7 +19,7 @@ from raybo.common.arguments import is_number
 from raybo.common.errors import ObjectiveError
 from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.job.reports import TrialPruned, require_saved, require_step
-from raybo.record.events import Data
+from raybo.record.events import EventData
 
 BATCH_SECONDS = 0.05  # between two batches on which no verdict is given
 LONG_SECONDS = 0.1  # after a step that took as long, the job always waits for the answer
@@ -44,7 +44,7 @@ class Answer:
     waits_at: int | None = None
 
 
-Send: TypeAlias = Callable[[list[Data]], Answer]  # waits for the answer
+Send: TypeAlias = Callable[[list[EventData]], Answer]  # waits for the answer
 
 
 def breaks_none(value: float, metrics: Mapping[str, Any]) -> str:
@@ -115,7 +115,7 @@ class ReportSender:
         self._read, self._send, self._take_context, self._broken = read, send, take_context, broken
         self._checkpoints = checkpoints
         self._step = 0  # the last one
-        self._buffer: list[Data] = []
+        self._buffer: list[EventData] = []
         self._buffering = threading.Lock()
         self._sending = threading.Lock()  # one batch at a time, so that they arrive in order
         self._sent = 0.0
@@ -151,7 +151,7 @@ class ReportSender:
         now = time.perf_counter()
         is_long, self._reported = now - self._reported > LONG_SECONDS, now
         self._step, self.count, self.value, self.metrics = step, self.count + 1, value, others
-        data: Data = {"step": step, "value": value, "seconds": round(now - self._begun, 6)}
+        data: EventData = {"step": step, "value": value, "seconds": round(now - self._begun, 6)}
         if others:
             data["metrics"] = others
         if (saved := self._checkpoints.take()) is not None:
@@ -242,7 +242,7 @@ class ReportSender:
             self._flush()
 
 
-def answer_of(actor: Any, number: int, attempt: int, batch: list[Data]) -> Answer:
+def answer_of(actor: Any, number: int, attempt: int, batch: list[EventData]) -> Answer:
     """Send a batch of an attempt's reports to the study's actor, and return its answer."""
     import ray
 

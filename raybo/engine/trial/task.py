@@ -43,7 +43,8 @@ from raybo.job.current_trial import CurrentTrial, running
 from raybo.job.objective import Objective, contexts_sent_to
 from raybo.job.reports import TrialPruned, reports_sent_to
 from raybo.job.shared_data import Shared, receive
-from raybo.record.events import Data, context_data
+from raybo.record.contexts import context_data
+from raybo.record.events import EventData
 from raybo.record.goals import Goals
 from raybo.space import Config, Reading, Space, read_context
 
@@ -130,7 +131,7 @@ def trial_task(
 
     actor, journal, artifacts, keep = study.actor, study.journal, study.artifacts, study.keep
 
-    def trial(arguments: list[Any]) -> tuple[Occurrence, Data, list[Chunk]]:
+    def trial(arguments: list[Any]) -> tuple[Occurrence, EventData, list[Chunk]]:
         config, number, attempt, seed, info, objects = arguments
         info = AttemptInfo(*info)
         lower_priority()
@@ -184,9 +185,9 @@ def run_trial(
     wanted: Goals | str,
     threads: int,
     context: Space | None = None,
-    send_context: Callable[[Data], None] | None = None,
+    send_context: Callable[[EventData], None] | None = None,
     make_sender: Callable[[Read, TakeContext, DescribeBroken], ReportSender] | None = None,
-) -> tuple[Occurrence, Data]:
+) -> tuple[Occurrence, EventData]:
     """Run the objective once.
 
     Args:
@@ -201,7 +202,7 @@ def run_trial(
     Returns:
         what happened, and the data of the event that records it; without a value if that is one of its reports.
     """
-    data: Data = {
+    data: EventData = {
         "host": socket.gethostname(),
         "started": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
     }
@@ -253,11 +254,11 @@ def run_trial(
             data["metrics_left"] = left
     except TrialPruned as end:
         reports.end()
-        observed = _read_context(context, contexts) if contexts else Data()
+        observed = _read_context(context, contexts) if contexts else EventData()
         data = {**data, "seconds": _since(begun), **observed, "reason": str(end) or "the job gave it up"}
         return Occurrence.BAD_RESULT if reports.fault else Occurrence.LEFT, data
     except BaseException as error:  # noqa: BLE001  # SystemExit too: whatever the objective raises is its result
-        observed = _read_context(context, contexts) if contexts else Data()
+        observed = _read_context(context, contexts) if contexts else EventData()
         return Occurrence.RAISED, {**data, "seconds": _since(begun), **observed, **_described(error)}
     data = {**data, "seconds": _since(begun), **_read_context(context, contexts)}
     if others:
@@ -268,7 +269,7 @@ def run_trial(
     return Occurrence.RETURNED, {**data, "value": value} if is_whole else data
 
 
-def _read_context(context: Space | None, values: Mapping[str, Any]) -> Data:
+def _read_context(context: Space | None, values: Mapping[str, Any]) -> EventData:
     """Return what an event holds of the context that a trial reported."""
     if context is None:
         return {}
@@ -278,10 +279,10 @@ def _read_context(context: Space | None, values: Mapping[str, Any]) -> Data:
         reading = Reading(note=f"the context cannot be read: {type(error).__name__}")
     if reading.note:
         reading = replace(reading, note=" ".join(reading.note.split())[:NOTE_CHARACTERS])
-    return context_data(context, reading)
+    return dict(context_data(context, reading))
 
 
-def _described(error: BaseException) -> Data:
+def _described(error: BaseException) -> EventData:
     reason = in_words(error)[:REASON_CHARACTERS]
     with contextlib.suppress(Exception):  # an exception may fail even to print itself
         frames = error.__traceback__

@@ -28,7 +28,8 @@ from raybo.methods.parts.multi_objective import Transform
 from raybo.methods.parts.next_point import solve_apart
 from raybo.methods.parts.refit_schedule import is_kept, last_estimate, starts_of_fit
 from raybo.record.events import State, Tags
-from raybo.record.history import History, Proposal, Record
+from raybo.record.history import History, Proposal
+from raybo.record.trial import Record
 from raybo.space import Array
 from raybo.surrogate import GP, Likelihood, Model, Observations, Outputs, Tamed, fit_map, standard_model
 from raybo.surrogate.fit import IMPOSSIBLE
