@@ -144,7 +144,7 @@ class Registry(Generic[T]):
         names = set(options)
         if isinstance(given, self.base):
             names = {f.name for f in dataclasses.fields(made) if not _is_default(f, getattr(made, f.name))}
-        values = {name: getattr(made, name) for name in sorted(names)}
+        values = read(self.label(made), type(made), {name: getattr(made, name) for name in sorted(names)})
         for name, value in values.items():
             try:
                 json.dumps(value, allow_nan=False)
