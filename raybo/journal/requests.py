@@ -54,7 +54,7 @@ def directory(journal: Path | str) -> Path:
 
 
 def is_listening(journal: Path | str) -> bool:
-    """Whether the process that runs the study, if one does, takes requests up."""
+    """True if the process that runs the study, if one does, takes requests up."""
     return directory(journal).is_dir()
 
 
@@ -112,7 +112,7 @@ def require_listening(journal: Path | str, remedy: str) -> None:
 
 
 def waiting(journal: Path | str) -> list[Request]:
-    """What has not been taken up yet, the oldest first. What is no request is left where it is."""
+    """Return what has not been taken up yet, the oldest first. What is no request is left where it is."""
     try:
         names = sorted(name for name in os.listdir(directory(journal)) if name.endswith(ENDING))
     except OSError:
