@@ -222,7 +222,7 @@ class History:
             raise TrialError(f"trial {shown(given)}: no such trial, {len(self)} have been asked for") from None
         if states and state not in states:
             if state is State.PENDING:
-                raise TrialError(f"trial {number}: it is pending, and not {states[0]}")
+                raise TrialError(f"trial {number} is pending, not {states[0]}")
             after = "it goes on once it is resumed" if state is State.PAUSED else "a trial ends once"
             raise TrialError(f"trial {number}: it is {state} already; {after}")
         return number

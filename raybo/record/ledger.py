@@ -66,7 +66,7 @@ class Ledger:
 
     @property
     def planned(self) -> int | None:
-        """Return how many trials the study means to run; None where nobody said."""
+        """Return how many trials the study means to run; None if unknown."""
         return self.history.planned
 
     @property
