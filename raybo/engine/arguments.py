@@ -46,8 +46,8 @@ R = TypeVar("R")
 TYPING_ERROR = 0.75  # likeness from which an unknown option is taken for a misspelt argument of `tune`
 
 
-def _workers(value: Any, name: str) -> int | Literal["max"]:
-    return "max" if isinstance(value, str) and value == "max" else whole_number(value, name)
+def _workers(workers: Any, name: str) -> int | Literal["max"]:
+    return "max" if isinstance(workers, str) and workers == "max" else whole_number(workers, name)
 
 
 def _place(value: Any, name: str) -> str:

@@ -33,7 +33,7 @@ from raybo.record.events import (
     Tags,
     Told,
 )
-from raybo.record.goals import LARGEST, Goals
+from raybo.record.goals import LARGEST, Goals, are_kept
 from raybo.record.records import Records
 from raybo.record.trial import Record, Trial
 from raybo.space import Array, Cube
@@ -157,17 +157,8 @@ class History:
         if self.goals.is_plain:
             return replace(record, y=y)
         values = event.values(self.goals)
-        margins = np.minimum(self.goals.margins(values), self.worst_margins(record))
+        margins = np.minimum(self.goals.margins(values), self.goals.worst_margins(record.curves))
         return replace(record, y=y, Y=self.goals.maximised(values), margins=margins)
-
-    def worst_margins(self, record: Record) -> Array:  # (c,)
-        """By how much a trial's reports break constraints that must hold at every step, as margins; else infinite."""
-        worst = np.full(len(self.goals.constraints), np.inf)
-        for j, constraint in enumerate(self.goals.constraints):
-            if constraint.at_every_step and record.curves:
-                margin = min((margin for _, margin in record.curves[self.goals.k + j]), default=0.0)
-                worst[j] = margin if margin < 0.0 else np.inf
-        return worst
 
     def _report(self, number: int, event: Reported) -> None:
         """Take in a step of a trial; if an earlier attempt has reported it, only its place in this attempt."""
@@ -292,7 +283,7 @@ class History:
     @property
     def feasible(self) -> NDArray[np.bool_]:  # (n,)
         """Which of the finished trials keep all constraints."""
-        return np.asarray((self.margins >= 0.0).all(axis=1), dtype=np.bool_)
+        return are_kept(self.margins)
 
     @property
     def violation(self) -> Array:  # (n,)

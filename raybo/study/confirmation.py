@@ -143,4 +143,5 @@ def confirmed(trials: Sequence[Trial], history: History, goal: Goal) -> list[Con
 
 def _breaks(trial: Trial, history: History) -> bool:
     """Whether it breaks a constraint, or was ended as a report broke one that must hold at every step."""
-    return bool(trial.violations) or bool((history.worst_margins(history.records[trial.number]) < 0.0).any())
+    goals = history.goals
+    return bool(trial.violations or goals.violations(goals.worst_margins(history.records[trial.number].curves)))

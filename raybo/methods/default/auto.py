@@ -42,7 +42,7 @@ import numpy as np
 from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
 from raybo.common.options import option
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
-from raybo.methods.default.committee import STRUCTURES, Committee, convene
+from raybo.methods.default.committee import MEMBERS, Committee, convene
 from raybo.methods.default.curves import explain_curves, fitted_curves, has_cut_curves, propose_for_last_step
 from raybo.methods.method import Method
 from raybo.methods.parts.fitting import Fitted, leader, observed, uncertain
@@ -83,7 +83,7 @@ class Auto(Method):
     takes_goals: ClassVar[bool] = True
     models_reports: ClassVar[bool] = True
     uses_guesses: ClassVar[bool] = True
-    members: ClassVar[Sequence[str]] = tuple(STRUCTURES)
+    members: ClassVar[Sequence[str]] = tuple(MEMBERS)
 
     initial: int | None = option(
         None,
@@ -154,7 +154,7 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal:
     return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True})
 
 
-def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -> Committee:
+def committee_of(history: History, members: Sequence[str] = tuple(MEMBERS)) -> Committee:
     """The models of a history with a finished trial, fitted anew if a trial has ended since the last were."""
     X, y = observed(history)
     outputs = Standardised.of(history.y) if history.cube.is_conditional else Tamed.of(history.y)
