@@ -44,7 +44,7 @@ class Goal:
 
     @property
     def larger_is_better(self) -> bool:
-        """Whether the metric is maximised."""
+        """True if the metric is maximised."""
         return self.mode == "max"
 
     @property
@@ -61,7 +61,7 @@ class Goal:
         return self.sign * y
 
     def is_better(self, value: float, than: float) -> bool:
-        """Whether a value is strictly better than another."""
+        """True if a value is strictly better than another."""
         return self.maximised(value) > self.maximised(than)
 
     def gap(self, value: Value, best: Value | float) -> Value:
@@ -120,7 +120,7 @@ class Constraint:
         return f"{'<=' if self.is_upper else '>='} {self.bound!r}{self._when}"
 
     def margin(self, value: Value) -> Value:
-        """How far a number, or each of many, is on the allowed side of the bound; negative where it breaks it."""
+        """Return how far a number, or each of many, is on the allowed side of the bound; negative if it breaks it."""
         return self.bound - value if self.is_upper else value - self.bound
 
     def value_of(self, margin: Value) -> Value:
@@ -153,7 +153,7 @@ def is_broken(margin: float) -> bool:
 
 
 def are_kept(margins: Array) -> NDArray[np.bool_]:  # (n, c) -> (n,)
-    """Which rows of margins break no constraint."""
+    """Return which rows of margins break no constraint."""
     return np.asarray((margins >= 0.0).all(axis=1), dtype=np.bool_)
 
 
@@ -198,12 +198,12 @@ class Goals:
 
     @property
     def k(self) -> int:
-        """How many metrics there are."""
+        """Return how many metrics there are."""
         return len(self.names)
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is one metric without constraints."""
+        """True if it is one metric without constraints."""
         return self.k == 1 and not self.constraints
 
     @property
@@ -240,7 +240,7 @@ class Goals:
         return {name: float(goal.value_of(v)) for name, goal, v in zip(self.names, self.each, y, strict=True)}
 
     def margins(self, values: Mapping[str, float]) -> Array:  # (c,)
-        """How far each constrained number is on the allowed side; none is negative where all constraints hold."""
+        """Return how far each constrained number is on the allowed side; none is negative if all constraints hold."""
         margins = [constraint.margin(values[constraint.name]) for constraint in self.constraints]
         return np.clip(np.array(margins, dtype=np.float64), -LARGEST, LARGEST)
 
