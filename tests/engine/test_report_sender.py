@@ -17,7 +17,7 @@ import pytest
 
 import raybo
 from raybo.common.errors import RayError
-from raybo.engine.driver import _place_of
+from raybo.engine.arguments import _place
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.trial.artifacts import Mirror, trial_files
 from raybo.engine.trial.checkpoints import Checkpoints
@@ -625,4 +625,4 @@ def test_unknown_uri_is_refused_in_a_line():
     with pytest.raises(RayError, match="--artifacts nowhere://x: it cannot be used: ArrowInvalid"):
         Mirror("nowhere://x")
     with pytest.raises(RayError, match=r"--artifacts s3:/.* it cannot be used: .*[Mm]issing bucket"):
-        _place_of("s3://")  # before any trial is run, and not by each of them
+        _place("s3://", "artifacts")  # before any trial is run, and not by each of them

@@ -202,7 +202,7 @@ def test_paused_trial_may_be_resumed_or_pruned():
             searcher.apply(KINDS[kind].of(0, {"value": 1.0, "step": 2}))
     searcher.apply(Resumed(0, attempt=2))
     assert (searcher.trials[0].state, searcher.trials[0].attempt, searcher.trials[0].details) == (State.PENDING, 2, {})
-    with pytest.raises(TrialError, match="trial 0: it is pending, and not paused"):
+    with pytest.raises(TrialError, match="trial 0 is pending, not paused"):
         searcher.apply(Resumed(0, attempt=3))
     searcher.tell(0, 0.9)
     assert searcher.best.number == 0

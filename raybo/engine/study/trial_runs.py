@@ -103,7 +103,7 @@ class TrialRuns:
             self.log.commit_in_background(self.log.add(ContextObserved.of(number, data)).number)
 
     async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
-        """Record the reports of an attempt, and answer whether it is to go on."""
+        """Record the reports of an attempt, and answer whether it is to continue."""
         dispatched = self._current(number, attempt)
         if dispatched is None:
             return Answer("gone", "its study has given it up")
