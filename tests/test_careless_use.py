@@ -186,7 +186,7 @@ def test_destinations_that_an_exporter_refuses(tmp_path):
             exporter(form, where)
 
 
-def test_an_exporter_that_raises_is_told_once_and_the_study_goes_on(tmp_path, caplog, monkeypatch):
+def test_a_failing_exporter_warns_once(tmp_path, caplog, monkeypatch):
     path = tmp_path / "study.db"
     journal = Journal(path, DESCRIPTION)
     journal.append(history(2))
@@ -264,7 +264,7 @@ class Unshowable:
         raise RuntimeError("no number")
 
 
-def test_what_cannot_be_shown_is_refused_all_the_same():
+def test_values_without_a_repr_are_refused():
     bad = Unshowable()
     uses = [
         lambda: raybo.Space({"x": bad}),
@@ -291,7 +291,7 @@ def test_what_cannot_be_shown_is_refused_all_the_same():
         searcher.tell(searcher.ask(), bad)
 
 
-def test_a_message_is_one_line_that_no_terminal_obeys():
+def test_messages_are_one_line_without_escapes():
     with pytest.raises(RayboError) as told:
         raybo.Space({"two\nlines \x1b[2J": raybo.Float(1, 0)})
     assert str(told.value).startswith("two lines \\x1b[2J: low must be below high")
@@ -328,7 +328,7 @@ def test_a_long_argument_is_not_repeated_in_full(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["turbo", "ars", "uhe", "exp3-random", "wang-defreitas", "portfolio"])
-def test_tags_of_another_hand_are_told_in_a_line_or_do_no_harm(method):
+def test_forged_tags_are_harmless_or_reported(method):
     """To propose, to explain and to draw."""
     first = raybo.Searcher(SPACE, method, seed=0)
     events = []
@@ -358,7 +358,7 @@ def test_tags_of_another_hand_are_told_in_a_line_or_do_no_harm(method):
     assert all("not what the method writes" in each for each in refused)
 
 
-def test_the_end_of_a_file_is_not_taken_for_ctrl_c(monkeypatch):
+def test_end_of_input_is_not_ctrl_c(monkeypatch):
     def load(path):
         raise EOFError("marshal data too short")
 
@@ -479,7 +479,7 @@ def test_every_option_is_accepted_or_refused_by_name(name):
     assert list(complaints(name, use, {}, keywords(options))) == []
 
 
-def test_every_argument_of_ray_tunes_searcher_and_of_scikit_learns_search():
+def test_hostile_arguments_of_raybosearch_and_raybosearchcv():
     pytest.importorskip("ray.tune")
     pytest.importorskip("sklearn")
     from raybo.integrations.ray_tune import RayboSearch
@@ -514,7 +514,7 @@ def test_every_argument_of_ray_tunes_searcher_and_of_scikit_learns_search():
     assert told == []
 
 
-def test_a_known_value_that_is_no_number_is_not_taken_for_a_failure():
+def test_known_values_must_be_numbers():
     pytest.importorskip("ray.tune")
     from raybo.integrations.ray_tune import RayboSearch
 
@@ -528,7 +528,7 @@ def test_a_known_value_that_is_no_number_is_not_taken_for_a_failure():
         RayboSearch(**several).add_evaluated_point({"x": 0.5}, {"a": 1.0, "b": "x"})
 
 
-def test_a_trial_may_be_named_by_its_number_to_explain_it():
+def test_explain_accepts_trial_numbers():
     searcher = asked()
     assert searcher.explain(0) == searcher.explain(np.int64(0)) == searcher.explain(searcher.trials[0])
     study = Study(DESCRIPTION, history(3))
@@ -549,7 +549,7 @@ def test_what_is_accepted_is_pythons_own():
     assert [type(value) for value in values] == [int, int, int, float, int, float, int, float, int]
 
 
-def test_more_than_a_journal_counts_is_refused_before_it_is_written():
+def test_counts_beyond_the_journal_are_refused():
     for use in (lambda: tune(job, trials=2**31), lambda: asked(steps=2**31), lambda: raybo.report(1.0, step=2**31)):
         with pytest.raises(RayboError, match="must be a whole number from 1 to 2147483647, got 2147483648"):
             use()

@@ -53,7 +53,7 @@ def run(code: str, cwd: Path) -> str:
 # ---- the core
 
 
-def test_every_module_is_imported_without_the_extras_or_names_its_own(tmp_path):
+def test_modules_import_without_extras(tmp_path):
     found = run(
         WITHOUT_EXTRAS
         + """
@@ -103,7 +103,7 @@ def test_a_search_needs_none_of_the_extras(tmp_path):
     assert run(WITHOUT_EXTRAS + STUDY, tmp_path).strip().isdigit()
 
 
-def test_neither_the_package_nor_its_command_line_loads_what_is_slow(tmp_path):
+def test_package_and_cli_import_quickly(tmp_path):
     heavy = {"ray", "numpy", "scipy", "rich", "sqlite3", "asyncio", *EXTRAS}
     loaded = f"print(*{{name.partition('.')[0] for name in sys.modules}} & {heavy!r})"
     assert run(f"import sys, raybo\n{loaded}", tmp_path).split() == []
@@ -120,7 +120,7 @@ main()
     assert text.splitlines()[-1].split() == ["loaded"]
 
 
-def test_a_search_does_not_load_ray_or_the_extras(tmp_path):
+def test_searching_loads_neither_ray_nor_extras(tmp_path):
     heavy = {"ray", "rich", *EXTRAS}
     text = run(f"{STUDY}\nimport sys; print(*{{name.partition('.')[0] for name in sys.modules}} & {heavy!r})", tmp_path)
     assert text.splitlines()[1:] == [""]

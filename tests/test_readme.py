@@ -221,13 +221,13 @@ def test_a_page_is_run_as_it_stands(page, folder, monkeypatch, ray_session):
         assert namespace["searcher"].best.value > 0.9
 
 
-def test_the_readme_is_short_and_its_first_command_brings_what_draws_the_report():
+def test_the_readme_is_short():
     assert len(README.splitlines()) <= 170
     first = next(block for block in blocks(ROOT / "README.md") if block.language == "sh").text
     assert {"trials", "plot", "view"} <= set(re.search(r"\[(.*?)\]", first)[1].split(","))
 
 
-def test_every_figure_of_the_readme_stands_beside_the_command_that_shows_it():
+def test_readme_figures_have_a_command():
     claims = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (.+?) \| (.+?) \| .+ \|$", claims.partition("\n## ")[0], re.MULTILINE)
     assert all("`" in command or command.startswith(("the README", "[below]")) for _, command in rows[2:])
@@ -255,7 +255,7 @@ def test_every_method_is_named_and_every_file_exists():
                 assert (ROOT / named).is_file(), f"{path.name}: {named}"
 
 
-def test_a_family_of_methods_has_a_folder_named_as_its_page():
+def test_families_have_matching_folders_and_pages():
     for name, home in methods.METHODS.items():
         page = ROOT / "docs" / f"{home.split('.')[2].replace('_', '-')}.md"
         assert f"`{name}`" in page.read_text(encoding="utf-8"), f"{page.name} does not name {name}"
@@ -284,13 +284,13 @@ def test_tables_of_options_are_the_methods_own(page):
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
 
-def test_the_picture_of_the_rooms_is_the_graph_of_their_imports():
+def test_architecture_diagram_matches_imports():
     text = next(block.text for block in blocks(ARCHITECTURE) if block.language == "mermaid")
     drawn = re.findall(r"^ *(\w+) -->(?:\|\w+\|)? (\w+)$", text, re.MULTILINE)
     assert sorted(drawn) == sorted(reduced(rooms(ROOT / "raybo")))
 
 
-def test_the_functions_of_the_walk_are_where_it_says():
+def test_functions_of_the_walk_exist():
     rows = re.findall(r"^\| \d+ \| `(raybo/[\w/]+\.py)` \| (.+?) \|", ARCHITECTURE.read_text(), re.MULTILINE)
     assert len(rows) > 10
     for file, names in rows:
@@ -304,7 +304,7 @@ def test_the_functions_of_the_walk_are_where_it_says():
 # ---- the journal
 
 
-def test_the_page_of_the_journal_has_its_tables_and_every_kind_of_event():
+def test_journal_page_lists_tables_and_events():
     text = (ROOT / "docs" / "journal.md").read_text(encoding="utf-8")
     plain = " ".join(text.split())
     for statement in TABLES:
@@ -334,7 +334,7 @@ def test_the_page_of_the_journal_names_every_tag(name):
         assert set(trial.tags) <= named, set(trial.tags) - named
 
 
-def test_the_page_of_the_journal_names_the_tags_of_goals_guesses_and_curves():
+def test_journal_page_lists_shared_tags():
     text = (ROOT / "docs" / "journal.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.+?) \| .+ \|$", text, re.MULTILINE))))
     space = {"x": raybo.Float(0, 1, guess=0.4), "y": raybo.Float(0, 1)}
@@ -375,8 +375,8 @@ def test_the_page_of_the_journal_names_the_tags_of_goals_guesses_and_curves():
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("room", "contract"), [("methods", "methods"), ("schedulers", "schedulers")])
-def test_the_examples_for_raybo_keep_the_contracts(tmp_path, room, contract):
+@pytest.mark.parametrize("room", ["methods", "schedulers"])
+def test_the_examples_for_raybo_pass_the_contracts(tmp_path, room):
     """As a reader adds them to a clone: the file and its test, and nothing else but what a command writes."""
     page = [block for block in blocks(ROOT / "docs" / "contributing.md") if block.file]
     (example,) = [block for block in page if block.file.startswith(f"raybo/{room}/")]
@@ -404,14 +404,14 @@ def test_the_examples_for_raybo_keep_the_contracts(tmp_path, room, contract):
         return ran.stdout
 
     run("tests.generated")
-    tests = [f"tests/{contract}/test_contract.py", "tests/methods/test_keywords.py", *(block.file for block in own)]
+    tests = [f"tests/{room}/test_contract.py", "tests/methods/test_keywords.py", *(block.file for block in own)]
     told = run("pytest", "-q", "-n0", "-p", "no:cacheprovider", "-k", f"{name} or generated or no_option", *tests)
     assert int(re.search(r"(\d+) passed", told)[1]) > 30
     assert f"`{name}`" in (tmp_path / "docs" / f"{room}.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-def test_the_examples_for_other_packages_keep_the_contracts(tmp_path):
+def test_the_examples_for_other_packages_pass(tmp_path):
     for block in blocks(ROOT / "docs" / "how-to" / "your-own-method.md"):
         if block.file:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")
@@ -427,7 +427,7 @@ def test_the_examples_for_other_packages_keep_the_contracts(tmp_path):
 # ---- what is said of the whole
 
 
-def test_changelog_and_citation_are_of_this_version_and_name_the_papers():
+def test_changelog_and_citation_match_the_version():
     import yaml
 
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")

@@ -111,7 +111,7 @@ def fake_ray(answers):
     )
 
 
-def test_what_runs_on_a_cluster_is_asked_for_its_progress(monkeypatch):
+def test_running_cluster_studies_report_progress(monkeypatch):
     status = SimpleNamespace(metric="loss", best=(7, 0.25), front=None, ended=9, failed=1, planned=20)
     several = SimpleNamespace(metric="loss", best=None, front=(5, 0.7), ended=9, failed=1, planned=20)
     plan = SimpleNamespace(path="/journals/b.db", description=SimpleNamespace(method="auto"))
@@ -148,7 +148,7 @@ def test_what_runs_on_a_cluster_is_asked_for_its_progress(monkeypatch):
     ("name", "names", "expected"),
     [("b", "cab", (3, 1)), ("c", "cab", (3, 2)), (None, "ab", (3, 2)), (None, "", (1, 0)), ("a", "", (1, 0))],
 )
-def test_a_study_knows_how_many_share_its_cluster_and_its_place(monkeypatch, name, names, expected):
+def test_studies_know_their_share_of_a_cluster(monkeypatch, name, names, expected):
     import ray
 
     monkeypatch.setattr(ray.util, "list_named_actors", fake_ray(dict.fromkeys(names)).util.list_named_actors)

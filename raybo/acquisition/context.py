@@ -66,7 +66,7 @@ class ContextConfidence:
         for i in range(0, len(X), together):
             for atoms in self._blocks:
                 q = distances[i : i + together, None, :] + self._in_c[atoms]
-                Q = profile(gp.kernel.name, q.reshape(-1, gp.n))
+                Q = profile(gp.stationary.name, q.reshape(-1, gp.n))
                 Q *= gp.outputscale
                 mean = Q @ gp.alpha
                 V = half_solve(gp.L, Q.T, overwrite=True)
@@ -81,7 +81,7 @@ class ContextConfidence:
         for atoms in self._blocks:
             q = in_x + self._in_c[atoms]
             Q, slope = np.empty_like(q), np.empty_like(q)
-            evaluate(gp.kernel.name, q, Q, slope)
+            evaluate(gp.stationary.name, q, Q, slope)
             Q *= gp.outputscale
             mean = Q @ gp.alpha
             V = half_solve(gp.L, Q.T, overwrite=True)
@@ -101,7 +101,7 @@ class ContextConfidence:
             B = half_solve(gp.L, V, transposed=True, overwrite=True)  # A^-1 k
             pull += gp.alpha * (w @ slope) - np.einsum("nr,r,rn->n", B, share, slope)
         dx = x.shape[1]
-        scale = 2.0 * gp.outputscale * gp.kernel.metric[:dx]
+        scale = 2.0 * gp.outputscale * gp.stationary.metric[:dx]
         return float(value[0]), scale * (x[0] * pull.sum() - pull @ gp.X[:, :dx])
 
     def _bound(self, mean: Array, V: Array) -> tuple[Array, Array]:  # (r,), (n, r) -> (r,), (r,)

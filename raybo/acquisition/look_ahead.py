@@ -55,7 +55,7 @@ class OneShotLookAhead:
         Returns:
             J (r,), dJ/dZ (r, b, d), dJ/dX (r, N, d).
         """
-        gp, kernel = self.gp, self.gp.kernel
+        gp, kernel = self.gp, self.gp.stationary
         r, b, d = Z.shape
         Q = np.concatenate([Z, np.broadcast_to(self.pending, (r, *self.pending.shape))], axis=1)
         S = np.concatenate([Q, X], axis=1)  # (r, M, d): all that move, and the pending ones between
@@ -128,18 +128,18 @@ class FiniteLookAhead:
     def _inner(self) -> tuple[Array, Array, Array]:  # (k,), (k,), (n, k)
         """Mean and variance at the inner points, and L^-1 k(X, inner)."""
         mean, var = self.gp.posterior(self.inner)
-        return mean, var, half_solve(self.gp.L, self.gp.kernel.matrix(self.inner, self.gp.X).T, overwrite=True)
+        return mean, var, half_solve(self.gp.L, self.gp.stationary.matrix(self.inner, self.gp.X).T, overwrite=True)
 
     def value(self, Z: Array) -> Array:  # (m, d) -> (m,)
         """The expectation at the rows of Z."""
         gp = self.gp
-        V = half_solve(gp.L, gp.kernel.matrix(Z, gp.X).T, overwrite=True)
-        cov = gp.kernel.matrix(Z, self.inner) - V.T @ self._inner[2]
+        V = half_solve(gp.L, gp.stationary.matrix(Z, gp.X).T, overwrite=True)
+        cov = gp.stationary.matrix(Z, self.inner) - V.T @ self._inner[2]
         return self._of(cov, self._outcome_variance(V))[0]
 
     def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:  # (m,), (m, d)
         """The expectation and its gradient: lines that are nowhere the highest have none, ends move nothing."""
-        gp, kernel = self.gp, self.gp.kernel
+        gp, kernel = self.gp, self.gp.stationary
         K, slope_data = kernel.matrix_and_slope(Z, gp.X)
         k, slope = kernel.matrix_and_slope(Z, self.inner)
         V = half_solve(gp.L, K.T, overwrite=True)

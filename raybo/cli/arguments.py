@@ -1,4 +1,4 @@
-"""What commands are given: options that several share, and how their values are read."""
+"""Arguments and options that several commands share, and the reading of their values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON instead,
 
 
 def _workers(text: str) -> int | str:
-    """A number of workers, or `max`."""
+    """Read a number of workers, or `max`."""
     try:
         return text if text == "max" else int(text)
     except ValueError:
@@ -60,7 +60,7 @@ def _workers(text: str) -> int | str:
 
 
 def _run_options() -> Iterator[Callable[[F], F]]:
-    """The options that are fields of `RunOptions`: of each its default, its type, and what to say about it."""
+    """Yield an option for each field of `RunOptions` that has a help text, with the field's type and default."""
     hints = typing.get_type_hints(RunOptions)
     for field in dataclasses.fields(RunOptions):
         if not field.metadata["help"]:
@@ -144,7 +144,7 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
 
 
 def all_of(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
-    """One decorator that adds all of these options, in this order."""
+    """Return one decorator that adds all of these options, in this order."""
 
     def decorate(function: F) -> F:
         for option in reversed(options):
@@ -155,7 +155,7 @@ def all_of(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
 
 
 def at_most_one(ctx: click.Context, *names: str) -> None:
-    """UsageError where more than one of these parameters was given on the command line."""
+    """Raise UsageError if more than one of these parameters was given on the command line."""
     given = [
         parameter.opts[-1] if isinstance(parameter, click.Option) else str(parameter.metavar)
         for parameter in ctx.command.params
@@ -166,14 +166,14 @@ def at_most_one(ctx: click.Context, *names: str) -> None:
 
 
 def default_storage(file: str) -> Path:
-    """Where a study is kept by default: in the current directory, named after the objective's file."""
+    """Return the default journal: in the current directory, named after the objective's file."""
     from raybo.job.loading import study_name
 
     return Path(f"{study_name(file)}.db")
 
 
 def pairs(texts: tuple[str, ...], option: str, form: str = "KEY=VALUE") -> dict[str, str]:
-    """KEY=VALUE texts as a dict; UsageError where one is malformed, or a key is given two values."""
+    """Return KEY=VALUE texts as a dict; UsageError if one is malformed, or a key is given two values."""
     found: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -184,12 +184,12 @@ def pairs(texts: tuple[str, ...], option: str, form: str = "KEY=VALUE") -> dict[
 
 
 def logs_of(texts: tuple[str, ...]) -> list[tuple[str, str]]:
-    """What `--log` was given, FORMAT and WHERE of each; UsageError where one is malformed."""
+    """Return FORMAT and WHERE of each `--log`; UsageError if one is malformed."""
     return [item for text in texts for item in pairs((text,), "--log", "FORMAT=WHERE").items()]
 
 
 def named_values(texts: tuple[str, ...], option: str) -> dict[str, str]:
-    """NAME=VALUE texts as a dict, names unchanged; UsageError where one is malformed, or a name is given two values."""
+    """Return NAME=VALUE texts as a dict, names unchanged; UsageError if one is malformed, or a name has two values."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -208,7 +208,7 @@ def _add(found: dict[str, str], name: str, value: str, option: str) -> None:
 
 
 def read_list(path: Path) -> list[Any]:
-    """The list in a JSON file; UsageError where it does not hold one."""
+    """Return the list in a JSON file; UsageError if the file does not hold one."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -33,14 +33,14 @@ HERE = click.option("--here", is_flag=True, help="Do one run after another in th
 OUT = click.option("--out", type=PATH, hidden=True, help="What 0.1 called --output.")
 
 
-BETWEEN_METHODS = re.compile(r",(?!\s*(?:[-+.\d]|\w+=))")  # a number or NAME=VALUE goes on with the option before it
+BETWEEN_METHODS = re.compile(r",(?!\s*(?:[-+.\d]|\w+=))")  # a number or NAME=VALUE belongs to the option before it
 
 F = TypeVar("F", bound="Callable[..., Any] | click.Command")
 
 
 def _output(default: str) -> Callable[[F], F]:
-    told = f"Directory for the results.  [default: {default}]"
-    return click.option("-o", "--output", type=PATH, metavar="DIR", help=told)
+    help_text = f"Directory for the results.  [default: {default}]"
+    return click.option("-o", "--output", type=PATH, metavar="DIR", help=help_text)
 
 
 @click.command()
@@ -197,7 +197,7 @@ def reproduce(
 
 
 def _chosen(names: tuple[str, ...], everything: bool, known: Mapping[str, Experiment | Figure]) -> list[str]:
-    """The experiments that were asked for: in the order of the names, or the cheapest first."""
+    """Return the chosen experiments: in the order of the names, or the cheapest first."""
     from fnmatch import fnmatch
 
     from raybo.common.messages import nearest
@@ -259,7 +259,7 @@ def _compare(
 
 
 def _in_words(verdict: Verdict, claims: int) -> str:
-    """What became of one of so many claims, for a terminal."""
+    """Return the verdict on one of so many claims in words, for a terminal."""
     from raybo.experiments.verdicts import pairs_needed
 
     pairs = f"{verdict.repeats} pair{'' if verdict.repeats == 1 else 's'} of runs"
@@ -277,7 +277,7 @@ def _command(
     optimum: float | None,
     seed: int,
 ) -> str:
-    """What was typed, but for the repeats and what changes no result."""
+    """Return the command as typed, without the repeats and the options that change no result."""
     words = ["raybo", "compare", file, "--methods", methods, "--trials", str(trials)]
     words += [word for setting in settings for word in ("--set", setting)]
     for option, given in (("--scheduler", scheduler), ("--optimum", optimum), ("--seed", seed or None)):
@@ -286,7 +286,7 @@ def _command(
 
 
 def _as_json(out: Path, rows: Sequence[Row], verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    def told(verdict: Verdict) -> dict[str, Any]:
+    def as_json(verdict: Verdict) -> dict[str, Any]:
         difference, *interval = verdict.effect
         return {
             "problem": verdict.problem,
@@ -303,7 +303,7 @@ def _as_json(out: Path, rows: Sequence[Row], verdicts: Sequence[Verdict]) -> dic
     return {
         "directory": str(out),
         "runs": [asdict(row) for row in rows],
-        "verdicts": [told(verdict) for verdict in verdicts],
+        "verdicts": [as_json(verdict) for verdict in verdicts],
     }
 
 

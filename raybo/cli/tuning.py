@@ -145,18 +145,18 @@ def enqueue(journal: Path, values: tuple[str, ...], value: str | None) -> None:
 
 
 def _result(text: str) -> float | dict[str, Any]:
-    """A result as it is typed: a number, or a JSON object of numbers."""
+    """Read a result as it is typed: a number, or a JSON object of numbers."""
     try:
         return float(text)
     except ValueError:
         pass
     try:
-        told = json.loads(text)
+        numbers = json.loads(text)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
+        numbers = None
+    if not isinstance(numbers, dict):
         raise click.UsageError(f"--value takes a number, or a JSON object with one number per metric, got {text!r}")
-    return told
+    return numbers
 
 
 def _each_of(watches: Sequence[Callable[[Status], None]]) -> Callable[[Status], None] | None:

@@ -87,12 +87,12 @@ def embeddings(gp: GP, X: Array, atoms: Array, p: Array) -> Array:  # (m, dx), (
     embedded = np.empty(qx.shape)
     for rows in blocks(len(X), qc.size):
         q = qx[rows, None, :] + qc
-        embedded[rows] = np.einsum("a,man->mn", p, profile(gp.kernel.name, q))
+        embedded[rows] = np.einsum("a,man->mn", p, profile(gp.stationary.name, q))
     return gp.outputscale * embedded
 
 
 def _prior_variance(gp: GP, atoms: Array, p: Array) -> float:
     """p' k((x, s), (x, s')) p, which is the same at every x."""
     dx = gp.d - atoms.shape[1]
-    q = squared_distances(atoms, atoms, gp.lengthscale[dx:], gp.kernel.categorical[dx:])
-    return float(gp.outputscale * (p @ profile(gp.kernel.name, q) @ p))
+    q = squared_distances(atoms, atoms, gp.lengthscale[dx:], gp.stationary.categorical[dx:])
+    return float(gp.outputscale * (p @ profile(gp.stationary.name, q) @ p))

@@ -114,7 +114,7 @@ def joint_categorical(history: History) -> tuple[bool, ...]:  # (dx + dc,)
 
 def split_distances(gp: GP, X: Array, atoms: Array) -> tuple[Array, Array]:  # (m, dx), (a, dc) -> (m, n), (a, n)
     """Squared scaled distances from the GP's points, in x alone and in c alone; they add up to those of (x, c)."""
-    dx, scale, flags = X.shape[1], gp.lengthscale, gp.kernel.categorical
+    dx, scale, flags = X.shape[1], gp.lengthscale, gp.stationary.categorical
     in_x = squared_distances(X, gp.X[:, :dx], scale[:dx], flags[:dx])
     return in_x, squared_distances(atoms, gp.X[:, dx:], scale[dx:], flags[dx:])
 

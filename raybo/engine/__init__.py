@@ -2,11 +2,13 @@
 
 The user's process
     driver                 begins a study
+    arguments              checks what `tune` is given
     follow                 follows a study until it ends
     progress, console      show its progress on a terminal that obeys raybo alone
     detached_studies       finds the studies that run detached on a cluster
 Both processes
-    plan                   what the driver passes to the study, and the status that it gets back
+    plan                   what the driver passes to the study
+    status                 what it gets back while the study runs
     actor                  what other processes may ask of a running study
     lifecycle              a trial's states, and what each occurrence leads to
 study/                     in the study's process: the loop, from a proposal to its result

@@ -46,8 +46,8 @@ R = TypeVar("R")
 TYPING_ERROR = 0.75  # likeness from which an unknown option is taken for a misspelt argument of `tune`
 
 
-def _workers(value: Any, name: str) -> int | Literal["max"]:
-    return "max" if isinstance(value, str) and value == "max" else whole_number(value, name)
+def _workers(workers: Any, name: str) -> int | Literal["max"]:
+    return "max" if isinstance(workers, str) and workers == "max" else whole_number(workers, name)
 
 
 def _place(value: Any, name: str) -> str:
@@ -79,8 +79,8 @@ def argument(default: Any, check: Callable[[Any, str], Any], help: str = "", met
     Args:
         default: its value unless it is given; if this is None, None is allowed.
         check: returns the checked value of an argument of this name.
-        help: what `raybo tune --help` says of it; the command line makes no option of a field without this.
-        metavar: what stands for its value there.
+        help: its text in `raybo tune --help`; a field without one gets no option of its own there.
+        metavar: the name of its value there.
     """
     return dataclasses.field(default=default, metadata={"check": check, "help": help, "metavar": metavar})
 
@@ -154,7 +154,7 @@ class RunOptions:
 
     @property
     def limits(self) -> Limits:
-        """What ends the study before all its trials have been run."""
+        """The limits that end the study before all its trials have been run."""
         return Limits(self.target, self.patience, self.stop_below_gain)
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("raybo")
 
 TYPING_ERROR = 0.75  # how alike an unknown option and an argument of `tune` are, for one to be the other
-RAYS = 4  # local ones for a study: where every one of them dies, so would the next
+RAYS = 4  # local ones for a study: if all of them die, so would the next
 RESTARTS = 100  # of a study actor that dies; each continues from the journal
 
 
@@ -54,7 +54,7 @@ def tune(given: Arguments) -> Study:
     with private_directory() as scratch:
         path = given.storage or Path(scratch, "study.db")
         started = time.monotonic()
-        searcher, description, events = _begin(given, path)  # what is wrong with the journal is told before Ray starts
+        searcher, description, events = _begin(given, path)  # a wrong journal is refused before Ray starts
         last = events[-1].number if events else 0
         planned = partial(
             Plan,
@@ -105,7 +105,7 @@ def _begin(given: Arguments, path: Path) -> tuple[Searcher, Description, list[Ev
 
 
 def _is_there(place: str) -> bool:
-    """Whether a place that the journal names can be gone on with; a directory may be another machine's."""
+    """Return True if a place that the journal names can still be used; a directory may be another machine's."""
     return is_uri(place) or Path(place).is_dir()
 
 
@@ -117,11 +117,11 @@ def _directories(searcher: Searcher) -> list[str]:
 
 
 def _run(objective: Objective, options: RunOptions, planned: partial[Plan], after: int, watch: Watch | None) -> None:
-    """Run a study; where a Ray of its own dies, on another one, which goes on from the journal.
+    """Run a study; if a Ray of its own dies, continue from the journal on another one.
 
     Args:
         planned: makes the plan from what depends on the Ray.
-        after: number of the last event that is old news.
+        after: number of the last event that is not to be shown.
     """
     workers, address = options.workers, options.address
     count = None if workers == "max" else workers
@@ -155,7 +155,7 @@ def _run(objective: Objective, options: RunOptions, planned: partial[Plan], afte
 
 
 def _shared_bytes(objective: Objective) -> int:
-    """About how many bytes a study shares; what makes its data is called here. ObjectiveError where that fails."""
+    """Return about how many bytes a study shares; its data is made here, or ObjectiveError raised if that fails."""
     given = [value for value in objective.settings.values() if is_data(value)]
     try:
         return sum(
@@ -167,7 +167,7 @@ def _shared_bytes(objective: Objective) -> int:
 
 
 def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> None:
-    """Start the study's actor, and follow it to its end, or until it has begun where it is detached."""
+    """Start the study's actor, and follow it to its end or, if it is detached, until it has begun."""
     from raybo.engine.actor import StudyActor
 
     sent, pickle, data, named = _sent(ray, objective)
@@ -211,7 +211,7 @@ def _run_on(ray: Any, objective: Objective, plan: Plan, watch: Watch | None) -> 
 def _sent(
     ray: Any, objective: Objective
 ) -> tuple[Objective, bytes, dict[str, Shared[Any]], dict[tuple[str, str], str]]:
-    """What goes to the study of an objective, and of its function to the workers: that, its data, and their names.
+    """Return the objective for the study's actor and, for the workers, its pickled function, its data and their names.
 
     Raises:
         ObjectiveError: something of it cannot be sent.
@@ -245,5 +245,5 @@ def _no_function(config: Mapping[str, Any]) -> None:
 
 
 def _importable(module: Any) -> bool:
-    """Whether a worker can import the module by name: what was loaded from a file by its path it cannot."""
+    """Return True if a worker can import the module by name, and not only from its file."""
     return module.__name__ != "__main__" and not is_loaded_by_path(module)

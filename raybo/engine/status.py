@@ -57,29 +57,29 @@ class Status:
 
     @property
     def ended(self) -> int:
-        """How many of the planned trials are done."""
+        """The number of planned trials that are done."""
         return self.finished + self.failed + self.pruned
 
     @property
     def apart(self) -> str:
-        """What to say about trials that were pruned, are paused or run again, with a comma before it; empty if none."""
+        """A clause, after a comma, about trials that were pruned, are paused or run again; empty if there are none."""
         pruned = f", {self.pruned} pruned ({100 * self.saved:.0f} % of the steps saved)" if self.pruned else ""
         confirming = f", {self.confirming} of them to confirm" if self.confirming else ""
         return pruned + (f", {self.paused} paused" if self.paused else "") + confirming
 
     @property
     def best_is(self) -> str:
-        """What `best` is called: where a context is declared, the best is only estimated at the end."""
+        """The name of `best`: if a context is declared, the best is only estimated at the end."""
         return "best measured" if self.has_context else "best"
 
     @property
     def facts(self) -> tuple[object, ...]:
-        """What is news when it changes: not the time, nor how many trials run."""
+        """The facts that are news when they change; the time and the number of running trials are not."""
         return self.front or self.best, self.planned, self.finished, self.failed, self.pruned, self.reason
 
     @property
     def so_far(self) -> tuple[str, str]:
-        """What has been reached, as a name and its value: the best, or with several metrics the front."""
+        """The best value so far, or with several metrics the front, as a name and a text."""
         none = "none feasible yet" if self.finished else "none yet"
         if self.front is not None:
             return (

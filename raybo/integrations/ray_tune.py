@@ -34,6 +34,7 @@ from raybo.integrations.tune_state import SearchState
 from raybo.record.events import AttemptEvent, Event, Failed, Origin, Planned, Reported, State, Stopped, Told
 from raybo.record.goals import MODES, Goals, Mode
 from raybo.searcher import Searcher as Asker
+from raybo.searcher import seed_for
 from raybo.space import Config, Space
 from raybo.space.tune import holds_domain
 
@@ -151,8 +152,7 @@ class RayboSearch(Searcher):
             context=context if context is None or isinstance(context, Space) else Space(context),
             points=[point for point, reward in zip(points, rewards, strict=True) if reward is None],
             steps=None if steps is None else whole_number(steps, "steps"),
-            metrics=goals.metrics,
-            constraints=goals.rules,
+            declared=goals,
         )
         for i, reward in enumerate(rewards if goals.is_plain else ()):
             require_number(reward, f"evaluated_rewards: number {i}")
@@ -198,7 +198,7 @@ class RayboSearch(Searcher):
             return False
         self._require_the_metric_so_far(metric, mode)
         self._require_one_of_the_metrics(metric, mode)
-        if self._state.metrics is None:
+        if self._state.declared.metrics is None:
             self._state.metric = metric or self._state.metric
             self._state.mode = cast(Mode | None, mode) or self._state.mode
         samples = spec.get("num_samples")
@@ -383,19 +383,7 @@ class RayboSearch(Searcher):
             return  # until set_search_properties says it
         if self._state.metric is None:
             self._state.metric = DEFAULT_METRIC  # what Tune calls the value of a function that returns a bare number
-        asker = Asker(
-            self._state.space,
-            self._state.method,
-            self._state.mode,
-            self._state.seed,
-            context=self._state.context,
-            steps=self._state.steps,
-            metrics=self._state.metrics,
-            constraints=self._state.constraints,
-            metric=self._state.metric,
-            generation=self._state.generation,
-            **self._state.options,
-        )
+        asker = Asker.of(self._state.description(self._state.space, seed_for(self._state.seed)))
         for event in self._state.events:
             asker.apply(event)
         self._asker, self._state.seed = asker, asker.seed
@@ -414,7 +402,7 @@ class RayboSearch(Searcher):
 
     def _require_the_metric_so_far(self, metric: str | None, mode: str | None) -> None:
         """JournalError if Tune wants another metric than that of the results that are known."""
-        if self._asker is None or self._state.metrics is not None or not self._state.events:
+        if self._asker is None or self._state.declared.metrics is not None or not self._state.events:
             return
         known, now = self._asker.goals.names[0], metric
         if known == DEFAULT_METRIC:  # it had no name until now
@@ -427,7 +415,7 @@ class RayboSearch(Searcher):
 
     def _require_one_of_the_metrics(self, metric: str | None, mode: str | None) -> None:
         """MethodError if Tune wants something else than the metrics that the search was given."""
-        wanted = self._state.metrics
+        wanted = self._state.declared.metrics
         if wanted is None or metric is None or (metric in wanted and mode in (None, wanted[metric])):
             return
         metrics = ", ".join(f"{direction} {name}" for name, direction in wanted.items())

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from raybo.common.errors import JournalError
 from raybo.integrations.tune_results import UNKNOWN
+from raybo.record.description import Description
 from raybo.record.events import KINDS, AttemptEvent, Event, Kind, Told
 from raybo.record.goals import Goals, Mode
-from raybo.record.history import GENERATION
+from raybo.record.history import GENERATION, ONE
 from raybo.space import Opaque, Space, object_from_json, object_to_json
 
 FORMAT = 1
@@ -61,7 +62,7 @@ class SearchState:
     """A search as it is at one moment.
 
     Attributes:
-        metrics, constraints: two to four metrics, and bounds of numbers, by name; None if there is one, or are none.
+        declared: the goals as declared: the constraints, and the metrics if there are several.
         metric, mode, method, options, seed: what it was given, or took from Tune; None if that is not known yet.
         space, context: what it searches, and the space of the contexts; None if there is none.
         samples: how many trials Tune means to run; None if it did not say.
@@ -88,8 +89,7 @@ class SearchState:
     points: list[Any] = field(default_factory=list, metadata=POINTS)
     attributes: dict[str, Any] = field(default_factory=dict, metadata=ATTRIBUTES)
     steps: int | None = None
-    metrics: dict[str, str] | None = None
-    constraints: dict[str, str] | None = None
+    declared: Goals = field(default=ONE)
     generation: int = GENERATION
 
     def write(self, path: Path) -> None:
@@ -98,6 +98,8 @@ class SearchState:
         for known in fields(self):
             value, write = getattr(self, known.name), known.metadata.get("write")
             state[known.name] = value if value is None or write is None else write(value)
+        declared = state.pop("declared")
+        state.update(metrics=declared.metrics, constraints=declared.rules)
         if not state["attributes"]:
             del state["attributes"]  # as raybo 0.1 knows it
         for name in ("steps", "metrics", "constraints"):
@@ -107,8 +109,24 @@ class SearchState:
 
     @property
     def goals(self) -> Goals:
-        """The goals of the search; ValueError if they are nonsense."""
-        return Goals.of(self.metrics, self.constraints, metric=self.metric or "value", mode=self.mode or "max")
+        """The goals of the search; "value" and "max" until Tune says what they are."""
+        if self.declared.k > 1:
+            return self.declared
+        return replace(self.declared, names=(self.metric or "value",), modes=(self.mode or "max",))
+
+    def description(self, space: Space, seed: int) -> Description:
+        """Return what the search is about."""
+        return Description(
+            objective="",
+            goals=self.goals,
+            space=space,
+            method=self.method,
+            seed=seed,
+            options=self.options,
+            context=self.context,
+            steps=self.steps,
+            generation=self.generation,
+        )
 
     @classmethod
     def read(cls, path: Path) -> SearchState:
@@ -125,6 +143,7 @@ class SearchState:
                 "generation": 1,
             }
             state = {**unsaved, **state}  # what raybo 0.1 did not save
+            state["declared"] = Goals.of(state.pop("metrics"), state.pop("constraints"))
             found = {}
             for known in fields(cls):
                 value, read = state[known.name], known.metadata.get("read")

@@ -157,7 +157,7 @@ class Checker:
 
 
 def fits(row: Any, space: Space) -> bool:
-    """Whether a row of JSON values is a configuration of the space, as `Space.pack` makes it."""
+    """True if a row of JSON values is a configuration of the space, as `Space.pack` makes it."""
     if not isinstance(row, list) or len(row) != space.d:
         return False
     is_open: list[bool] = []

@@ -91,7 +91,7 @@ def read_from(path: Path, number: int) -> tuple[str, list[tuple[Any, ...]]]:
 def _tables(
     connection: sqlite3.Connection, schema: int, number: int
 ) -> tuple[list[tuple[Any, Any]], list[tuple[Any, ...]]]:
-    """What is in both tables at one moment, of the events those from a number on."""
+    """Return what is in both tables at one moment, of the events those from a number on."""
     checksum, closed_at = ("checksum", "closed_at") if schema > 1 else ("NULL", "NULL")
     connection.execute("BEGIN")
     rows = connection.execute(
@@ -170,7 +170,7 @@ class Rows:
 
 
 def as_path(given: Path | str, what: str = "a journal") -> Path:
-    """What a user gives as a path, as one; JournalError where it is none."""
+    """Return what a user gives as a path, as one; JournalError where it is none."""
     try:
         path = Path(given)
     except TypeError:
@@ -181,7 +181,7 @@ def as_path(given: Path | str, what: str = "a journal") -> Path:
 
 
 def exists(path: Path | str) -> bool:
-    """Whether something has been written there; an empty file is nothing yet."""
+    """True if something has been written there; an empty file is nothing yet."""
     try:
         status = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -202,7 +202,7 @@ def require_exists(path: Path | str) -> None:
 
 
 def is_marked(path: Path) -> bool:
-    """Whether a file says that it is a journal, however damaged; False where it cannot be read."""
+    """True if a file says that it is a journal, however damaged; False where it cannot be read."""
     try:
         with closing(_connect(path, "mode=ro&immutable=1")) as connection:
             return bool(connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION)
@@ -289,7 +289,7 @@ def _require_marks(path: Path, connection: sqlite3.Connection) -> int:
 
 
 def _has_log(path: Path) -> bool:
-    """Whether something is in the write-ahead log, or the transaction that begins a study is being written."""
+    """True if something is in the write-ahead log, or the transaction that begins a study is being written."""
     path = Path(os.path.realpath(path))  # SQLite keeps its log beside the file that links lead to
     try:
         return path.with_name(path.name + "-journal").exists() or path.with_name(path.name + "-wal").stat().st_size > 0

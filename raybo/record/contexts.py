@@ -20,7 +20,7 @@ class ContextFields(TypedDict, total=False):
 
 
 def context_data(context: Space, reading: Reading) -> ContextFields:
-    """What an event holds of a reported context: its values, and what is to be said of it."""
+    """Return what an event holds of a reported context: its values, and what is to be said of it."""
     data: ContextFields = {}
     if reading.values is not None:
         row = context.pack(reading.values)
@@ -33,7 +33,7 @@ def context_data(context: Space, reading: Reading) -> ContextFields:
 
 
 def told_context(declared: Space | None, context: Mapping[str, Any], who: str) -> ContextFields:
-    """What an event holds of a context that a user tells.
+    """Return what an event holds of a context that a user tells.
 
     Raises:
         TrialError: none is declared, or this one is missing a value or rejected; begun with `who`.

@@ -1,4 +1,4 @@
-"""What a study is about: one value, parsed and checked where a user's arguments enter.
+"""The description of a study: one value, parsed and checked where a user's arguments enter.
 
 The command line, `raybo.tune`, the journal, the study's actor, `Searcher` and its integrations all pass it on. A
 journal keeps it as JSON, and is continued only with a description that has the same JSON.
@@ -31,7 +31,7 @@ COMPARED = (  # in this order
 
 @dataclass(frozen=True)
 class Description:
-    """What a study is about. It is continued only with the same description.
+    """A study's subject. The study is continued only with the same description.
 
     Attributes:
         objective: name of the objective.

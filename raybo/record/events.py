@@ -274,7 +274,7 @@ class AttemptEvent(TrialEvent):
 
     @property
     def details(self) -> dict[str, Any]:
-        """What it holds of a trial's end beside the attributes of a `Trial`: other metrics, host, traceback."""
+        """Return what it holds of a trial's end beside the attributes of a `Trial`: other metrics, host, traceback."""
         return {key: value for key, value in self.data.items() if key not in _ATTRIBUTES}
 
 

@@ -33,7 +33,7 @@ from raybo.record.events import (
     Tags,
     Told,
 )
-from raybo.record.goals import LARGEST, Goals
+from raybo.record.goals import LARGEST, Goals, are_kept
 from raybo.record.records import Records
 from raybo.record.trial import Record, Trial
 from raybo.space import Array, Cube
@@ -157,17 +157,8 @@ class History:
         if self.goals.is_plain:
             return replace(record, y=y)
         values = event.values(self.goals)
-        margins = np.minimum(self.goals.margins(values), self.worst_margins(record))
+        margins = np.minimum(self.goals.margins(values), self.goals.worst_margins(record.curves))
         return replace(record, y=y, Y=self.goals.maximised(values), margins=margins)
-
-    def worst_margins(self, record: Record) -> Array:  # (c,)
-        """By how much a trial's reports break constraints that must hold at every step, as margins; else infinite."""
-        worst = np.full(len(self.goals.constraints), np.inf)
-        for j, constraint in enumerate(self.goals.constraints):
-            if constraint.at_every_step and record.curves:
-                margin = min((margin for _, margin in record.curves[self.goals.k + j]), default=0.0)
-                worst[j] = margin if margin < 0.0 else np.inf
-        return worst
 
     def _report(self, number: int, event: Reported) -> None:
         """Take in a step of a trial; if an earlier attempt has reported it, only its place in this attempt."""
@@ -208,7 +199,7 @@ class History:
         )
 
     def _judged_value(self, number: int, event: Reported) -> float:
-        """What a report says of the metric that schedulers look at, maximised; TrialError if it says nothing."""
+        """Return what a report says of the metric that schedulers look at, maximised; TrialError if it says nothing."""
         name = self.judged_metric
         value = event.value if name is None else (event.metrics or {}).get(name)
         if not is_number(value):
@@ -231,7 +222,7 @@ class History:
             raise TrialError(f"trial {shown(given)}: no such trial, {len(self)} have been asked for") from None
         if states and state not in states:
             if state is State.PENDING:
-                raise TrialError(f"trial {number}: it is pending, and not {states[0]}")
+                raise TrialError(f"trial {number} is pending, not {states[0]}")
             after = "it goes on once it is resumed" if state is State.PAUSED else "a trial ends once"
             raise TrialError(f"trial {number}: it is {state} already; {after}")
         return number
@@ -251,12 +242,12 @@ class History:
         return self.of_number(self.judged) if self.judged else self
 
     def __len__(self) -> int:
-        """How many trials have been asked for, which is the next trial's number."""
+        """Return how many trials have been asked for, which is the next trial's number."""
         return len(self.records)
 
     @property
     def ended(self) -> int:
-        """How many trials have ended, however."""
+        """Return how many trials have ended, however."""
         return len(self.records) - self.count(*OPEN) - self.predicted_open
 
     @property
@@ -286,17 +277,17 @@ class History:
 
     @property
     def margins(self) -> Array:  # (n, c)
-        """How far each constrained number of the finished trials is on the allowed side; negative where it is not."""
+        """Return how far each constrained number of the finished trials is on the allowed side; negative if not."""
         return self._rows(lambda record: record.margins, len(self.goals.constraints))
 
     @property
     def feasible(self) -> NDArray[np.bool_]:  # (n,)
-        """Which of the finished trials keep all constraints."""
-        return np.asarray((self.margins >= 0.0).all(axis=1), dtype=np.bool_)
+        """Return which of the finished trials keep all constraints."""
+        return are_kept(self.margins)
 
     @property
     def violation(self) -> Array:  # (n,)
-        """How far the finished trials are from keeping all constraints: the worst of these, in standard deviations."""
+        """Return how far the finished trials are from keeping all constraints: the worst, in standard deviations."""
         margins = self.margins
         return np.asarray(np.maximum(-margins / _spread(margins), 0.0).max(axis=1))
 
@@ -369,7 +360,7 @@ class History:
         return self.records.points(*states)
 
     def count(self, *states: State) -> int:
-        """How many trials are in any of the given states."""
+        """Return how many trials are in any of the given states."""
         return self.records.count(*states)
 
     def last_tag(self, name: str, default: Any = None) -> Any:
@@ -383,7 +374,7 @@ class History:
         return default if found is None else self.records[found[0]].tags[name]
 
     def count_tag(self, name: str) -> int:
-        """How many trials carry a tag of that name."""
+        """Return how many trials carry a tag of that name."""
         found = self.records.with_tag(name)
         return 0 if found is None else found[2]
 
@@ -410,7 +401,7 @@ def _asked(event: Asked) -> Record:
 
 
 def _run(before: Record, after: Record, step: int, y: float) -> Sequence[tuple[int, float]]:
-    """What the last attempt has reported, with another step; a report of the trial's own, as long as none was repeated.
+    """Return what the last attempt has reported, with another step; the trial's own list, as long as none was repeated.
 
     Args:
         before, after: the record without and with this step.

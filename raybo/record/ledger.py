@@ -66,7 +66,7 @@ class Ledger:
 
     @property
     def planned(self) -> int | None:
-        """How many trials the study means to run; None where nobody said."""
+        """Return how many trials the study means to run; None if unknown."""
         return self.history.planned
 
     @property
@@ -95,7 +95,7 @@ class Ledger:
         return event
 
     def count(self, *states: State) -> int:
-        """How many trials are in any of the given states."""
+        """Return how many trials are in any of the given states."""
         return self.history.count(*states)
 
     @property

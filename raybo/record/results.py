@@ -24,7 +24,7 @@ class Numbers(_Value, total=False):
 
 
 def told(value: Any, number: int, goals: Goals = ONE, whose: str = "") -> Numbers:
-    """What the event of a result holds; TrialError where a number that is needed is missing or not finite.
+    """Return what the event of a result holds; TrialError where a number that is needed is missing or not finite.
 
     Args:
         value: the result.
@@ -47,7 +47,7 @@ def told(value: Any, number: int, goals: Goals = ONE, whose: str = "") -> Number
 
 
 def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = None) -> Numbers:
-    """What the event of a report holds beside its step; TrialError where a number is missing or not finite.
+    """Return what the event of a report holds beside its step; TrialError where a number is missing or not finite.
 
     Args:
         judged: the metric that the scheduler looks at, where that is not the first.
@@ -68,7 +68,7 @@ def reported(value: Any, number: int, goals: Goals = ONE, judged: str | None = N
 
 
 def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequence[str], whose: str = "") -> Numbers:
-    """What an event holds of a dict that has what is needed."""
+    """Return what an event holds of a dict that has what is needed."""
     numbers = {name: finite(value[name], number, name, whose) for name in needed}
     first = goals.names[0]
     rest = {name: v for name, v in numbers.items() if name != first}
@@ -77,7 +77,7 @@ def _numbers(value: Mapping[str, Any], number: int, goals: Goals, needed: Sequen
 
 
 def _kept(value: Any) -> Any:
-    """What is kept of a number or a text that is not needed; None of anything else."""
+    """Return what is kept of a number or a text that is not needed; None of anything else."""
     if isinstance(value, (bool, str)):
         return value
     number = number_in(value)

@@ -183,12 +183,12 @@ class Trial:
 
     @cached_property
     def tags(self) -> Tags:
-        """What the method noted about the proposal."""
+        """Return what the method noted about the proposal."""
         return dict(self._record.tags)
 
     @property
     def attempt(self) -> int:
-        """Which one runs, or was the last."""
+        """Return which one runs, or was the last."""
         return self._record.attempt
 
     @property
@@ -198,23 +198,23 @@ class Trial:
 
     @property
     def seconds(self) -> float | None:
-        """How long it ran."""
+        """Return how long it ran."""
         return self._record.seconds
 
     @property
     def suggest_seconds(self) -> float:
-        """How long the proposal took."""
+        """Return how long the proposal took."""
         asked = self._record.asked
         return float(asked.suggest_seconds or 0.0) if asked is not None else 0.0
 
     @property
     def suggest_processor_seconds(self) -> float | None:
-        """How much processor time the proposal took."""
+        """Return how much processor time the proposal took."""
         return None if self._record.asked is None else self._record.asked.suggest_processor_seconds
 
     @cached_property
     def details(self) -> Mapping[str, Any]:
-        """What else is known about its end."""
+        """Return what else is known about its end."""
         record = self._record
         metrics = {} if record.last_metrics is None else {"metrics": record.last_metrics}
         return {**(metrics if record.outcome is None else record.outcome.details), **(self._estimate or {})}
@@ -226,7 +226,7 @@ class Trial:
 
     @property
     def reports(self) -> list[tuple[int, float]]:
-        """What it has reported, as pairs of a step and a value in the user's sign; the steps go up.
+        """Return what it has reported, as pairs of a step and a value in the user's sign; the steps go up.
 
         Steps that were repeated by another attempt are as they were first reported.
         """
@@ -246,7 +246,7 @@ class Trial:
 
     @property
     def feasible(self) -> bool | None:
-        """Whether it keeps all constraints; None unless finished."""
+        """True if it keeps all constraints; None unless finished."""
         return None if self.value is None else not self.violations
 
     @property

@@ -162,8 +162,8 @@ def expected_and_lucky(study: Study) -> ReportFigure | None:
         else "The best value measured is not the best expectation: the star is the one to choose."
     )
     caption = (
-        "Each trial's value beside what its configuration is expected to give over the estimated distribution of the "
-        f"context, with the estimate's standard deviation. {verdict}"
+        "Each trial's value beside the posterior mean of its configuration's expectation over the estimated "
+        f"distribution of the context, with one posterior standard deviation. {verdict}"
     )
     return ReportFigure("expected", "Expected and lucky", caption, fig)
 

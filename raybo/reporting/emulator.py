@@ -73,10 +73,10 @@ class Emulator:
         return self.history.cube.place(X)  # what another choice opens, or closes, goes with it; rules are left out
 
     @property
-    def explained(self) -> float:
-        """Share of the values' variance that leaving each trial out would still have explained, at most 1.
+    def leave_one_out_r2(self) -> float:
+        """The coefficient of determination of leave-one-out predictions, at most 1.
 
-        Leave-one-out residuals come from the factor: e_i = alpha_i / (A^-1)_ii (Rasmussen, Williams (2006), eq. 5.12).
+        The residuals come from the factor: e_i = alpha_i / (A^-1)_ii (Rasmussen, Williams (2006), eq. 5.12).
         """
         inverse = np.linalg.inv(self.gp.L)
         residuals = self.gp.alpha / np.square(inverse).sum(axis=0)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from raybo.common.arguments import is_number
 from raybo.record.events import Kind, State
+from raybo.record.goals import is_broken
 from raybo.record.trial import Trial
 from raybo.reporting.formatting import named
 from raybo.reporting.table_layout import Named, add_column
@@ -67,7 +68,7 @@ def constraints_line(study: Study) -> list[RenderableType]:
         if constraint.at_every_step:
             for number, value in _reported(study, constraint.name):
                 counted.add(number)
-                broken |= {number} if constraint.margin(value) < 0.0 else set()
+                broken |= {number} if is_broken(constraint.margin(value)) else set()
         if not counted:
             continue
         how_many = f"broken by {len(broken)} of {len(counted)}" if broken else "satisfied by all"

@@ -119,7 +119,7 @@ def hypervolumes(study: Study) -> ReportFigure | None:
     fig.update_xaxes(title="trial")
     fig.update_yaxes(title="hypervolume", rangemode="tozero")
     point = ", ".join(f"{name} {value:.4g}" for name, value in reference.items())
-    caption = f"The volume that the front dominates, measured from the worst values of the feasible trials ({point})."
+    caption = f"The hypervolume of the front; its reference point is the worst values of the feasible trials ({point})."
     return ReportFigure("hypervolume", "Hypervolume so far", caption, fig)
 
 
@@ -200,8 +200,8 @@ def success(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure 
     fig.update_xaxes(axis_layout(a))
     fig.update_yaxes(axis_layout(b))
     caption = (
-        "How likely a trial is to succeed, judging by what has failed so far, over the two parameters that matter "
-        f"most; all others are as in trial {through.number}, and marks are all trials, whatever their other values."
+        "The probability of success, by a model of the failures so far, over the two most important parameters; "
+        f"all others are as in trial {through.number}, and marks are all trials, whatever their other values."
         f"{subsample_note(done, MARKS)}"
     )
     return ReportFigure("success", "Where trials succeed", caption, fig)

@@ -88,9 +88,8 @@ def slices(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure:
     more = "" if len(axes) == study.space.d else f" The {len(axes)} that matter most of {study.space.d} are shown."
     more += _elsewhere(study) + subsample_note(finished)
     caption = (
-        f"The surrogate along one parameter with all others as in {leader_in_words(study)}: its median, and a "
-        f"band that contains the objective with a probability of 80 %; blue marks are all trials, whatever their other "
-        f"values.{more}"
+        f"The surrogate along one parameter with all others as in {leader_in_words(study)}: posterior median and 80 % "
+        f"posterior interval of the objective; blue marks are all trials, whatever their other values.{more}"
     )
     return ReportFigure("slices", f"Slices through {leader_in_words(study)}", caption, fig)
 
@@ -165,7 +164,7 @@ def contours(study: Study, emulator: Emulator, order: list[int]) -> ReportFigure
     more = "" if len(chosen) == study.space.d else f" Pairs of the {len(chosen)} parameters that matter most."
     more += _elsewhere(study) + subsample_note(finished)
     caption = (
-        f"The surrogate's median over two parameters with all others as in {leader_in_words(study)} (the "
+        f"The surrogate's posterior median over two parameters with all others as in {leader_in_words(study)} (the "
         f"star), darker is better; dots are all trials, whatever their other values.{more}"
     )
     return ReportFigure("contours", "Two parameters at a time", caption, fig)

@@ -56,9 +56,9 @@ def importance_bars(study: Study, emulator: Emulator, found: Importance) -> Repo
     fig.update_xaxes(title=f"share of {escaped(objective)}'s variance", range=[0, 1.05], tickformat=".0%")
     fig.update_yaxes(automargin=True, showgrid=False)
     caption = (
-        f"How much of {objective}'s variance over the whole space a parameter explains alone, and with its "
-        "interactions (Sobol's main and total indices of the surrogate); whiskers span nine in ten of the "
-        f"functions that the trials allow. {_trust(emulator)}"
+        f"First-order and total Sobol indices of the surrogate: the share of {objective}'s variance over the space "
+        "that a parameter explains alone, and with its interactions. Whiskers are 90 % posterior intervals. "
+        f"{_trust(emulator)}"
     )
     return ReportFigure("importance", "Which parameters matter", caption, fig)
 
@@ -107,12 +107,10 @@ def parallel(study: Study, order: list[int]) -> ReportFigure | None:
 
 
 def _trust(emulator: Emulator) -> str:
-    explained = max(0.0, emulator.explained)
-    judged = "" if explained >= 0.5 else ", so take it with care"
+    r2 = max(0.0, emulator.leave_one_out_r2)
+    judged = "" if r2 >= 0.5 else ", so take it with care"
     of = "" if len(emulator.history.y) <= CONDITIONED else f" (fitted to {emulator.gp.n} of the trials)"
-    return (
-        f"Leaving out one trial at a time, the model predicts {100.0 * explained:.0f} % of their variance{of}{judged}."
-    )
+    return f"Leave-one-out R2 of the surrogate: {r2:.2f}{of}{judged}."
 
 
 def _dimension(axis: Axis, at: Array) -> dict[str, object]:

@@ -54,7 +54,7 @@ def replay(study: Study) -> Iterator[Replayed]:
 
 
 def _are_near(now: Any, then: Any) -> bool:
-    """Whether two values of JSON differ by rounding at most."""
+    """True if two values of JSON differ by rounding at most."""
     if isinstance(now, dict) and isinstance(then, dict):
         return now.keys() == then.keys() and all(_are_near(now[key], then[key]) for key in now)
     if isinstance(now, list) and isinstance(then, list):

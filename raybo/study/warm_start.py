@@ -55,7 +55,7 @@ class Known:
 
 
 def known_of(entries: Sequence[Any], space: Space, goals: Goals = ONE) -> list[Known]:
-    """What a user gives as `enqueue`: configurations, pairs of a configuration and a value, or dicts that hold both.
+    """Read `enqueue`: configurations, pairs of a configuration and a value, or dicts that hold both.
 
     Raises:
         SpaceError: an entry is none of these, or its configuration does not fit the space.
@@ -377,7 +377,7 @@ def _number(text: str) -> float:
 
 
 def count_added(events: Sequence[Event]) -> int:
-    """How many trials of a journal are results from elsewhere, which no study has run."""
+    """Return how many trials of a journal are results from elsewhere, which no study has run."""
     return sum(isinstance(event, Asked) and event.origin is Origin.ADDED for event in events)
 
 
@@ -400,7 +400,7 @@ def _identity_of(space: Space, trial: Trial) -> tuple[Any, ...]:
 
 
 def _numbers(result: Told | None, goals: Goals) -> tuple[float, ...]:
-    """What counts of a result."""
+    """Return what counts of a result."""
     return () if result is None else tuple(result.values(goals).values())
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,37 +36,20 @@ def fit_map(
         NumericalError: the likelihood is not finite at any start.
     """
     d = observations.X.shape[1]
-    bounds, free = model.bounds(d), model.free(d)
-    likelihood = Likelihood(observations.thinned(at_most), model)
     points = starts or [model.start(d)]
-    if not free.any():
+    if not model.free(d).any():
+        bounds = model.bounds(d)
         return np.clip(points[0], bounds[:, 0], bounds[:, 1])
-    return climbed(likelihood, points, bounds, free)[0]
+    return most_likely(Likelihood(observations.thinned(at_most), model), points)[0]
 
 
-class HasPosterior(Protocol):
-    """The log posterior of hyperparameters theta given n observations."""
+def most_likely(likelihood: Likelihood, starts: Sequence[Array]) -> tuple[Array, float]:  # (p,)
+    """Return the highest of the local maxima of the log posterior above the starts, and its value there.
 
-    @property
-    def n(self) -> int:
-        """How many observations."""
-        ...
-
-    def log_posterior(self, theta: Array) -> tuple[float, Array]:  # (p,)
-        """Its value at theta, and its gradient."""
-        ...
-
-
-def climbed(
-    likelihood: HasPosterior, starts: Sequence[Array], bounds: Array, free: NDArray[np.bool_]
-) -> tuple[Array, float]:  # (p,)
-    """The highest of the local maxima above the starts, and the log posterior there.
-
-    Args:
-        bounds: (p, 2). free: (p,), which entries of theta are fitted.
     Raises:
         NumericalError: the likelihood is not finite at any start.
     """
+    bounds, free = likelihood.model.bounds(likelihood.d), likelihood.model.free(likelihood.d)
     points = [np.clip(start, bounds[:, 0], bounds[:, 1]) for start in starts]
     ends = [_climb(likelihood, point, bounds, free) for point in points]
     best, highest = max(ends, key=lambda end: end[1])
@@ -76,7 +58,7 @@ def climbed(
     return best, highest
 
 
-def _climb(likelihood: HasPosterior, start: Array, bounds: Array, free: NDArray[np.bool_]) -> tuple[Array, float]:
+def _climb(likelihood: Likelihood, start: Array, bounds: Array, free: NDArray[np.bool_]) -> tuple[Array, float]:
     """The local maximum above a start, and the log posterior there."""
     ascent = _Ascent(likelihood, start.copy(), free)
     found = minimize(
@@ -96,7 +78,7 @@ def _climb(likelihood: HasPosterior, start: Array, bounds: Array, free: NDArray[
 class _Ascent:
     """What is minimised, and when it is enough."""
 
-    def __init__(self, likelihood: HasPosterior, theta: Array, free: NDArray[np.bool_]) -> None:
+    def __init__(self, likelihood: Likelihood, theta: Array, free: NDArray[np.bool_]) -> None:
         self.likelihood, self.theta, self.free, self.lowest = likelihood, theta, free, math.inf
 
     def __call__(self, u: Array) -> tuple[float, Array]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,9 +110,53 @@ def squared_distances(A: Array, B: Array, lengthscale: Array, categorical: Seque
     return q
 
 
+class Gradients(Protocol):
+    """The gradients of a kernel between m points and n others, in the former."""
+
+    def contract(self, weights: Array) -> Array:  # (m, n) or (n,) -> (m, d)
+        """Return sum_n weights_n dk(v, w_n)/dv; 0 along categorical axes."""
+        ...
+
+
+class Kernel(Protocol):
+    """A covariance function with its hyperparameters.
+
+    All but `inner` and `chained` take inner points: those of the cube, bent by a kernel that bends axes.
+    """
+
+    @property
+    def categorical(self) -> tuple[bool, ...]:
+        """Per axis, true if only equality of coordinates counts."""
+        ...
+
+    def inner(self, X: Array) -> Array:  # (m, d)
+        """Return the inner points of points of the cube."""
+        ...
+
+    def chained(self, X: Array, *gradients: Array) -> tuple[Array, ...]:  # (m, d) each
+        """Return gradients in x, at points of the cube, from those in their inner points, by the chain rule."""
+        ...
+
+    def matrix(self, V: Array, W: Array) -> Array:  # (m, d), (n, d) -> (m, n)
+        """Return k between the rows of V and of W."""
+        ...
+
+    def matrix_and_gradients(self, V: Array, W: Array) -> tuple[Array, Gradients]:  # (m, d), (n, d) -> (m, n)
+        """Return k between the rows of V and of W, and its gradients in the former."""
+        ...
+
+    def diagonal(self, V: Array) -> Array:  # (m, d) -> (m,)
+        """Return k(v, v) for each row of V."""
+        ...
+
+    def diagonal_gradient(self, V: Array) -> Array:  # (m, d)
+        """Return the gradient of k(v, v) for each row of V."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
-class Kernel:
-    """k(x, x') with its hyperparameters.
+class StationaryKernel:
+    """A stationary kernel k(x, x') with its hyperparameters.
 
     Attributes:
         name: of the profile.
@@ -153,6 +197,27 @@ class Kernel:
         slope *= self.outputscale
         return k, slope
 
+    def inner(self, X: Array) -> Array:  # (m, d)
+        """Return the points as they are."""
+        return X
+
+    def chained(self, X: Array, *gradients: Array) -> tuple[Array, ...]:  # (m, d) each
+        """Return the gradients as they are."""
+        return gradients
+
+    def diagonal(self, X: Array) -> Array:  # (m, d) -> (m,)
+        """Return k(x, x), the outputscale, for each row of X."""
+        return np.full(len(X), self.outputscale)
+
+    def diagonal_gradient(self, X: Array) -> Array:  # (m, d)
+        """Return the gradient of k(x, x), which is zero."""
+        return np.zeros(X.shape)
+
+    def matrix_and_gradients(self, A: Array, B: Array) -> tuple[Array, Gradients]:  # (m, d), (n, d) -> (m, n)
+        """Return k between the rows of A and of B, and its gradients in the former."""
+        K, slope = self.matrix_and_slope(A, B)
+        return K, StationaryGradients(self, A, B, slope)
+
     def squared_distances(self, A: Array, B: Array) -> Array:  # (m, n)
         """q between the rows of A (m, d) and of B (n, d)."""
         return squared_distances(A, B, self.lengthscale, self.categorical)
@@ -160,3 +225,21 @@ class Kernel:
     def contract(self, A: Array, B: Array, weights: Array) -> Array:  # (m, d), (n, d), (m, n) -> (m, d)
         """2 metric_j sum_n weights (a_j - b_j): with weights slope * c, the gradient in a of sum_n c_n k(a, b_n)."""
         return np.asarray(2.0 * self.metric * (A * weights.sum(axis=1)[:, None] - weights @ B))
+
+
+@dataclass(frozen=True, eq=False)
+class StationaryGradients:
+    """The gradients of a stationary kernel between points A (m, d) and B (n, d).
+
+    Attributes:
+        slope: (m, n), outputscale times the profile's slope.
+    """
+
+    kernel: StationaryKernel
+    A: Array
+    B: Array
+    slope: Array
+
+    def contract(self, weights: Array) -> Array:  # (m, n) or (n,) -> (m, d)
+        """Return sum_n weights_n dk(a, b_n)/da; 0 along categorical axes."""
+        return self.kernel.contract(self.A, self.B, self.slope * weights)

@@ -69,7 +69,7 @@ class FunctionDraw:
         for rows in blocks(len(X), len(self.phases), LEAST_ROWS):
             snapped, turns = self._turns(X[rows])
             prior = cosine(turns) @ self.weights
-            values[rows] = prior + self.gp.kernel.matrix(snapped, self.gp.X) @ self.correction
+            values[rows] = prior + self.gp.stationary.matrix(snapped, self.gp.X) @ self.correction
         values += self.gp.prior_mean
         return values
 
@@ -79,11 +79,11 @@ class FunctionDraw:
         values, gradient = np.empty(len(X)), np.zeros(X.shape)
         for rows in blocks(len(X), len(self.phases), LEAST_ROWS):
             snapped, turns = self._turns(X[rows])
-            K, slope = self.gp.kernel.matrix_and_slope(snapped, self.gp.X)
+            K, slope = self.gp.stationary.matrix_and_slope(snapped, self.gp.X)
             values[rows] = cosine(turns) @ self.weights + K @ self.correction
             waves = cosine(turns + 0.25)  # the cosine's slope, for an angle of 1
             waves *= 2.0 * math.pi * self.weights
-            part = self.gp.kernel.contract(snapped, self.gp.X, slope * self.correction)
+            part = self.gp.stationary.contract(snapped, self.gp.X, slope * self.correction)
             part[:, numeric] += waves @ self.frequencies[:, : len(numeric)]
             gradient[rows] = part
         values += self.gp.prior_mean
@@ -123,8 +123,8 @@ def draw_function(
         [gp.lengthscale[numeric]] + [np.full(len(c), gp.lengthscale[j]) for j, c in enumerate(coded) if len(c)]
     )
     frequencies = rng.standard_normal((features, len(widths)))
-    if gp.kernel.name in DEGREES:
-        degrees = DEGREES[gp.kernel.name]
+    if gp.stationary.name in DEGREES:
+        degrees = DEGREES[gp.stationary.name]
         frequencies /= np.sqrt(rng.chisquare(degrees, (features, 1)) / degrees)
     frequencies /= 2.0 * math.pi * widths
     phases = rng.random(features)

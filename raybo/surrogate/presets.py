@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from raybo.surrogate.kernels import KernelName
-from raybo.surrogate.model import Hyperparameter, Model
-from raybo.surrogate.priors import Flat, Gamma, LogNormal, Normal
+from raybo.surrogate.model import Model
+from raybo.surrogate.priors import Flat, Gamma, Hyperparameter, LogNormal, Normal
+from raybo.surrogate.structured import Structure
 
 
 def standard_model(kernel: KernelName = "matern52") -> Model:
@@ -41,6 +44,19 @@ def success_model() -> Model:
         outputscale=Hyperparameter(LogNormal(0.0, 1.0), low=1e-2, high=1e1, start=1.0),
         noise_variance=Hyperparameter(LogNormal(-2.3, 1.0), low=1e-3, high=2.0, start=0.1),
     )
+
+
+def structured_model(
+    categorical: Sequence[bool],
+    *,
+    is_warped: bool = False,
+    is_sum: bool = False,
+    has_trend: bool = False,
+    mean: Literal["zero", "constant"] = "zero",
+) -> Model:
+    """Return the standard model with further parts of its kernel, see `structured`, and of categories its own prior."""
+    structure = Structure.of(categorical, is_warped=is_warped, is_sum=is_sum, has_trend=has_trend)
+    return replace(standard_model(), structure=structure, mean=mean)
 
 
 def random_grid_model(start: float = 1.0) -> Model:

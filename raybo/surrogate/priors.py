@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
+from raybo.common.errors import MethodError
 from raybo.surrogate.kernels import Array
 
 
@@ -63,3 +64,28 @@ class Flat:
 
 
 Prior: TypeAlias = LogNormal | Gamma | Normal | Flat
+Values: TypeAlias = float | tuple[float, ...]  # one for all length-scales, or one each
+
+
+@dataclass(frozen=True)
+class Hyperparameter:
+    """A prior, a range, a value to start from; `fixed` where it is not fitted.
+
+    All positive, and on the hyperparameter's own scale; of length-scales, one for all axes or one each.
+
+    Raises:
+        MethodError: a value that is not positive, or an empty range.
+    """
+
+    prior: Prior = field(default_factory=Flat)
+    low: Values = 1e-3
+    high: Values = 1e3
+    start: Values = 1.0
+    fixed: Values | None = None
+
+    def __post_init__(self) -> None:
+        given = [self.low, self.high, self.start] + ([] if self.fixed is None else [self.fixed])
+        if not all(np.all(np.isfinite(v)) and np.all(np.asarray(v) > 0.0) for v in given):
+            raise MethodError(f"hyperparameters and their ranges must be positive and finite, got {self}")
+        if not np.all(np.asarray(self.low) <= np.asarray(self.high)):
+            raise MethodError(f"a hyperparameter's low must not be above its high, got {self}")

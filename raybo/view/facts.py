@@ -1,4 +1,4 @@
-"""What the page is told of a study, as JSON.
+"""The facts about a study that the page shows, as JSON.
 
 Everything that a user may have named goes out as text in which nothing commands a terminal or turns the direction of
 writing, and no text is longer than a page can bear.
@@ -100,7 +100,7 @@ def rows(followed: Followed, since: int, times: int) -> Json:
 
 
 def curve(name: str, followed: Followed) -> Json:
-    """Where the best value so far became better: after which trial, and after how many seconds."""
+    """Return the improvements of the best value: after which trial, and after how many seconds."""
     with followed.now() as study:
         began = {e.number: _seconds(e.at) for e in study.events[:1] if e.at}
         start = next(iter(began.values()), None)

@@ -78,7 +78,7 @@ class Figures:
         return drawn
 
     def is_drawing(self) -> bool:
-        """Whether newer ones are being made."""
+        """Return True while newer figures are being drawn."""
         return self._thread is not None and self._thread.is_alive()
 
     def _draw(self, study: Study, events: list[Event], now: tuple[int, int]) -> None:

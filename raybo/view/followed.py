@@ -57,7 +57,7 @@ class Followed:
             yield self._study
 
     def is_running(self) -> bool:
-        """Whether a process is writing the journal."""
+        """True while a process is writing the journal."""
         return journal.in_use(self.path)
 
     def _note(self, event: Event) -> None:

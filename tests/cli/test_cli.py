@@ -208,7 +208,7 @@ def test_the_version_is_told(run):
         (["tune", "job.py", "--max-minutes", "nan"], ["max_minutes must be a finite number above 0, got nan"]),
         (["tune", "job.py", "--trial-seconds", "-2"], ["trial_seconds must be a finite number above 0, got -2"]),
         (["tune", "job.py", "--method", "gp_ucb"], ["there is no method 'gp_ucb'; did you mean 'gp-ucb'?"]),
-        (["tune", "job.py", "--method", "zzz"], ["there is no method 'zzz'; available: auto, random"]),
+        (["tune", "job.py", "--method", "zzz"], ["there is no method 'zzz'; available: auto, ei, random"]),
         (
             ["tune", "job.py", "--method", "gp-ucb", "--option", "solvr=cg"],
             ["no option 'solvr'; did you mean 'solver'?"],

@@ -58,7 +58,7 @@ def journal(path, trials=1):
 
 
 @pytest.mark.parametrize("ask", [attach, stop])
-def test_where_no_such_study_runs_its_journal_and_the_command_are_named(ask, cluster):
+def test_unknown_study_error_names_journal_and_command(ask, cluster):
     with pytest.raises(RayError) as told:
         ask("my job", "auto")
     assert str(told.value) == (
@@ -72,7 +72,7 @@ def test_where_no_such_study_runs_its_journal_and_the_command_are_named(ask, clu
 
 
 @pytest.mark.parametrize(("trials", "has_ended"), [(1, True), (2, False)])
-def test_a_study_whose_process_goes_after_its_end_has_ended_and_was_not_lost(trials, has_ended, cluster, monkeypatch):
+def test_process_gone_after_the_end_is_not_lost(trials, has_ended, cluster, monkeypatch):
     path = journal(cluster / "job.db", trials)
     actor = SimpleNamespace(outcome=SimpleNamespace(remote=lambda: None))
     monkeypatch.setattr(follow, "_find", lambda ray, name: (actor, SimpleNamespace(path=path)))
@@ -90,7 +90,7 @@ def test_a_study_whose_process_goes_after_its_end_has_ended_and_was_not_lost(tri
 
 
 @pytest.mark.parametrize(("command", "says"), [("attach", "job has ended"), ("stop", "Stopped")])
-def test_the_command_names_a_journal_that_lies_on_another_machine(command, says, monkeypatch):
+def test_command_names_journal_on_another_machine(command, says, monkeypatch):
     from click.testing import CliRunner
 
     from raybo.cli import cluster
@@ -105,7 +105,7 @@ def test_the_command_names_a_journal_that_lies_on_another_machine(command, says,
 
 
 @pytest.mark.parametrize("has_ended", [True, False])
-def test_a_study_that_has_ended_gives_its_name_to_the_next_and_one_that_runs_keeps_it(has_ended, cluster, monkeypatch):
+def test_name_is_free_only_after_the_study_ended(has_ended, cluster, monkeypatch):
     class Taken(ValueError):
         pass
 

@@ -32,7 +32,7 @@ os.kill(os.getpid(), signal.SIGTERM)
     [("", 60, -15), ("signal.signal(signal.SIGTERM, lambda number, frame: None)", 0.001, 0)],
     ids=["with Ray's handler", "with the user's"],
 )
-def test_a_forked_process_ends_however_soon_it_is_told_to(more, lives, ends):
+def test_forked_process_ends_on_an_early_SIGTERM(more, lives, ends):
     """Python forgets a signal that comes while it prepares a fresh process: one of 200 would live on."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     text = FORKS.format(more=more, lives=lives)

@@ -110,7 +110,7 @@ def test_what_the_task_returns_is_what_happened(tasks, on_cluster):
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
-def test_what_ray_reports_is_a_lost_worker_or_the_jobs_own_doing(tasks, error, occurrence, reason, on_cluster):
+def test_rays_errors_become_occurrences(tasks, error, occurrence, reason, on_cluster):
     found, data = outcome(tasks, fails(error), on_cluster=on_cluster)
     assert found is occurrence
     assert re.search(reason, data["reason"])
@@ -129,7 +129,7 @@ def test_the_limit_counts_from_the_beginning(tasks):
     assert outcome(tasks, later, limit=0.01) == RETURNED
 
 
-def test_the_limit_of_an_attempt_whose_node_was_lost_is_not_that_of_the_next(tasks, monkeypatch):
+def test_time_limit_ends_with_its_attempt(tasks, monkeypatch):
     """Neither the result nor the cancelling of a trial comes through from a node that was cut off."""
 
     async def run():
@@ -169,7 +169,7 @@ def test_the_loss_of_its_node_ends_the_wait(tasks, node, occurrence):
     assert len(tasks.cancelled) == 1
 
 
-def test_a_result_counts_though_its_node_was_lost_since(tasks):
+def test_result_counts_though_its_node_was_lost(tasks):
     def both(dispatched):
         dispatched.node_lost.set()
         dispatched.task.set_result(RETURNED)

@@ -63,7 +63,7 @@ def said(log, after=0):
     return log.status(running=0, reason="", after=after)
 
 
-def test_what_is_told_is_committed_and_what_is_proposed_knows_more(plan):
+def test_status_shows_committed_events_and_proposals_all(plan):
     with opened(plan) as log:
         tell(log, ask(log), 2.0)
         status = said(log)
@@ -120,7 +120,7 @@ def test_what_is_not_committed_yet_does_not_show(plan):
         assert len(said(log).notes) == 2
 
 
-def test_a_better_best_is_noticed_before_it_is_committed(plan):
+def test_better_best_is_noticed_before_its_commit(plan):
     with opened(plan) as log:
         for value, better in [(2.0, True), (3.0, False), (1.0, True)]:
             number = tell(log, ask(log), value)
@@ -129,7 +129,7 @@ def test_a_better_best_is_noticed_before_it_is_committed(plan):
         assert (log.committed.incumbent.number, log.committed.incumbent.value) == (2, 1.0)
 
 
-def test_an_event_that_is_committed_already_is_not_again(plan):
+def test_event_is_committed_only_once(plan):
     async def run(log):
         told = tell(log, ask(log), 2.0)
         log.commit()
@@ -146,7 +146,7 @@ def test_an_event_that_is_committed_already_is_not_again(plan):
         asyncio.run(run(log))
 
 
-def test_what_cannot_be_committed_is_noted_in_the_background_and_raised_by_the_next_commit(plan, monkeypatch):
+def test_failed_background_commit_is_noted_and_raised_later(plan, monkeypatch):
     def full(events):
         raise JournalError("the disk is full")
 
@@ -183,7 +183,7 @@ async def told_to(log, number):
         await asyncio.sleep(0.001)
 
 
-def test_what_comes_while_the_disk_is_busy_is_committed_together_and_told_only_then(plan, monkeypatch):
+def test_events_during_a_commit_are_committed_together(plan, monkeypatch):
     async def run(log, disk):
         first = asyncio.ensure_future(log.committed_to(tell(log, ask(log), 2.0)))
         while not disk.transactions:
@@ -207,7 +207,7 @@ def test_what_comes_while_the_disk_is_busy_is_committed_together_and_told_only_t
         asyncio.run(run(log, Disk(log, monkeypatch)))
 
 
-def test_a_commit_at_once_comes_after_one_that_is_being_written(plan, monkeypatch):
+def test_immediate_commit_follows_a_running_one(plan, monkeypatch):
     async def run(log, disk):
         background = asyncio.ensure_future(log.committed_to(tell(log, ask(log), 2.0)))
         while not disk.transactions:
@@ -224,7 +224,7 @@ def test_a_commit_at_once_comes_after_one_that_is_being_written(plan, monkeypatc
         asyncio.run(run(log, Disk(log, monkeypatch)))
 
 
-def test_all_who_wait_hear_that_it_could_not_be_written(plan, monkeypatch):
+def test_failed_commit_is_raised_for_all_waiters(plan, monkeypatch):
     async def run(log):
         numbers = [tell(log, ask(log), value) for value in (2.0, 3.0)]
         return await asyncio.gather(*map(log.committed_to, numbers), return_exceptions=True)
@@ -253,7 +253,7 @@ def test_closing_waits_for_the_disk(plan, monkeypatch):
     assert len(read(plan.path)[1]) == 3
 
 
-def test_a_record_that_is_opened_again_knows_all_that_was_committed(plan):
+def test_reopened_log_knows_all_committed_events(plan):
     with opened(plan) as log:
         tell(log, ask(log), 2.0)
         failed = ask(log)
@@ -287,7 +287,7 @@ def test_a_record_that_is_opened_again_knows_all_that_was_committed(plan):
         assert said(log).left is not None
 
 
-def test_what_is_left_follows_from_what_has_ended_a_lost_trial_too(plan):
+def test_remaining_trials_follow_from_ended_ones(plan):
     with opened(plan) as log:
         tell(log, ask(log), 2.0)
         log.add(Failed(ask(log), reason="its worker died", cause="lost", attempt=3))
@@ -297,7 +297,7 @@ def test_what_is_left_follows_from_what_has_ended_a_lost_trial_too(plan):
         assert status.left == pytest.approx(status.elapsed / 2)  # two of three
 
 
-def test_where_artifacts_are_is_recorded_once_and_without_a_password(plan):
+def test_artifacts_place_is_recorded_once_without_a_password(plan):
     with opened(plan) as log:
         log.commit()
     there = replace(plan, artifacts="s3://key:secret@bucket/prefix")
@@ -318,7 +318,7 @@ def test_where_artifacts_are_is_recorded_once_and_without_a_password(plan):
     ]
 
 
-def test_the_first_trial_that_tells_a_scheduler_nothing_is_noted(plan):
+def test_first_trial_without_reports_is_noted(plan):
     description = replace(plan.description, steps=4, scheduler="asha", scheduler_options={"eta": 2})
     with opened(replace(plan, description=description)) as log:
         known = log.add(log.searcher.known({"x": 0.5})).trial
@@ -349,7 +349,7 @@ def retry(log, number):
     return log.add(Retried(number, reason="it had failed, and is retried", attempt=2)).number
 
 
-def test_trials_that_were_run_again_are_not_among_those_that_failed(plan):
+def test_retried_trials_are_not_counted_as_failed(plan):
     with opened(plan) as log:
         failed, again = ask(log), ask(log)
         fail(log, again)
@@ -360,7 +360,7 @@ def test_trials_that_were_run_again_are_not_among_those_that_failed(plan):
         assert log.failures == {failed: at}
 
 
-def test_only_trials_of_which_more_is_known_than_that_they_were_asked_for_are_touched(plan):
+def test_touched_trials_have_events_after_asked(plan):
     with opened(plan) as log:
         begun, waiting = ask(log), ask(log)
         log.add(Begun(begun, attempt=1))
@@ -369,7 +369,7 @@ def test_only_trials_of_which_more_is_known_than_that_they_were_asked_for_are_to
         assert log.touched == {begun} != {waiting}
 
 
-def test_how_long_it_takes_goes_by_what_has_ended_since_the_driver_began(plan):
+def test_time_left_counts_trials_of_this_command(plan):
     plan = replace(plan, trials=4)
     with opened(plan) as log:
         tell(log, ask(log), 2.0)
@@ -402,7 +402,7 @@ def test_runs_that_confirm_are_beside_the_planned_ones(plan):
         assert log.has_asked_enough()
 
 
-def test_a_note_is_heard_once_by_who_has_heard_all_before_it(plan):
+def test_note_is_shown_once(plan):
     with opened(plan) as log:
         number = fail(log, ask(log))
         log.commit()
@@ -412,7 +412,7 @@ def test_a_note_is_heard_once_by_who_has_heard_all_before_it(plan):
         assert said(log, after=number).notes == ["something that no event holds"]
 
 
-def test_why_it_ended_is_recorded_although_its_last_trial_was_stopped_for_the_same_reason(plan):
+def test_end_reason_is_recorded_after_a_stopped_trial(plan):
     with opened(plan) as log:
         log.add(Stopped(ask(log), reason="stopped by the user", attempt=1))
         for _ in range(2):
@@ -432,7 +432,7 @@ def test_those_that_report_are_told_the_furthest_first(plan):
         assert said(log).reporting == [(1, 3, 0.3), (3, 3, 0.3), (0, 2, 0.2)]
 
 
-def test_failures_are_alike_where_they_are_of_this_command_and_nothing_was_ever_run_to_its_end(plan):
+def test_repeated_failures_count_only_in_this_command(plan):
     with opened(plan) as log:
         known = log.add(log.searcher.known({"x": 0.5})).trial
         tell(log, known, 1.0)  # from elsewhere

@@ -56,7 +56,7 @@ def test_the_table_in_the_docstring_is_what_happens():
 
 
 @pytest.mark.parametrize(("phase", "occurrence"), PAIRS, ids=lambda value: value.value)
-def test_every_pair_either_leads_somewhere_or_raises_with_the_story(phase, occurrence):
+def test_undefined_pairs_raise_with_the_story(phase, occurrence):
     life = Life(7, phase, attempt=2, losses=1, story=((Occurrence.SUBMITTED, Phase.RUNNING),))
     if not defined(phase, occurrence):
         with pytest.raises(
@@ -79,14 +79,14 @@ def test_every_pair_either_leads_somewhere_or_raises_with_the_story(phase, occur
         assert following.record is (Kind.RESUMED if phase is Phase.PAUSED else Kind.RETRIED)
 
 
-def test_whatever_runs_can_be_stopped_and_survives_the_loss_of_the_study():
+def test_running_trials_can_be_stopped_and_recovered():
     for phase in (Phase.WAITING, Phase.RUNNING):
         assert step(phase, Occurrence.STOPPED).phase is Phase.STOPPED
         assert step(phase, Occurrence.STUDY_LOST) == Step(Phase.WAITING, Kind.RETRIED, submit=True)
 
 
 @pytest.mark.parametrize("retries", range(4))
-def test_a_trial_that_always_loses_its_worker_runs_once_more_than_it_is_retried(retries):
+def test_lost_workers_are_retried_as_often_as_allowed(retries):
     life, runs = Life(0), 0
     while life.phase not in ENDS:
         life, following = life.after(Occurrence.SUBMITTED)
@@ -101,7 +101,7 @@ def test_a_trial_that_always_loses_its_worker_runs_once_more_than_it_is_retried(
 
 
 @pytest.mark.parametrize("phase", sorted(FAILED))
-def test_what_failed_and_is_wanted_again_has_all_its_retries(phase):
+def test_retried_failures_have_all_retries_again(phase):
     life, following = Life(0, phase, attempt=3, losses=3).after(Occurrence.WANTED_AGAIN, retries=2)
     assert following == Step(Phase.WAITING, Kind.RETRIED, submit=True)
     assert (life.phase, life.attempt, life.losses) == (Phase.WAITING, 4, 0)

@@ -40,7 +40,7 @@ def own(*dead):
     return SimpleNamespace(head=True, dead_processes=lambda: processes, raylet_socket_name="/nowhere")
 
 
-def test_of_a_ray_of_its_own_the_processes_that_matter_must_live():
+def test_own_ray_is_dead_without_raylet_or_gcs():
     Liveness(ray_of(own(("log_monitor", 0)))).check()
     with pytest.raises(RayDied, match=r"its raylet ended with signal 9\)"):
         Liveness(ray_of(own(("raylet", -9)))).check()
@@ -55,7 +55,7 @@ def clock(monkeypatch):
     return found
 
 
-def test_of_another_ray_the_raylet_and_the_head_must_answer(clock, caplog):
+def test_joined_ray_is_dead_if_it_stops_answering(clock, caplog):
     with tempfile.TemporaryDirectory(prefix="rb-", dir="/tmp") as directory:
         with socket.socket(socket.AF_UNIX) as raylet, socket.create_server(("127.0.0.1", 0)) as head:
             raylet.bind(f"{directory}/raylet")
@@ -85,7 +85,7 @@ def test_of_another_ray_the_raylet_and_the_head_must_answer(clock, caplog):
             raylet_dies.check()
 
 
-def test_a_raylet_that_was_never_in_reach_says_nothing(clock):
+def test_unreachable_raylet_is_not_taken_for_dead(clock):
     with socket.create_server(("127.0.0.1", 0)) as head:
         node = SimpleNamespace(head=False, raylet_socket_name="/nowhere/raylet")
         felt = Liveness(ray_of(node, f"127.0.0.1:{head.getsockname()[1]}"))
@@ -94,7 +94,7 @@ def test_a_raylet_that_was_never_in_reach_says_nothing(clock):
 
 
 @pytest.mark.parametrize("is_known", [True, False])  # to Ray's node, which there is only when all of Ray has started
-def test_a_ray_that_dies_while_it_is_started_ends_the_process_in_a_line(is_known):
+def test_death_of_a_starting_ray_ends_the_process(is_known):
     script = textwrap.dedent(
         """
         import sys, time
@@ -121,7 +121,7 @@ def test_a_ray_that_dies_while_it_is_started_ends_the_process_in_a_line(is_known
     assert done.stdout == "tidied\n" * is_known
 
 
-def test_only_a_ray_of_its_own_is_replaced_and_not_for_ever(monkeypatch, caplog):
+def test_only_own_ray_is_replaced_a_few_times(monkeypatch, caplog):
     runs = []
 
     @contextlib.contextmanager
@@ -179,7 +179,7 @@ def tuning(directory, trials):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["raylet", "gcs_server"])
-def test_a_study_goes_on_where_its_own_ray_is_killed(tmp_path, name):
+def test_study_continues_after_its_own_ray_dies(tmp_path, name):
     with tuning(tmp_path, 30) as command:
         journal = tmp_path / "job.db"
         while finished(journal) < 3:
@@ -195,7 +195,7 @@ def test_a_study_goes_on_where_its_own_ray_is_killed(tmp_path, name):
 @pytest.mark.ray
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_study_whose_own_ray_is_killed_while_it_starts_says_so_or_starts_another(tmp_path):
+def test_ray_killed_during_start_is_reported_or_replaced(tmp_path):
     """Ray raises where it has not come far; later it would wait for a minute."""
     with tuning(tmp_path, 3) as command:
         while (gcs := child_of(command.pid, "gcs_server")) is None:

@@ -9,7 +9,7 @@ def nodes(**alive):
     return [{"NodeID": name, "Alive": is_alive} for name, is_alive in alive.items()]
 
 
-def test_what_was_lost_before_the_study_is_no_news_but_runs_nothing():
+def test_nodes_lost_before_the_study_are_no_news():
     losses = NodeLosses()
     assert not losses.update(nodes(a=True, old=False), 0.0)
     assert not losses.update(nodes(a=True, old=False), 2.0)
@@ -25,7 +25,7 @@ def test_a_node_is_news_once():
     assert losses.update(nodes(a=False, b=False), 6.0)
 
 
-def test_trials_of_a_lost_node_are_lost_and_no_others():
+def test_only_trials_of_a_lost_node_are_lost():
     losses = NodeLosses()
     losses.update(nodes(a=True, b=True), 0.0)
     assert not losses.affect("b", 0.0, 0.0)
@@ -34,7 +34,7 @@ def test_trials_of_a_lost_node_are_lost_and_no_others():
     assert not losses.affect("a", 0.0, 2.0)
 
 
-def test_a_trial_that_left_around_a_loss_and_has_not_begun_may_be_on_its_way_there():
+def test_unstarted_trial_may_be_lost_with_a_node():
     losses = NodeLosses()
     losses.update(nodes(a=True, b=True), 0.0)
     assert not losses.affect(None, 0.0, 100.0)  # nothing was lost: it waits its turn

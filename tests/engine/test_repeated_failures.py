@@ -27,7 +27,7 @@ def test_with_more_workers_more_must_fail():
     assert heard(*REASONS[:8]).is_hopeless(8)
 
 
-def test_another_reason_or_a_result_ends_the_question_for_good():
+def test_other_reason_or_result_ends_the_count():
     for other in ("KeyError: 'x'", 1.0):
         for at in (0, 3):
             entries = [*REASONS[:at], other, *REASONS[at:]]

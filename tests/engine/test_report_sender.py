@@ -17,7 +17,7 @@ import pytest
 
 import raybo
 from raybo.common.errors import RayError
-from raybo.engine.driver import _place_of
+from raybo.engine.arguments import _place
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.trial.artifacts import Mirror, trial_files
 from raybo.engine.trial.checkpoints import Checkpoints
@@ -62,14 +62,14 @@ def counting(steps, seconds=0.0):
     return job
 
 
-def test_a_course_is_plain_data_on_its_way_to_a_worker():
+def test_attempt_info_travels_as_plain_data():
     info = AttemptInfo(52, True, 3, "1-2", 2, {"rate": 0.1}, "loss")
     assert info.to_list() == [52, True, 3, "1-2", 2, {"rate": 0.1}, "loss"]
     assert AttemptInfo(*info.to_list()) == info
     assert AttemptInfo(*AttemptInfo().to_list()) == AttemptInfo()
 
 
-def test_a_generator_reports_what_it_yields_and_its_value_is_among_that():
+def test_generator_reports_what_it_yields():
     study = StudySide()
     occurrence, data = run(counting(3), study)
     assert occurrence is Occurrence.RETURNED
@@ -91,7 +91,7 @@ def test_a_callback_says_the_same():
     assert "value" not in data
 
 
-def test_a_metric_that_is_returned_is_the_value_whatever_was_reported():
+def test_returned_metric_overrides_the_reports():
     def job(config):
         raybo.report(0.3)
         return {"accuracy": 0.7}
@@ -99,7 +99,7 @@ def test_a_metric_that_is_returned_is_the_value_whatever_was_reported():
     assert run(job, StudySide())[1]["value"] == 0.7
 
 
-def test_a_job_that_reports_nothing_and_returns_nothing_is_bad_as_ever():
+def test_job_without_report_or_result_fails():
     occurrence, data = run(lambda config: None, StudySide())
     assert (occurrence, data["reason"]) == (
         Occurrence.BAD_RESULT,
@@ -109,7 +109,7 @@ def test_a_job_that_reports_nothing_and_returns_nothing_is_bad_as_ever():
     assert occurrence is Occurrence.BAD_RESULT
 
 
-def test_short_steps_are_sent_in_batches_and_nothing_is_lost_or_out_of_order():
+def test_short_steps_are_batched_in_order():
     """A thousand steps of half a millisecond: at most one batch in 50 ms, and one at the end."""
     study = StudySide()
     begun = time.monotonic()
@@ -119,7 +119,7 @@ def test_short_steps_are_sent_in_batches_and_nothing_is_lost_or_out_of_order():
     assert len(study.batches) <= took / BATCH_SECONDS + 2
 
 
-def test_a_trial_waits_only_where_a_verdict_can_be_given():
+def test_trial_waits_only_if_a_verdict_is_possible():
     study = StudySide()
     order = []
 
@@ -133,7 +133,7 @@ def test_a_trial_waits_only_where_a_verdict_can_be_given():
     assert sent[5] == 4  # step 4, with those before, was answered before step 5 began
 
 
-def test_a_pruned_generator_is_closed_and_a_callback_gets_the_end_raised():
+def test_prune_closes_a_generator_and_raises_elsewhere():
     closed = []
 
     def generator(config):
@@ -156,7 +156,7 @@ def test_a_pruned_generator_is_closed_and_a_callback_gets_the_end_raised():
     assert closed == [True]
 
 
-def test_a_prune_that_is_told_late_ends_the_next_step():
+def test_late_prune_ends_the_next_step():
     """Where no verdict was expected: the answer to a batch that nobody waited for."""
     study = StudySide(Answer("prune", "too slow"))
     occurrence, data = run(counting(100, 0.01), study)
@@ -164,7 +164,7 @@ def test_a_prune_that_is_told_late_ends_the_next_step():
     assert len(study.steps) < 20
 
 
-def test_a_job_that_swallows_the_end_is_told_again():
+def test_swallowed_prune_is_raised_again():
     told = []
 
     def job(config):
@@ -181,7 +181,7 @@ def test_a_job_that_swallows_the_end_is_told_again():
     assert study.steps == [1]
 
 
-def test_so_is_one_that_swallows_that_a_report_was_bad():
+def test_swallowed_report_fault_is_raised_again():
     told = []
 
     def job(config):
@@ -198,7 +198,7 @@ def test_so_is_one_that_swallows_that_a_report_was_bad():
     assert study.steps == [1]
 
 
-def test_what_was_reported_before_the_end_was_told_is_not_sent_after_it():
+def test_reports_are_not_sent_after_a_prune():
     taken, reported = threading.Event(), threading.Event()
 
     class Slow(StudySide):
@@ -221,7 +221,7 @@ def test_what_was_reported_before_the_end_was_told_is_not_sent_after_it():
     assert (occurrence, study.steps) == (Occurrence.LEFT, [1])
 
 
-def test_after_one_long_step_short_ones_are_sent_in_batches_again():
+def test_short_steps_are_batched_after_a_long_one():
     def job(config):
         time.sleep(0.15)  # its verdict is waited for
         for step in range(200):
@@ -233,7 +233,7 @@ def test_after_one_long_step_short_ones_are_sent_in_batches_again():
     assert len(study.batches) < 20
 
 
-def test_a_step_that_is_given_beside_the_metrics_counts():
+def test_step_argument_counts_beside_the_metrics():
     def job(config):
         raybo.report({"accuracy": 0.1, "step": 3})
         raybo.report({"accuracy": 0.2, "step": 4}, step=7)
@@ -271,7 +271,7 @@ def test_a_generator_that_somebody_holds_is_closed_too():
         ),
     ],
 )
-def test_a_bad_report_fails_the_trial_with_what_was_before_it_kept(metrics, why):
+def test_bad_report_fails_the_trial_and_keeps_others(metrics, why):
     def job(config):
         yield from metrics
 
@@ -342,7 +342,7 @@ def names(place):
     return sorted(path.name for path in place.iterdir())
 
 
-def test_a_checkpoint_goes_with_the_next_report_and_two_are_kept_while_it_runs(tmp_path):
+def test_checkpoint_goes_with_the_next_report(tmp_path):
     kept = []
 
     class Looking(StudySide):
@@ -358,12 +358,12 @@ def test_a_checkpoint_goes_with_the_next_report_and_two_are_kept_while_it_runs(t
 
 
 @pytest.mark.parametrize(("keep", "left"), [("all", ["1-1", "1-2", "1-3"]), ("last", ["1-3"]), ("none", [])])
-def test_what_is_kept_of_a_trial_that_has_ended(tmp_path, keep, left):
+def test_checkpoints_kept_of_an_ended_trial(tmp_path, keep, left):
     run(saving(3), StudySide(), tmp_path, keep=keep)
     assert names(tmp_path) == left
 
 
-def test_a_failed_trial_keeps_its_checkpoints_to_be_run_again(tmp_path):
+def test_failed_trial_keeps_its_checkpoints(tmp_path):
     def job(config):
         yield from saving(2)(config)
         yield float("nan")
@@ -372,7 +372,7 @@ def test_a_failed_trial_keeps_its_checkpoints_to_be_run_again(tmp_path):
     assert names(tmp_path) == ["1-1", "1-2"]
 
 
-def test_a_run_goes_on_from_the_checkpoint_that_is_committed_and_counts_on_from_its_step(tmp_path):
+def test_run_continues_from_its_committed_checkpoint(tmp_path):
     assert run(saving(6, die_at=4), StudySide(), tmp_path)[0] is Occurrence.RAISED
     assert names(tmp_path) == ["1-2", "1-3"]
     study, seen = StudySide(), []
@@ -382,7 +382,7 @@ def test_a_run_goes_on_from_the_checkpoint_that_is_committed_and_counts_on_from_
     assert names(tmp_path) == ["2-4"]
 
 
-def test_a_job_killed_between_its_last_report_and_its_end_is_finished_by_what_it_reported(tmp_path):
+def test_job_killed_after_its_last_report_finishes(tmp_path):
     run(saving(3), StudySide(), tmp_path)
     study = StudySide()
     occurrence, data = run(saving(3), study, tmp_path, AttemptInfo(checkpoint="1-3", step=3), attempt=2)
@@ -412,7 +412,7 @@ def test_so_is_one_with_several_metrics(tmp_path):
 
 
 @pytest.mark.parametrize("spelling", ["yield", "report"])
-def test_a_step_that_is_reported_while_it_is_saved_is_refused(tmp_path, spelling):
+def test_report_within_saving_is_refused(tmp_path, spelling):
     def yielding(config):
         with raybo.saving():
             yield 0.5
@@ -434,14 +434,14 @@ def test_a_checkpoint_that_is_not_there_is_none(tmp_path):
     assert (seen, study.steps) == ([1], [1, 2])
 
 
-def test_a_job_that_does_not_ask_for_its_checkpoint_begins_at_the_first_step(tmp_path):
+def test_job_that_ignores_its_checkpoint_starts_over(tmp_path):
     run(saving(2), StudySide(), tmp_path)
     study = StudySide()
     run(counting(2), study, tmp_path, AttemptInfo(checkpoint="1-2", step=2), attempt=2)
     assert study.steps == [1, 2]
 
 
-def test_saving_twice_before_a_report_keeps_the_later_and_a_failed_one_is_none(tmp_path):
+def test_saving_twice_keeps_the_later_checkpoint(tmp_path):
     def job(config):
         for text in ("first", "second"):
             with raybo.saving() as directory:
@@ -460,7 +460,7 @@ def test_saving_twice_before_a_report_keeps_the_later_and_a_failed_one_is_none(t
     assert names(tmp_path) == [data["checkpoint"]]
 
 
-def test_what_a_killed_attempt_has_left_is_removed_by_the_next(tmp_path):
+def test_next_attempt_removes_leftovers_of_a_killed_one(tmp_path):
     for name in ("1-3", "1-4", "1-5.partial", "notes"):
         (tmp_path / name).mkdir()
     Checkpoints(tmp_path, 2, "1-3").begin()
@@ -468,7 +468,7 @@ def test_what_a_killed_attempt_has_left_is_removed_by_the_next(tmp_path):
 
 
 @pytest.mark.parametrize("keep", ["all", "last"])
-def test_a_name_that_is_taken_is_given_to_no_other_checkpoint(tmp_path, keep):
+def test_checkpoint_names_are_never_used_twice(tmp_path, keep):
     run(saving(2), StudySide(), tmp_path / "here", keep="all")
     again = StudySide()
     run(saving(3), again, tmp_path / "here", AttemptInfo(checkpoint="1-2", step=2), keep=keep)
@@ -482,13 +482,13 @@ def test_a_name_that_is_taken_is_given_to_no_other_checkpoint(tmp_path, keep):
     assert sorted(mirror.names("checkpoints")) == ["1-1", "1-2"]
 
 
-def test_a_paused_trial_keeps_its_checkpoint_whatever_is_kept_of_others(tmp_path):
+def test_paused_trial_always_keeps_its_checkpoint(tmp_path):
     study = StudySide(Answer("pause", "3rd of 3"))
     run(saving(3), study, tmp_path, AttemptInfo(has_rule=True, waits_at=1), keep="none")
     assert names(tmp_path) == ["1-1"]
 
 
-def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+def test_checkpoint_is_flushed_before_it_is_named(tmp_path, monkeypatch):
     done = []
     sync, rename = os.fsync, os.rename
     monkeypatch.setattr(os, "fsync", lambda fd: done.append("sync") or sync(fd))
@@ -497,7 +497,7 @@ def test_a_checkpoint_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatc
     assert done == ["sync", "sync", "rename", "sync"]  # the file, its directory; the name; where the name is
 
 
-def test_a_file_system_that_cannot_flush_directories_keeps_checkpoints(tmp_path, monkeypatch):
+def test_checkpoints_survive_without_directory_sync(tmp_path, monkeypatch):
     sync = os.fsync
     error = errno.EINVAL
 
@@ -537,7 +537,7 @@ class Unreliable(Mirror):
         return super().fetch(name, directory)
 
 
-def test_after_a_copy_that_failed_the_next_checkpoint_is_saved(tmp_path):
+def test_next_checkpoint_is_saved_after_a_failed_copy(tmp_path):
     checkpoints = Checkpoints(tmp_path / "here", 1, None, "last", Unreliable(f"file://{tmp_path}/there"))
     for number in range(2):
         with contextlib.suppress(OSError), checkpoints.saving() as directory:
@@ -548,7 +548,7 @@ def test_after_a_copy_that_failed_the_next_checkpoint_is_saved(tmp_path):
     assert names(tmp_path / "here") == [saved]
 
 
-def test_a_checkpoint_that_was_fetched_in_part_is_fetched_again(tmp_path):
+def test_partly_fetched_checkpoint_is_fetched_again(tmp_path):
     uri = f"file://{tmp_path}/there"
     Mirror(uri).upload(make(tmp_path / "1-1", {"number": "1"}), "checkpoints/1-1")
     checkpoints = Checkpoints(tmp_path / "here", 2, "1-1", "last", Unreliable(uri))
@@ -571,7 +571,7 @@ with artifacts.trial_files(Path("s.db"), 3, 1, sys.argv[2], None, "last") as (di
 """
 
 
-def test_what_a_killed_attempt_had_on_its_worker_is_removed_by_a_later_one(tmp_path):
+def test_later_attempt_removes_a_killed_ones_directory(tmp_path):
     (tmp_path / "tmp").mkdir()
     for how, code in (("killed", 1), ("lives", 0)):
         command = [sys.executable, "-c", KILLED, tmp_path / "tmp", f"file://{tmp_path}/there", how]
@@ -597,7 +597,7 @@ def attempt_under(uri, journal, job, study, attempt=1, last=None, step=0, keep="
             return run_trial(job, {"x": 1}, {}, "accuracy", 1, None, None, listen)
 
 
-def test_under_a_uri_a_trial_goes_on_on_another_machine_with_its_files(tmp_path):
+def test_trial_under_a_uri_continues_on_another_machine(tmp_path):
     """pyarrow's file system of a URI, here file://; what a worker has of its own is gone between the attempts."""
     pytest.importorskip("pyarrow")
     uri, kept = f"file://{tmp_path}/shared", tmp_path / "shared" / "s.trials" / "3"
@@ -620,9 +620,9 @@ def test_under_a_uri_a_trial_goes_on_on_another_machine_with_its_files(tmp_path)
     assert not (tmp_path / "s.trials").exists()
 
 
-def test_a_uri_that_nobody_knows_is_refused_in_a_line():
+def test_unknown_uri_is_refused_in_a_line():
     pytest.importorskip("pyarrow")
     with pytest.raises(RayError, match="--artifacts nowhere://x: it cannot be used: ArrowInvalid"):
         Mirror("nowhere://x")
     with pytest.raises(RayError, match=r"--artifacts s3:/.* it cannot be used: .*[Mm]issing bucket"):
-        _place_of("s3://")  # before any trial is run, and not by each of them
+        _place("s3://", "artifacts")  # before any trial is run, and not by each of them

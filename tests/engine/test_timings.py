@@ -27,7 +27,7 @@ def test_only_the_last_ones_count():
     assert long.suggest_seconds == 1.0
 
 
-def test_suggestions_are_instant_when_all_of_the_last_ones_were():
+def test_suggestions_are_instant_if_all_recent_were():
     assert timings(spent=[0.9 * INSTANT] * RECENT).is_instant()
     assert timings(suggestions=[9.0] * RECENT, spent=[0.9 * INSTANT] * RECENT).is_instant()  # the machine was busy
     assert not timings(spent=[0.9 * INSTANT] * (RECENT - 1)).is_instant()  # it may have been the initial design
@@ -35,7 +35,7 @@ def test_suggestions_are_instant_when_all_of_the_last_ones_were():
 
 
 @pytest.mark.parametrize(("of_the_limit", "short"), [(0.99, True), (1.01, False)])
-def test_trials_are_short_where_dispatching_them_takes_more_than_a_hundredth(of_the_limit, short):
+def test_trials_are_short_compared_with_their_dispatch(of_the_limit, short):
     seconds = of_the_limit * DISPATCH_SECONDS / HURRY
     assert timings(trials=[9.0, seconds, 0.0]).is_short() is short  # the median counts
     assert not timings(trials=[seconds], workers=1).is_short()
@@ -55,7 +55,7 @@ def test_trials_are_short_where_dispatching_them_takes_more_than_a_hundredth(of_
         (9.0, 9.0, 2, 0),
     ],
 )
-def test_as_many_trials_wait_as_end_while_the_next_is_on_its_way(trial, commit, room, waiting):
+def test_waiting_trials_follow_littles_law(trial, commit, room, waiting):
     known = timings(trials=[trial], workers=room)
     known.commits.append(commit)
     assert known.waiting(room) == waiting
@@ -63,11 +63,11 @@ def test_as_many_trials_wait_as_end_while_the_next_is_on_its_way(trial, commit, 
 
 
 @pytest.mark.parametrize(("of_the_limit", "hurried"), [(1.01, True), (0.99, False)])
-def test_suggestions_are_hurried_where_they_take_more_than_a_hundredth_of_a_trial(of_the_limit, hurried):
+def test_suggestions_are_hurried_if_trials_are_short(of_the_limit, hurried):
     assert timings(suggestions=[of_the_limit * HURRY * 2.0], trials=[2.0]).is_hurried() is hurried
     assert not timings(suggestions=[of_the_limit * HURRY * 2.0], trials=[2.0], workers=1).is_hurried()
 
 
 @pytest.mark.parametrize(("of_the_limit", "replaceable"), [(0.99, True), (1.01, False)])
-def test_a_prepared_proposal_is_replaced_where_that_is_quick_beside_a_trial(of_the_limit, replaceable):
+def test_prepared_proposal_is_replaced_if_quick(of_the_limit, replaceable):
     assert timings(suggestions=[of_the_limit * REPLACEABLE * 2.0], trials=[2.0]).is_replaceable() is replaceable

@@ -34,7 +34,7 @@ def test_a_worker_leaves_resumes_promotes_or_proposes(worker, interrupted, stopp
     assert turn(worker, now, timings()) is expected
 
 
-def test_one_trial_more_is_in_flight_where_trials_are_short():
+def test_one_more_short_trial_is_in_flight():
     assert max_in_flight(2, timings()) == 2
     assert max_in_flight(2, timings(trial=0.01)) == 3
     assert turn(2, Situation(2), timings(trial=0.01)) is Turn.PROPOSE

@@ -220,14 +220,14 @@ def test_each_damage_is_complained_of(whole: Left, damage: Callable[[Left], Left
     assert damage(whole).complaints() == DAMAGES[damage]
 
 
-def test_an_attempt_that_was_given_up_with_its_node_may_begin_late(whole: Left) -> None:
+def test_attempt_on_a_lost_node_may_begin_late(whole: Left) -> None:
     given_up = next(line for line in whole.lines if line["attempt"] == 2) | {"attempt": 1}
     others = [line for line in whole.lines if line["config"] != given_up["config"] or line["attempt"] == 2]
     late = {**given_up, "at": whole.lines[-1]["at"] + 60}
     assert replace(whole, lines=[*others, late]).complaints() == set()
 
 
-def test_a_trial_may_fail_for_want_of_room_where_the_disk_was_filled(whole: Left) -> None:
+def test_trial_may_fail_on_a_filled_disk(whole: Left) -> None:
     told = of(whole, Kind.TOLD, 0)
     reason = f"OSError: [Errno 28] {os.strerror(errno.ENOSPC)}"
     failed = Failed(told.trial, reason=reason, attempt=1, number=told.number, at=told.at)
@@ -237,7 +237,7 @@ def test_a_trial_may_fail_for_want_of_room_where_the_disk_was_filled(whole: Left
     assert list(checks.of_the_journal(study, TRIALS, may_miss_room=True)) == []
 
 
-def test_a_line_in_whose_middle_the_command_was_killed_is_passed_over(tmp_path: Path) -> None:
+def test_half_written_line_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "announced"
     path.write_text('{"event": 1, "finished": 0, "best": null}\n{"event": 3, "fin\n{"event": 4, "finished": 1}\n')
     assert [line["event"] for line in checks.read_announced(path)] == [1, 4]
@@ -253,7 +253,7 @@ def test_the_same_seed_plans_the_same_kills() -> None:
     assert {kill.kind for study in plan for kill in study.kills} == set(Kill) - {*AT_A_STEP, *WHILE_PAUSED}
 
 
-def test_where_every_trial_reports_kills_meet_steps_and_pauses() -> None:
+def test_kills_hit_steps_and_pauses_if_trials_report() -> None:
     plan = list(islice(reporting_studies(1, hosts=True), 24))
     assert plan[5:] == list(islice(reporting_studies(1, hosts=True, first=5), 19))
     assert {kill.kind for study in plan for kill in study.kills} >= {*AT_A_STEP, *WHILE_PAUSED}
@@ -280,7 +280,7 @@ def test_rules_places_and_methods_are_crossed() -> None:
 
 
 @pytest.mark.parametrize(("moment", "whom"), [("saved", ["worker"]), ("judged", ["worker"]), ("saved", ["study"])])
-def test_a_trial_kills_once_at_the_moment_that_was_ordered(tmp_path: Path, moment: str, whom: list[str]) -> None:
+def test_trial_kills_once_at_the_planned_moment(tmp_path: Path, moment: str, whom: list[str]) -> None:
     """It is the trial that knows when it is there."""
     log, lock = tmp_path / "log", tmp_path / "lock"
     with subprocess.Popen(["sleep", "60"]) as study:
@@ -301,13 +301,13 @@ def test_nothing_is_planned_that_is_not_possible() -> None:
     assert not {kill.kind for study in plan for kill in study.kills} & {*ON_NODES, Kill.FULL}
 
 
-def test_what_is_stopped_is_stopped_for_longer_than_ray_waits() -> None:
+def test_stops_last_longer_than_ray_waits() -> None:
     stopped = {Kill.STOPPED_WORKER, Kill.STOPPED_ACTOR, Kill.STOPPED_DRIVER, Kill.STOPPED_RAYLET}
     kills = [kill for study in islice(studies(1, hosts=True, disk=True), 24) for kill in study.kills]
     assert all(kill.seconds > RAY_SECONDS for kill in kills if kill.kind in stopped)
 
 
-def test_steps_that_count_twice_and_verdicts_that_are_others_are_complained_of() -> None:
+def test_repeated_steps_and_wrong_verdicts_are_found() -> None:
     searcher = raybo.Searcher(
         SPACE, "random", "min", seed=3, steps=4, scheduler="median", scheduler_options={"startup": 1}
     )

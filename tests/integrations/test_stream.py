@@ -105,7 +105,7 @@ def test_a_writer_may_ask_for_everything_again(study):
     assert pages[1] == whole[0]
 
 
-def test_a_study_that_has_not_begun_opens_no_writer(study):
+def test_an_empty_study_opens_no_writer(study):
     pages = []
     export = Stream(lambda study: Notebook(pages) if study.events else None)
     export(part(study, 0))

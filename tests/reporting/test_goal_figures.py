@@ -94,7 +94,9 @@ def test_the_model_is_drawn_through_a_trial_that_is_named_for_what_it_is(study):
     named = "the trial with the best accuracy on the front"
     assert made["slices"].title == f"Slices through {named}"
     assert f"as in {named} (the star)" in made["contours"].caption
-    assert made["importance"].caption.startswith("How much of accuracy's variance")
+    assert made["importance"].caption.startswith(
+        "First-order and total Sobol indices of the surrogate: the share of accuracy's variance"
+    )
 
 
 def test_the_page_has_the_front_the_constraints_and_where_trials_succeed(study, tmp_path):

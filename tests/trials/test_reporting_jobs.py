@@ -30,7 +30,7 @@ def test_both_say_how_many_steps_they_have():
 @pytest.mark.parametrize(
     ("job", "settings", "steps"), [(boosting_rounds, {"rounds": 60}, 6), (network_epochs, {"epochs": 6}, 6)]
 )
-def test_a_lost_trial_has_the_curve_of_a_whole_one(tmp_path, job, settings, steps):
+def test_lost_trials_keep_complete_curves(tmp_path, job, settings, steps):
     whole, lost = Kept(tmp_path / "a"), Kept(tmp_path / "b", die_at=4)
     for kept in (whole, lost):
         kept.directory.mkdir()

@@ -41,7 +41,7 @@ _ENVIRONMENT = {
 }
 _LISTEN_PORT = "dashboard_agent_listen_port"
 _AGENT_PORTS = ("metrics_agent_port", "metrics_export_port", "runtime_env_agent_port", _LISTEN_PORT)
-# Ray's servers listen on every interface, except on systems where it allows one node only and with this set
+# Ray's servers listen on every interface, unless it takes the system for one that allows a single node only
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 

@@ -1,4 +1,4 @@
-"""What Ray's client for jobs, `ray job submit`, does without being asked, and how it chooses which files to send."""
+"""Ray's client for jobs: its loggers, and its choice of the files to send."""
 
 from __future__ import annotations
 

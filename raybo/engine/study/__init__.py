@@ -11,5 +11,5 @@ capacity                 how many trials run at a time
 ending                   why the study ends early
 repeated_failures        whether its first trials all fail for the same reason
 user_requests            what the user asks of it from another process
-event_log                the journal, the searcher, and what is committed
+event_log, committed     the journal, the searcher, and what is committed
 """

@@ -1,4 +1,4 @@
-"""How many trials a study gives to Ray at a time: as planned, or its share of a cluster whose nodes come and go."""
+"""Counts the trials that Ray has at a time: as planned, or the study's share of a cluster whose nodes come and go."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from raybo.job.objective import Objective
 
 
 class Capacity:
-    """Counts the trials that there is room for.
+    """The room for a study's trials.
 
     Args:
         plan: what is run.
@@ -35,12 +35,12 @@ class Capacity:
 
     @property
     def submitted(self) -> int:
-        """How many trials Ray has at a time: those that it has room for, and some that wait if it is to grow."""
+        """Number of trials that Ray has at a time: those that it has room for, and some that wait if it is to grow."""
         return self.room + (waiting_for_room(self.room) if self._plan.grows else 0)
 
     @property
     def workers(self) -> int:
-        """How many workers are open: one per submitted trial, and some whose trials wait if trials are short."""
+        """Number of workers: one per submitted trial, and some whose trials wait if trials are short."""
         return max_in_flight(self.submitted, self.timings)
 
     async def update(self, nodes: list[dict[str, Any]]) -> None:

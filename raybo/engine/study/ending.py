@@ -11,7 +11,7 @@ class Ending:
 
     Args:
         log: the study's events.
-        keep_going: whether it goes on though its first trials all fail alike.
+        keep_going: whether it continues though its first trials all fail for the same reason.
     Attributes:
         stopped: why it is being stopped, with the trials that run; empty if it is not.
         enough: why no further proposal is asked for, while the trials that run end by themselves; empty if some are.

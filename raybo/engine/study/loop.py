@@ -114,7 +114,7 @@ class StudyLoop:
         return replace(status, printed=lines, unprinted=left_out, lines=count)
 
     async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
-        """Record the reports of an attempt, and answer whether it is to go on."""
+        """Record the reports of an attempt, and answer whether it is to continue."""
         answer = await self.runs.reported(number, attempt, batch)
         self._resume_promoted()
         return answer

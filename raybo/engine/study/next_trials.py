@@ -1,4 +1,4 @@
-"""Which trial a free worker submits next: performs what `workers` says, and has the trial's first event committed."""
+"""Chooses the trial that a free worker submits next, as `workers` says, and has its event committed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class NextTrials:
         return bool(self._to_confirm)
 
     def situation(self) -> Situation:
-        """What a worker's next step depends on."""
+        """Return the facts on which a worker's next action depends."""
         return Situation(
             room=self.capacity.submitted,
             interrupted=len(self._first) + len(self._retried),
@@ -81,7 +81,7 @@ class NextTrials:
         )
 
     def ahead(self) -> Ahead:
-        """What to have ready while trials run; a proposal is begun here."""
+        """Return what to have ready while trials run; a proposal is begun here."""
         what = ahead(self.situation(), self.capacity.timings)
         if what is Ahead.PROPOSAL:
             self.proposals.prepare()
@@ -115,7 +115,7 @@ class NextTrials:
                 self._first.append(self._add(asked).life.trial)
                 try:
                     self.log.commit()
-                except JournalError:  # the next commit raises it where it ends the study
+                except JournalError:  # the next commit raises it and ends the study
                     return False
         request.done()
         return True

@@ -1,4 +1,4 @@
-"""The trials in Ray's hands: performs what `lifecycle` says of each, and turns whatever happens into an occurrence."""
+"""The trials in Ray's hands: performs the steps of `lifecycle`, and turns whatever happens into an occurrence."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class TrialRuns:
 
     @property
     def running(self) -> int:
-        """How many trials run; a cluster that is to grow has some more that wait."""
+        """Number of trials that run; a cluster that is to grow has some more that wait."""
         count = sum(dispatched.life.phase is Phase.RUNNING for dispatched in self.dispatched.values())
         return min(count, self.capacity.room)
 
@@ -103,7 +103,7 @@ class TrialRuns:
             self.log.commit_in_background(self.log.add(ContextObserved.of(number, data)).number)
 
     async def reported(self, number: int, attempt: int, batch: list[EventData]) -> Answer:
-        """Record the reports of an attempt, and answer whether it is to go on."""
+        """Record the reports of an attempt, and answer whether it is to continue."""
         dispatched = self._current(number, attempt)
         if dispatched is None:
             return Answer("gone", "its study has given it up")

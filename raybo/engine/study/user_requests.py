@@ -1,4 +1,4 @@
-"""What the user asks of a running study from another process: to stop, or to run a configuration next."""
+"""Performs what the user asks of a running study from another process: to stop, or to run a configuration next."""
 
 from __future__ import annotations
 

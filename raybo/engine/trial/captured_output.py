@@ -87,9 +87,9 @@ class Capture:
             time.sleep(SEND_SECONDS)
             with self._lock:
                 if self._send is not None:
-                    where, data = self._unsent()
+                    offset, data = self._unsent()
                     if data:
-                        self._last = self._send(where, data)
+                        self._last = self._send(offset, data)
                     if self._at > FILE_BYTES:  # what is printed at this very moment is lost
                         os.ftruncate(self._own, HEADER_BYTES)
                         self._start()

@@ -15,8 +15,9 @@ often so by chance.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -24,12 +25,12 @@ from raybo.acquisition import Acquisition, Average, LogAverage, LogExpectedImpro
 from raybo.methods.parts.refit_schedule import AFRESH
 from raybo.record.events import Tags
 from raybo.space import Array
-from raybo.surrogate import Observations, Outputs, Structure, StructuredGP, StructuredLikelihood, fit_structured
+from raybo.surrogate import GP, Likelihood, Model, Observations, Outputs, most_likely, structured_model
 
-STRUCTURES: Mapping[str, Mapping[str, bool]] = {  # what each member assumes beside Matern-5/2
-    "plain": {},
-    "warped": {"is_warped": True, "has_mean": True},
-    "summed": {"is_sum": True, "has_trend": True, "has_mean": True},
+MEMBERS: Mapping[str, Callable[[Sequence[bool]], Model]] = {  # the model of each, by which axes are categorical
+    "plain": structured_model,
+    "warped": partial(structured_model, is_warped=True, mean="constant"),
+    "summed": partial(structured_model, is_sum=True, has_trend=True, mean="constant"),
 }
 NATS = 4.0  # by which a model must explain the results worse than the plain one to have its weight divided by e
 NO_SAY = 0.03  # a weight below it is none
@@ -46,7 +47,7 @@ class Committee:
         tags: what the next one starts from.
     """
 
-    models: tuple[StructuredGP, ...]
+    models: tuple[GP, ...]
     weights: tuple[float, ...]
     incumbent: float
     tags: Tags
@@ -75,7 +76,7 @@ def convene(
     turn: int,
     *,
     added: Array | None = None,
-    members: Sequence[str] = tuple(STRUCTURES),
+    members: Sequence[str] = tuple(MEMBERS),
     is_kept: bool = False,
 ) -> Committee:
     """Fit the models and weigh them.
@@ -99,10 +100,10 @@ def convene(
     observations = Observations.of(X, values, categorical, added)
     thetas, models, logs = {}, [], []
     for place, name in enumerate(members):
-        structure = Structure.of(categorical, **STRUCTURES[name])
-        theta, log = _estimated(observations, structure, last.get(name), turn + place, is_kept)
+        model = model_of(name, tuple(categorical))
+        theta, log = _estimated(Likelihood(observations, model), last.get(name), turn + place, is_kept)
         thetas[name] = theta.tolist()
-        models.append(StructuredGP.of(observations, structure, theta, believed))
+        models.append(GP.of(observations, model, theta).believing(believed))
         logs.append(log)
     weights = [math.exp(min(0.0, (log - logs[0]) / NATS)) for log in logs]
     say = [i for i, weight in enumerate(weights) if weight >= NO_SAY]
@@ -114,18 +115,24 @@ def convene(
     )
 
 
+@lru_cache(maxsize=16)  # a cache only
+def model_of(name: str, categorical: tuple[bool, ...]) -> Model:
+    """Return the model of a member."""
+    return MEMBERS[name](categorical)
+
+
 def _estimated(
-    observations: Observations, structure: Structure, last: Sequence[float] | None, turn: int, is_kept: bool
+    likelihood: Likelihood, last: Sequence[float] | None, turn: int, is_kept: bool
 ) -> tuple[Array, float]:  # (p,)
     """A member's hyperparameters, rounded as the tags keep them, and their log posterior."""
-    start = structure.start
+    start = likelihood.model.start(likelihood.d)
     if last is not None and len(last) == len(start):
-        known, n = np.array(last), len(observations.X)
-        every = next((turns for size, turns in IN_TURN if n >= size), 1)
+        known = np.array(last)
+        every = next((turns for size, turns in IN_TURN if likelihood.n >= size), 1)
         if is_kept or turn % every:
-            return known, StructuredLikelihood(observations, structure).log_posterior(known)[0]
+            return known, likelihood.log_density(known)
         starts = [known] if turn % AFRESH else [known, start]
     else:
         starts = [start]
-    theta, log = fit_structured(observations, structure, starts)
+    theta, log = most_likely(likelihood, starts)
     return np.round(theta, DIGITS), log
