@@ -85,7 +85,7 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         "--method",
         metavar="M",
         shell_complete=_methods,
-        help="How to search: see `raybo methods`.  [default: auto, or the journal's]",
+        help="How to search: see `raybo methods`; your own as package.module:Class.  [default: auto, or the journal's]",
     ),
     click.option("--seed", type=int, metavar="S", help="Random seed.  [default: random, or the journal's]"),
     click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="Set a method option; repeatable."),
@@ -93,7 +93,8 @@ SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
         "--scheduler",
         metavar="NAME",
         shell_complete=_schedulers,
-        help="Stop unpromising trials early, if the objective reports as it goes: see `raybo schedulers`.  "
+        help="Stop unpromising trials early, if the objective reports as it goes: see `raybo schedulers`; your own as "
+        "package.module:Class.  "
         "[default: none, or the journal's]",
     ),
     click.option(
