@@ -18,6 +18,7 @@ import itertools
 import os
 import re
 import shlex
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -373,40 +374,44 @@ def test_journal_page_lists_shared_tags():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_the_example_method_passes_the_contract(tmp_path):
-    """As its reader adds it: a file, a line in the registry; nothing else, and the contract's tests are there."""
-    page = ROOT / "docs" / "contributing.md"
-    (method,) = [block for block in blocks(page) if (block.file or "").startswith("raybo/methods/")]
-    (own,) = [block for block in blocks(page) if (block.file or "").startswith("tests/")]
-    name, home = re.search(r'^"([\w-]+)": "([\w.:]+)",$', page.read_text(encoding="utf-8"), re.MULTILINE).groups()
-    for block in (method, own):
-        (tmp_path / Path(block.file).name).write_text(block.text, encoding="utf-8")
-    family = home.rpartition(".")[0]
-    assert method.file == home.partition(":")[0].replace(".", "/") + ".py"
-    plugin = (
-        f"import {family} as family\nfrom raybo import methods\n"
-        f"family.__path__.append({str(tmp_path)!r})\nmethods.METHODS[{name!r}] = {home!r}\n"
-    )
-    (tmp_path / "registered.py").write_text(plugin, encoding="utf-8")
-    path = os.pathsep.join([str(tmp_path), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    tests = ["tests/methods/test_contract.py", str(tmp_path / Path(own.file).name)]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "registered", "-p", "no:cacheprovider", "-k", name, *tests]
-    ran = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=570,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stdout[-3_000:] + ran.stderr[-1_000:]
-    assert int(re.search(r"(\d+) passed", ran.stdout)[1]) > 40
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("room", ["methods", "schedulers"])
+def test_the_examples_for_raybo_pass_the_contracts(tmp_path, room):
+    """As a reader adds them to a clone: the file and its test, and nothing else but what a command writes."""
+    page = [block for block in blocks(ROOT / "docs" / "contributing.md") if block.file]
+    (example,) = [block for block in page if block.file.startswith(f"raybo/{room}/")]
+    own = [block for block in page if block.file.startswith(f"tests/{room}/")]
+    for part in ("raybo", "tests", "docs", "pyproject.toml", "README.md", "CHANGELOG.md", "CITATION.cff", "trials"):
+        ignored = shutil.ignore_patterns("__pycache__", "evidence", "reproduction", "papers")
+        copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
+        copy(ROOT / part, tmp_path / part, **({"ignore": ignored} if (ROOT / part).is_dir() else {}))
+    for block in (example, *own):
+        (tmp_path / block.file).write_text(block.text, encoding="utf-8")
+    name = Path(example.file).stem
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+    def run(*command):
+        ran = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=800,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stdout[-3_000:] + ran.stderr[-1_000:]
+        return ran.stdout
+
+    run("tests.generated")
+    tests = [f"tests/{room}/test_contract.py", "tests/methods/test_keywords.py", *(block.file for block in own)]
+    told = run("pytest", "-q", "-n0", "-p", "no:cacheprovider", "-k", f"{name} or generated or no_option", *tests)
+    assert int(re.search(r"(\d+) passed", told)[1]) > 30
+    assert f"`{name}`" in (tmp_path / "docs" / f"{room}.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-def test_the_examples_for_other_packages_keep_the_contracts(tmp_path):
+def test_the_examples_for_other_packages_pass(tmp_path):
     for block in blocks(ROOT / "docs" / "how-to" / "your-own-method.md"):
         if block.file:
             (tmp_path / block.file).write_text(block.text, encoding="utf-8")

@@ -50,7 +50,8 @@ def _output(default: str) -> Callable[[F], F]:
     "names",
     required=True,
     metavar="A,B,...",
-    help="The methods; options as A:key=value:key=value, a scheduler as A@NAME:key=value. A value may be a list, as in "
+    help="The methods, by name or as package.module:Class; options as A:key=value:key=value, a scheduler as "
+    "A@NAME:key=value. A value may be a list, as in "
     "A:key=0.1,0.2 or A:key=name=0.1,name=2.",
 )
 @click.option("--repeats", default=10, show_default=True, metavar="R", help="Runs per method, paired by seed.")
@@ -307,5 +308,10 @@ def _as_json(out: Path, rows: Sequence[Row], verdicts: Sequence[Verdict]) -> dic
 
 
 def _name_and_options(text: str) -> tuple[str, dict[str, str]]:
+    from raybo.methods import METHODS
+    from raybo.schedulers import SCHEDULERS
+
     name, *options = text.strip().split(":")
+    if options and "=" not in options[0] and name not in (*METHODS, *SCHEDULERS):  # package.module:Class
+        name = f"{name}:{options.pop(0)}"
     return name, pairs(tuple(options), "--methods")

@@ -17,8 +17,8 @@ from raybo.record.history import History
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Integer, Space
 from raybo.surrogate import GP, Observations, Standardised, Tamed, standard_model
+from raybo.testing.histories import SPACES, check_proposal, history_of, stream
 from tests.methods.studies import floats, hill
-from tests.methods.test_contract import SPACES, check, history_of, stream
 
 AT_SCALE = [
     ("auto", {}),
@@ -76,7 +76,7 @@ def test_the_contract_of_all_methods_holds(name, options, space, monkeypatch):
     method = methods.make(name, initial=1, **options)
     history = history_of(SPACES[space], points, ends)
     assert is_large(history)
-    check(method, history)
+    check_proposal(method, history)
 
 
 def test_every_point_of_a_space_may_be_known():
