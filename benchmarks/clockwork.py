@@ -26,9 +26,10 @@ import numpy as np
 import raybo
 from benchmarks.searches import Array
 from raybo.common.threads import limit_threads
-from raybo.engine.arguments import RunOptions, searcher_for
+from raybo.engine.description import searcher_for
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.plan import Plan
+from raybo.engine.run_options import RunOptions
 from raybo.engine.study import loop as engine_loop
 from raybo.engine.study import trial_runs
 from raybo.engine.study.loop import StudyLoop

@@ -24,10 +24,10 @@ import numpy as np
 
 import raybo
 from benchmarks.figures import Figure, Figures, at_least, at_most, command
-from raybo.engine.arguments import RunOptions
 from raybo.engine.lifecycle import Life, Phase
 from raybo.engine.plan import Plan
 from raybo.engine.ray.connection import ray_for_study
+from raybo.engine.run_options import RunOptions
 from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings

@@ -74,9 +74,13 @@ for module in pkgutil.walk_packages(raybo.__path__, "raybo."):
     assert set(told) == {
         "raybo.integrations.joblib_tasks",  # the next one's, which is imported first
         "raybo.integrations.sklearn",
+        "raybo.integrations.mlflow",
         "raybo.integrations.ray_tune",
+        "raybo.integrations.sklearn_batches",
         "raybo.integrations.sklearn_steps",
+        "raybo.integrations.tensorboard",
         "raybo.integrations.xgboost",
+        "raybo.view.connections",
         "raybo.view.guard",
         "raybo.view.server",
         "raybo.view.serving",

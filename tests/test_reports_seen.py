@@ -13,9 +13,10 @@ from rich.console import Console
 
 import raybo
 from raybo.cli.console import conclude
-from raybo.engine.arguments import RunOptions, searcher_for
+from raybo.engine.description import searcher_for
 from raybo.engine.lifecycle import Life
 from raybo.engine.plan import Plan
+from raybo.engine.run_options import RunOptions
 from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import raybo
 from raybo.cli import cli
 from raybo.engine import detached_studies as on_cluster
-from raybo.engine.arguments import searcher_for
+from raybo.engine.description import searcher_for
 from raybo.engine.detached_studies import Detached, studies_on
 from raybo.engine.ray.named_studies import studies_here
 from raybo.journal import Journal

@@ -47,18 +47,18 @@ class ContextConfidence:
     kappa: float
 
     def value(self, X: Array) -> Array:  # (m, dx) -> (m,)
-        """The reduced bounds at the rows of X."""
+        """Return the reduced bounds at the rows of X."""
         return self.reduction.value(self.bounds(X))
 
     def value_and_gradient(self, X: Array) -> tuple[Array, Array]:  # (m,), (m, dx)
-        """The reduced bounds and their gradients; 0 along categorical axes."""
+        """Return the reduced bounds and their gradients; 0 along categorical axes."""
         values, gradient = np.empty(len(X)), np.empty(X.shape)
         for i in range(len(X)):
             values[i], gradient[i] = self._climb_from(X[i : i + 1])
         return values, gradient
 
     def bounds(self, X: Array) -> Array:  # (m, dx) -> (m, a)
-        """The upper confidence bound at every atom, for the rows of X."""
+        """Return the upper confidence bound at every atom, for the rows of X."""
         gp, a = self.gp, len(self.atoms)
         distances = self._distances_in_x(X)
         U = np.empty((len(X), a))
@@ -75,7 +75,7 @@ class ContextConfidence:
         return U
 
     def _climb_from(self, x: Array) -> tuple[float, Array]:  # (1, dx) -> (), (dx,)
-        """The reduced bound at one point, and its gradient."""
+        """Return the reduced bound at one point, and its gradient."""
         gp, in_x = self.gp, self._distances_in_x(x)
         u, kept = np.empty((1, len(self.atoms))), []
         for atoms in self._blocks:
@@ -105,7 +105,7 @@ class ContextConfidence:
         return float(value[0]), scale * (x[0] * pull.sum() - pull @ gp.X[:, :dx])
 
     def _bound(self, mean: Array, V: Array) -> tuple[Array, Array]:  # (r,), (n, r) -> (r,), (r,)
-        """The upper confidence bound, and the standard deviation, given as 0 where it is held at its least."""
+        """Return the upper confidence bound, and the standard deviation, given as 0 if it is held at its least."""
         var = self.gp.outputscale - np.einsum("nr,nr->r", V, V)
         std = np.sqrt(np.maximum(var, LEAST_VARIANCE))
         return self.gp.prior_mean + mean + self.kappa * std, np.where(var > LEAST_VARIANCE, std, 0.0)

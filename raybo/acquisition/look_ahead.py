@@ -48,7 +48,7 @@ class OneShotLookAhead:
     pending: Array
 
     def value_and_gradient(self, Z: Array, X: Array) -> tuple[Array, Array, Array]:
-        """J and its gradients, of r independent problems at once.
+        """Return J and its gradients, of r independent problems at once.
 
         Args:
             Z: (r, b, d), the points to observe. X: (r, N, d), the inner ones.
@@ -131,14 +131,14 @@ class FiniteLookAhead:
         return mean, var, half_solve(self.gp.L, self.gp.stationary.matrix(self.inner, self.gp.X).T, overwrite=True)
 
     def value(self, Z: Array) -> Array:  # (m, d) -> (m,)
-        """The expectation at the rows of Z."""
+        """Return the expectation at the rows of Z."""
         gp = self.gp
         V = half_solve(gp.L, gp.stationary.matrix(Z, gp.X).T, overwrite=True)
         cov = gp.stationary.matrix(Z, self.inner) - V.T @ self._inner[2]
         return self._of(cov, self._outcome_variance(V))[0]
 
     def value_and_gradient(self, Z: Array) -> tuple[Array, Array]:  # (m,), (m, d)
-        """The expectation and its gradient: lines that are nowhere the highest have none, ends move nothing."""
+        """Return the expectation and its gradient: lines that are nowhere the highest have none, ends move nothing."""
         gp, kernel = self.gp, self.gp.stationary
         K, slope_data = kernel.matrix_and_slope(Z, gp.X)
         k, slope = kernel.matrix_and_slope(Z, self.inner)
@@ -158,7 +158,7 @@ class FiniteLookAhead:
         return np.asarray(np.maximum(var, 0.0) + self.gp.noise_variance + self.gp.jitter)
 
     def _of(self, cov: Array, total: Array) -> tuple[Array, Array, Array]:  # (m, k), (m,)
-        """The expectation (m,), its derivative in the slopes v (m, k), and these."""
+        """Return the expectation (m,), its derivative in the slopes v (m, k), and these."""
         mean, var, _ = self._inner
         v = cov / np.sqrt(total)[:, None]
         rest = var - v * v
@@ -173,7 +173,7 @@ class FiniteLookAhead:
 
 
 def _highest_between(level: Array, v: Array) -> tuple[Array, Array]:  # (m, k), (m, k)
-    """Between which xi each line level + v xi is the highest of its row; equal ends where nowhere."""
+    """Return the xi between which each line level + v xi is the highest of its row; equal ends if it nowhere is."""
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = (level[:, :, None] - level[:, None, :]) / (v[:, None, :] - v[:, :, None])  # (m, i, j)
     steeper = v[:, None, :] > v[:, :, None]

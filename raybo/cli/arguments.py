@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from raybo.common.messages import first_line
-from raybo.engine.arguments import RunOptions
+from raybo.engine.run_options import RunOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,7 +61,7 @@ def _workers(text: str) -> int | str:
 
 def _run_options() -> Iterator[Callable[[F], F]]:
     """Yield an option for each field of `RunOptions` that has a help text, with the field's type and default."""
-    hints = typing.get_type_hints(RunOptions)
+    hints = typing.get_type_hints(RunOptions, localns={"Confirm": str})
     for field in dataclasses.fields(RunOptions):
         if not field.metadata["help"]:
             continue
@@ -77,7 +77,7 @@ def _run_options() -> Iterator[Callable[[F], F]]:
             yield click.option(name, type=kind, default=field.default, show_default=True, **about)
 
 
-TYPES: Mapping[str, Any] = {"workers": _workers, "confirm": str}  # of run options that are read from text otherwise
+TYPES: Mapping[str, Any] = {"workers": _workers}  # of run options that are read from text otherwise
 TRIALS, *RUN = _run_options()
 SEARCH = (  # of `raybo tune`, which `raybo submit` passes on as they are
     TRIALS,

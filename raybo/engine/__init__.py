@@ -2,7 +2,8 @@
 
 The user's process
     driver                 begins a study
-    arguments              checks what `tune` is given
+    run_options, arguments check what `tune` is given
+    description            settles what is studied, with the journal
     follow                 follows a study until it ends
     progress, console      show its progress on a terminal that obeys raybo alone
     detached_studies       finds the studies that run detached on a cluster

@@ -8,30 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from raybo import journal, methods, schedulers
-from raybo.common.arguments import by_name, finite_number, one_of, truth, whole_number
+from raybo.common.arguments import by_name
 from raybo.common.errors import MethodError, ObjectiveError, RayError
-from raybo.common.messages import ELSEWHERE, near, shown
+from raybo.common.messages import shown
+from raybo.engine.run_options import Keep, RunOptions
 from raybo.engine.trial.artifacts import Mirror
-from raybo.engine.trial.checkpoints import Keep
 from raybo.job.loading import require_not_loading
 from raybo.job.objective import Objective
-from raybo.job.shared_data import fingerprint, is_data
 from raybo.journal.beside import is_uri, trial_uri
-from raybo.record.description import Description
-from raybo.record.history import GENERATION
-from raybo.record.stopping import Limits
-from raybo.schedulers import Scheduler
-from raybo.searcher import Searcher, scheduler_for, seed_for
-from raybo.space import object_to_json
-from raybo.study.confirmation import Confirm
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # typing has it from Python 3.11
@@ -42,120 +32,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-TYPING_ERROR = 0.75  # likeness from which an unknown option is taken for a misspelt argument of `tune`
-
-
-def _workers(workers: Any, name: str) -> int | Literal["max"]:
-    return "max" if isinstance(workers, str) and workers == "max" else whole_number(workers, name)
-
-
-def _place(value: Any, name: str) -> str:
-    """Return where the trials' directories go, as workers find it; RayError if it is a URI that cannot be used."""
-    if is_uri(str(value)):
-        Mirror(str(value))
-        Mirror(trial_uri("study.db", 0, str(value)))  # a URI of nothing but a scheme has no directories
-        return str(value)
-    return str(journal.as_path(value, name).expanduser().absolute())
-
-
-def _address(value: Any, name: str) -> str:
-    if not isinstance(value, str):
-        raise RayError(f"{name} must be 'auto' or HOST:PORT, got {shown(value)}")
-    return value
-
-
-def _keep(value: Any, name: str) -> Keep:
-    return one_of(value, name, get_args(Keep))
-
-
-def _confirm(value: Any, name: str) -> Confirm:
-    return Confirm.of(value)
-
-
-def argument(default: Any, check: Callable[[Any, str], Any], help: str = "", metavar: str | None = None) -> Any:
-    """Declare a field of `RunOptions`.
-
-    Args:
-        default: its value unless it is given; if this is None, None is allowed.
-        check: returns the checked value of an argument of this name.
-        help: its text in `raybo tune --help`; a field without one gets no option of its own there.
-        metavar: the name of its value there.
-    """
-    return dataclasses.field(default=default, metadata={"check": check, "help": help, "metavar": metavar})
-
-
-POSITIVE = partial(finite_number, above=0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """How a study is run, which a command that continues it may change; `tune_arguments` says what each field means.
-
-    Raises:
-        MethodError, RayError: a value is wrong; names the argument.
-    """
-
-    trials: int = argument(50, whole_number, "Trials to run in total, including those already in the journal.", "N")
-    workers: int | Literal["max"] | None = argument(
-        None,
-        _workers,
-        "Trials to run at the same time; max keeps some queued, so that an autoscaling cluster grows.  "
-        "[default: as many as fit]",
-        "K|max",
-    )
-    max_minutes: float | None = argument(None, POSITIVE, "Stop the study after this long.", "MINUTES")
-    trial_seconds: float | None = argument(
-        None, POSITIVE, "Stop any trial that runs longer than this, and count it as failed.", "SECONDS"
-    )
-    retries: int = argument(
-        2, partial(whole_number, at_least=0), "How often to restart a trial whose worker was lost.", "N"
-    )
-    artifacts: str | None = argument(
-        None,
-        _place,
-        "Where to keep the trials' directories and checkpoints.  [default: beside the journal]",
-        "DIRECTORY|URI",
-    )
-    keep_checkpoints: Keep = argument("last", _keep, "Which checkpoints of finished trials to keep.")
-    fresh_workers: bool = argument(
-        False, truth, "Run every trial in a new process, for jobs that leave something behind in theirs."
-    )
-    retry_failed: bool = argument(False, truth, "Run failed trials again, under their old numbers.")
-    keep_going: bool = argument(False, truth, "Carry on even if the first trials all fail in the same way.")
-    target: float | None = argument(None, finite_number, "Stop once a trial reaches this value.", "V")
-    patience: int | None = argument(
-        None,
-        whole_number,
-        "Stop once N trials in a row have not improved on the best one, or on the front of several metrics.",
-        "N",
-    )
-    stop_below_gain: float | None = argument(
-        None,
-        POSITIVE,
-        "Stop once three proposals in a row promise an improvement smaller than this, in the metric's units.",
-        "G",
-    )
-    confirm: Confirm | None = argument(
-        None,
-        _confirm,
-        "Finally, run the K most promising configurations R more times each with new seeds, and recommend the one "
-        "with the best mean.",
-        "KxR",
-    )
-    address: str | None = argument(None, _address)
-    detach: bool = argument(False, truth)
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if value is not None or field.default is not None:
-                object.__setattr__(self, field.name, field.metadata["check"](value, field.name))
-
-    @property
-    def limits(self) -> Limits:
-        """The limits that end the study before all its trials have been run."""
-        return Limits(self.target, self.patience, self.stop_below_gain)
 
 
 @dataclass(frozen=True)
@@ -183,6 +59,15 @@ class Arguments:
     defaults: Mapping[str, Any] | None
     enqueue: Sequence[Any]
     watch: Callable[[Status], object] | Literal[False] | None
+
+
+def _place(value: str) -> str:
+    """Return where the trials' directories go, as workers find it; RayError if it is a URI that cannot be used."""
+    if is_uri(value):
+        Mirror(value)
+        Mirror(trial_uri("study.db", 0, value))  # a URI of nothing but a scheme has no directories
+        return value
+    return str(journal.as_path(value, "artifacts").expanduser().absolute())
 
 
 def tune_arguments(
@@ -289,6 +174,8 @@ def tune_arguments(
             f"an objective is needed, got {shown(objective)}; decorate the function with @raybo.objective"
         )
     run = RunOptions(**{field.name: given[field.name] for field in dataclasses.fields(RunOptions)})
+    if run.artifacts is not None:
+        run = replace(run, artifacts=_place(run.artifacts))
     if watch is not None and watch is not False and not callable(watch):
         raise MethodError(f"watch must be a function of a status, None or False, got {shown(watch)}")
     if storage is None and run.artifacts is not None:
@@ -354,64 +241,3 @@ def _bound(
     if metrics is not None or constraints is not None:
         bound = bound.wanting(metrics, constraints)
     return replace(bound, declared_space=bound.space, declared_context=bound.context, declared_steps=bound.steps)
-
-
-def searcher_for(
-    objective: Objective,
-    method: methods.AnyMethod | None,
-    seed: int | None,
-    options: Mapping[str, Any],
-    earlier: Description | None,
-    rule: tuple[schedulers.AnyScheduler | None, Mapping[str, Any]] = (None, {}),
-) -> Searcher:
-    """Return the searcher of a study, which knows none of its events; its `description` is the study's.
-
-    What the user says counts; where the user says nothing, what the journal says.
-
-    Args:
-        rule: the scheduler and its options.
-    """
-    scheduler, given = rule
-    rule_name = None if scheduler is None else schedulers.name_of(scheduler)  # an unknown one is the first thing to say
-    if earlier is not None and rule_name in (None, earlier.scheduler) and not isinstance(scheduler, Scheduler):
-        scheduler = rule_name = earlier.scheduler
-        given = given or earlier.scheduler_options
-    steps = objective.steps
-    if scheduler is not None and steps is None:
-        raise ObjectiveError(
-            f"{objective.name} declares no steps, so there is nothing for the scheduler {rule_name} to judge; say with "
-            "@raybo.objective(..., steps=...) how many reports a whole run makes"
-        )
-    name = "auto" if method is None else methods.name_of(method)
-    if earlier is not None:
-        name = earlier.method if method is None else name
-        seed = earlier.seed if seed is None else seed
-        if name == earlier.method and not options and not isinstance(method, methods.Method):
-            options = earlier.options
-    method = name if method is None else method
-    for option in options:
-        is_known = option in ELSEWHERE or option in (known for known, _, _ in methods.describe(method)[1])
-        if not is_known and (meant := near(option, list(inspect.signature(tune_arguments).parameters), TYPING_ERROR)):
-            raise MethodError(f"there is no option {option!r}; did you mean {meant!r}?")
-    made = methods.make(method, **options)
-    made_rule = scheduler_for(scheduler, given, steps, objective.goals)
-    description = Description(
-        objective=objective.name,
-        goals=objective.goals,
-        space=objective.space,
-        method=name,
-        seed=seed_for(seed),
-        settings={key: object_to_json(_named(value)) for key, value in sorted(objective.settings.items())},
-        options=methods.options_of(method, made, options),
-        context=objective.context,
-        steps=steps,
-        value=objective.value,
-        scheduler=rule_name,
-        scheduler_options={} if made_rule is None else schedulers.options_of(scheduler, made_rule, given),
-        generation=GENERATION if earlier is None else earlier.generation,
-    )
-    return Searcher.of(description, made, made_rule)
-
-
-def _named(value: Any) -> Any:
-    return fingerprint(value) if is_data(value) else str(value) if isinstance(value, Path) else value

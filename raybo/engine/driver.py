@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from raybo import journal
 from raybo.common.errors import ObjectiveError, RayError
 from raybo.common.messages import first_line, in_words
-from raybo.engine.arguments import Arguments, RunOptions, searcher_for, taking, tune_arguments
+from raybo.engine.arguments import Arguments, taking, tune_arguments
+from raybo.engine.description import searcher_for
 from raybo.engine.follow import leave, make_named, run_to_end
 from raybo.engine.plan import Plan
 from raybo.engine.progress import Watch, watching
@@ -25,6 +26,7 @@ from raybo.engine.ray.liveness import RayDied
 from raybo.engine.ray.named_studies import NAMESPACE
 from raybo.engine.ray.pickling import directories_for, pickled
 from raybo.engine.ray.resources import workers_available
+from raybo.engine.run_options import RunOptions
 from raybo.engine.temporary_directories import private_directory
 from raybo.engine.trial.task import LARGE_BYTES, stored
 from raybo.job.loading import is_loaded_by_path

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from raybo.engine.arguments import RunOptions
+from raybo.engine.run_options import RunOptions
 from raybo.record.description import Description
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import raybo
-from raybo.engine.arguments import searcher_for
+from raybo.engine.description import searcher_for
 from raybo.engine.lifecycle import Occurrence
 from raybo.engine.study.verdicts import missing_verdicts, with_value
 from raybo.engine.trial.checkpoints import Checkpoints

@@ -19,7 +19,7 @@ from typing import cast
 
 import raybo
 from raybo.common.errors import JournalError
-from raybo.engine.arguments import searcher_for
+from raybo.engine.description import searcher_for
 from raybo.experiments.held_out import evaluate
 from raybo.experiments.here import tune_here
 from raybo.experiments.model_error import keep_model_errors

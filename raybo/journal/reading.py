@@ -277,7 +277,8 @@ def _require_marks(path: Path, connection: sqlite3.Connection) -> int:
         if "not a database" not in str(error):
             raise
         raise JournalError(f"{path}: it is not a raybo journal (not an SQLite file); give another file") from None
-    if application == 0 and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+    is_whole = path.stat().st_size >= page  # shorter files count as empty databases
+    if application == 0 and is_whole and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise JournalError(_no_study_yet(path))  # its writer was killed while it created the file
     if application != APPLICATION:
         raise JournalError(f"{path}: it is an SQLite file of another program; give another file")

@@ -15,7 +15,7 @@ from raybo.surrogate.likelihood import Likelihood
 from raybo.surrogate.model import Model
 from raybo.surrogate.observations import Observations
 
-IMPOSSIBLE = 1e10  # nats lost where the covariance cannot be factorised
+IMPOSSIBLE = 1e10  # nats lost if the covariance cannot be factorised
 FLAT = 1e-2  # nats for a factor of e in a hyperparameter: a slope below it is none
 TOLERANCE = 1e-3  # nats; a climb ends when a step gains less
 ITERATIONS = 100  # of L-BFGS-B from each start, at most
@@ -25,13 +25,13 @@ FITTED_POINTS = 500  # above this many the hyperparameters are those of a subset
 def fit_map(
     observations: Observations, model: Model, starts: Sequence[Array] = (), *, at_most: int = FITTED_POINTS
 ) -> Array:  # (p,)
-    """theta that maximises log likelihood plus log prior within the model's bounds.
+    """Return the theta that maximises log likelihood plus log prior within the model's bounds.
 
     Args:
         observations: at least one.
         model: kernel, mean, priors and ranges.
-        starts: values of theta to start from, the last fit's first; the model's own where there are none.
-        at_most: fit to a subset of so many points where there are more, see `Observations.thinned`.
+        starts: values of theta to start from, the last fit's first; the model's own if there are none.
+        at_most: fit to a subset of so many points if there are more, see `Observations.thinned`.
     Raises:
         NumericalError: the likelihood is not finite at any start.
     """
@@ -59,7 +59,7 @@ def most_likely(likelihood: Likelihood, starts: Sequence[Array]) -> tuple[Array,
 
 
 def _climb(likelihood: Likelihood, start: Array, bounds: Array, free: NDArray[np.bool_]) -> tuple[Array, float]:
-    """The local maximum above a start, and the log posterior there."""
+    """Return the local maximum above a start, and the log posterior there."""
     ascent = _Ascent(likelihood, start.copy(), free)
     found = minimize(
         ascent,
@@ -89,7 +89,7 @@ class _Ascent:
         return -value, -gradient[self.free]
 
     def stop_when_flat(self, intermediate_result: OptimizeResult) -> None:
-        """Called after every step; the minimiser's own test is relative to the value, which has no natural zero."""
+        """Stop after a step that gained little; the minimiser's own test is relative to the value."""
         gained = self.lowest - intermediate_result.fun
         self.lowest = intermediate_result.fun
         if gained < TOLERANCE:

@@ -52,8 +52,8 @@ class GP:
             observations: also none; then this is the prior.
             model: what is assumed of f.
             theta: (p,), logs of its hyperparameters.
-            earlier: a GP whose factor is used again as far as its first points are the same, under the same theta, if
-                these are at least half of all; the result is the same up to rounding.
+            earlier: a GP whose factor is used again as far as its first points are these, under an equal theta, if
+                these are at least half of all; the result differs by rounding alone.
         Raises:
             NumericalError: the covariance cannot be factorised, with all the jitter of `factor.JITTERS`.
         """
@@ -176,9 +176,9 @@ class GP:
         return mean, 0.5 * (cov + cov.T)
 
     def believing(self, X: Array) -> GP:  # (m, d)
-        """Conditioned on pending points at their posterior mean: the mean stays, the variance shrinks around them.
+        """Condition on pending points at their posterior mean: the mean stays, the variance shrinks around them.
 
-        The factor is grown in O(n^2 m), or made anew where growing it was inaccurate (see `factor.grown`). Points that
+        The factor is grown in O(n^2 m), or made anew if growing it was inaccurate (see `factor.grown`). Points that
         repeat others are not merged with them.
 
         Source: Desautels, Krause, Burdick (2014), "Parallelizing Exploration-Exploitation Tradeoffs in Gaussian
@@ -197,7 +197,7 @@ class GP:
         return GP(self.model, self.theta, more, self.kernel, self.prior_mean, self.jitter, L, alpha)
 
     def _grown_factor(self, observations: Observations, kept: int) -> Array | None:
-        """The factor for observations of which the first `kept` are this one's; None where that is inaccurate."""
+        """Return the factor for observations of which the first `kept` are this one's; None if that is inaccurate."""
         old, new = self.W[:kept], self.kernel.inner(observations.X[kept:])
         noise = observations.noise(self.noise_variance)[kept:] + self.jitter
         corner = self.kernel.matrix(new, new)
@@ -206,7 +206,7 @@ class GP:
         return grown(L, self.kernel.matrix(old, new), corner, noise)
 
     def _factor_for(self, observations: Observations, model: Model, theta: Array) -> Array | None:
-        """The factor for other observations by way of this one's; None where too few points are the same."""
+        """Return the factor for other observations by way of this one's; None if too few points are equal."""
         if self.model != model or self.d != len(observations.categorical) or not np.array_equal(self.theta, theta):
             return None
         mine, n = self.observations, min(self.n, len(observations.X))

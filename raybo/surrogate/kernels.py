@@ -31,7 +31,7 @@ SHORT = 1e-3  # axes with shorter length-scales are differenced directly; see `s
 
 
 def profile(kernel: KernelName, q: Array) -> Array:
-    """The kernel at squared scaled distance q, with unit outputscale."""
+    """Return the kernel at squared scaled distance q, with unit outputscale."""
     if kernel == "rbf":
         return np.exp(-0.5 * q)
     s = np.sqrt((3.0 if kernel == "matern32" else 5.0) * q)
@@ -43,7 +43,7 @@ def profile(kernel: KernelName, q: Array) -> Array:
 
 
 def profile_and_slope(kernel: KernelName, q: Array) -> tuple[Array, Array]:
-    """The kernel and its derivative with respect to q."""
+    """Return the kernel and its derivative with respect to q."""
     k, slope = np.empty_like(q), np.empty_like(q)
     evaluate(kernel, q.copy(), k, slope)
     return k, slope
@@ -75,7 +75,7 @@ def evaluate(kernel: KernelName, q: Array, k: Array, slope: Array) -> None:
 
 
 def curvature(kernel: KernelName, q: Array) -> Array:
-    """The second derivative of the kernel with respect to q; Matern-3/2's is infinite at 0, and 0 is given there.
+    """Return the second derivative of the kernel in q; Matern-3/2's is infinite at 0, and 0 is given there.
 
     It only ever multiplies products of differences, which vanish faster.
     """
@@ -88,7 +88,7 @@ def curvature(kernel: KernelName, q: Array) -> Array:
 
 
 def squared_distances(A: Array, B: Array, lengthscale: Array, categorical: Sequence[bool]) -> Array:  # (m, n)
-    """q between the rows of A (m, d) and of B (n, d), points of the unit cube.
+    """Return q between the rows of A (m, d) and of B (n, d), points of the unit cube.
 
     Continuous axes go through |a|^2 + |b|^2 - 2 a'b, one matrix product, whose error is a few 1e-16 of
     d / (2 lengthscale)^2, below 1e-10 for each axis that is not SHORT; the others are differenced directly.
@@ -180,7 +180,7 @@ class StationaryKernel:
         return -self.outputscale * {"rbf": 0.5, "matern32": 1.5, "matern52": 5.0 / 6.0}[self.name]
 
     def matrix(self, A: Array, B: Array) -> Array:  # (m, n)
-        """k between the rows of A (m, d) and of B (n, d)."""
+        """Return k between the rows of A (m, d) and of B (n, d)."""
         if len(A) <= block_rows(len(B)):
             K = profile(self.name, self.squared_distances(A, B))
             K *= self.outputscale
@@ -191,7 +191,7 @@ class StationaryKernel:
         return K
 
     def matrix_and_slope(self, A: Array, B: Array) -> tuple[Array, Array]:  # (m, n), (m, n)
-        """k, and outputscale times the profile's slope, between the rows of A and of B."""
+        """Return k, and outputscale times the profile's slope, between the rows of A and of B."""
         k, slope = profile_and_slope(self.name, self.squared_distances(A, B))
         k *= self.outputscale
         slope *= self.outputscale
@@ -219,11 +219,11 @@ class StationaryKernel:
         return K, StationaryGradients(self, A, B, slope)
 
     def squared_distances(self, A: Array, B: Array) -> Array:  # (m, n)
-        """q between the rows of A (m, d) and of B (n, d)."""
+        """Return q between the rows of A (m, d) and of B (n, d)."""
         return squared_distances(A, B, self.lengthscale, self.categorical)
 
     def contract(self, A: Array, B: Array, weights: Array) -> Array:  # (m, d), (n, d), (m, n) -> (m, d)
-        """2 metric_j sum_n weights (a_j - b_j): with weights slope * c, the gradient in a of sum_n c_n k(a, b_n)."""
+        """Return 2 metric_j sum_n weights (a_j - b_j): with weights slope * c, d/da of sum_n c_n k(a, b_n)."""
         return np.asarray(2.0 * self.metric * (A * weights.sum(axis=1)[:, None] - weights @ B))
 
 

@@ -92,7 +92,7 @@ class Likelihood:
         return float(value + self.model.log_prior(theta)[0])
 
     def _factor(self, covariances: Covariances, theta: Array) -> Array | None:  # (pairs,)
-        """The packed factor of A; None if it has none, with all the jitter of `factor.JITTERS`."""
+        """Return the packed factor of A; None if it has none, with all the jitter of `factor.JITTERS`."""
         noise = self.observations.noise(math.exp(theta[-1]))
         for jitter in JITTERS:
             np.copyto(self._A, covariances.K)
@@ -103,7 +103,7 @@ class Likelihood:
         return None
 
     def _weights(self, L: Array) -> tuple[Array, Array]:  # (n,), (n,)
-        """alpha and r."""
+        """Return alpha and r."""
         y = self.observations.y
         alpha, _ = lapack.dpftrs(self.n, L, y, uplo="L")
         if self.model.mean == "zero":
@@ -113,7 +113,7 @@ class Likelihood:
         return alpha - mean * beta, y - mean
 
     def _value(self, L: Array, alpha: Array, residual: Array) -> float:
-        """The likelihood of the points' means."""
+        """Return the likelihood of the points' means."""
         fit, constant = float(residual @ alpha), self.n * LOG_2PI
         logdet = 2.0 * float(np.log(L[self._places.diagonal]).sum())
         if self.model.structure is not None:  # another order would round otherwise, and change proposals' last digits

@@ -219,7 +219,7 @@ class StructuredCovariances:
         return products[places.rows, places.columns]
 
     def _in_warps(self, steep: Array, G: Array) -> Array:  # (2 k,)
-        """The derivatives in log a and log b, by way of those in W: dK/dlog a = dK/dw dw/dlog a, of both points."""
+        """Return the derivatives in log a and log b by way of those in W: dK/dlog a = dK/dw dw/dlog a."""
         kernel, places = self.kernel, self.pairs.places
         axes, n = kernel.structure.ordered, len(self.W)
         rising = np.empty((n, len(axes)))  # dLML/dW

@@ -19,7 +19,7 @@ class LogNormal:
     log_sd: float
 
     def log_density(self, u: Array) -> tuple[Array, Array]:
-        """Log density of u, and its derivative."""
+        """Return log density of u, and its derivative."""
         z = (u - self.log_median) / self.log_sd
         return -0.5 * z * z, -z / self.log_sd
 
@@ -35,7 +35,7 @@ class Gamma:
     rate: float
 
     def log_density(self, u: Array) -> tuple[Array, Array]:
-        """Log density of u, and its derivative."""
+        """Return log density of u, and its derivative."""
         e = self.rate * np.exp(u)
         return self.shape * u - e, self.shape - e
 
@@ -48,7 +48,7 @@ class Normal:
     sd: float
 
     def log_density(self, u: Array) -> tuple[Array, Array]:
-        """Log density of the hyperparameter, and its derivative in u."""
+        """Return log density of the hyperparameter, and its derivative in u."""
         value = np.exp(u)
         z = (value - self.mean) / self.sd
         return -0.5 * z * z, -z * value / self.sd
@@ -59,7 +59,7 @@ class Flat:
     """Nothing is preferred within the range."""
 
     def log_density(self, u: Array) -> tuple[Array, Array]:
-        """Zero, and zero."""
+        """Return zeros, and zeros."""
         return np.zeros_like(u), np.zeros_like(u)
 
 
@@ -69,7 +69,7 @@ Values: TypeAlias = float | tuple[float, ...]  # one for all length-scales, or o
 
 @dataclass(frozen=True)
 class Hyperparameter:
-    """A prior, a range, a value to start from; `fixed` where it is not fitted.
+    """A prior, a range, a value to start from; `fixed` if it is not fitted.
 
     All positive, and on the hyperparameter's own scale; of length-scales, one for all axes or one each.
 

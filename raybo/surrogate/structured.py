@@ -149,7 +149,7 @@ class StructuredKernel:
         return tuple(gradient * slope for gradient in gradients)
 
     def matrix(self, V: Array, W: Array) -> Array:  # (m, d), (n, d) -> (m, n)
-        """k between warped points."""
+        """Return k between warped points."""
         K = profile(self.name, squared_distances(V, W, self.lengthscale, self.structure.categorical))
         K *= self.product
         if self.total:
@@ -163,7 +163,7 @@ class StructuredKernel:
         return K
 
     def diagonal(self, V: Array) -> Array:  # (m, d) -> (m,)
-        """k(x, x) at warped points."""
+        """Return k(x, x) at warped points."""
         level = np.full(len(V), self.product + self.total)
         if self.trend:
             inner = self._own_products(V)
@@ -171,7 +171,7 @@ class StructuredKernel:
         return level
 
     def diagonal_gradient(self, V: Array) -> Array:  # (m, d)
-        """The gradient of k(x, x) in warped coordinates."""
+        """Return the gradient of k(x, x) in warped coordinates."""
         gradient = np.zeros_like(V)
         if self.trend:
             axes = self.structure.ordered
@@ -180,7 +180,7 @@ class StructuredKernel:
         return gradient
 
     def matrix_and_gradients(self, V: Array, W: Array) -> tuple[Array, Gradients]:  # (m, d), (n, d) -> (m, n)
-        """k between warped points, and what its gradients in v are made of."""
+        """Return k between warped points, and its gradients in the former."""
         d = self.structure.d
         Q = np.empty((d + 1 if self.total else 1, len(V), len(W)))
         Q[0] = squared_distances(V, W, self.lengthscale, self.structure.categorical)
@@ -199,7 +199,7 @@ class StructuredKernel:
         return K, StructuredGradients(self, V, W, self.product * slope[0], (self.total / d) * slope[1:], rise)
 
     def distances(self, V: Array, W: Array, j: int) -> Array:  # (m, n)
-        """q_j, along one axis."""
+        """Return q_j, along one axis."""
         if self.structure.categorical[j]:
             return np.asarray((V[:, j, None] != W[:, j]) / self.lengthscale[j] ** 2)
         return np.asarray(np.square((V[:, j, None] - W[:, j]) / self.lengthscale[j]))
@@ -219,7 +219,7 @@ class StructuredGradients:
 
     Attributes:
         product: (m, n), s times the profile's slope. each: (d, m, n), t / d times that of each axis, if there are sums.
-        rise: (m, n), 1 + 2 l, where there is a trend.
+        rise: (m, n), 1 + 2 l, if there is a trend.
     """
 
     kernel: StructuredKernel
@@ -230,7 +230,7 @@ class StructuredGradients:
     rise: Array | None
 
     def contract(self, weights: Array) -> Array:  # (m, n) or (n,) -> (m, d)
-        """sum_n weights_n dk(v, w_n)/dv; 0 along categories."""
+        """Return sum_n weights_n dk(v, w_n)/dv; 0 along categories."""
         structure = self.kernel.structure
         axes = structure.ordered
         A, B = self.V[:, axes], self.W[:, axes]

@@ -9,7 +9,8 @@ from click import Option
 
 import raybo
 from raybo.cli.tuning import tune as command
-from raybo.engine.arguments import RunOptions, searcher_for
+from raybo.engine.description import searcher_for
+from raybo.engine.run_options import RunOptions
 from raybo.experiments.here import tune_here
 from raybo.journal import Journal, read
 from raybo.record.description import Description

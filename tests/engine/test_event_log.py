@@ -12,8 +12,8 @@ import pytest
 
 import raybo
 from raybo.common.errors import JournalError
-from raybo.engine.arguments import RunOptions
 from raybo.engine.plan import Plan
+from raybo.engine.run_options import RunOptions
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings
 from raybo.journal import read

@@ -625,4 +625,4 @@ def test_unknown_uri_is_refused_in_a_line():
     with pytest.raises(RayError, match="--artifacts nowhere://x: it cannot be used: ArrowInvalid"):
         Mirror("nowhere://x")
     with pytest.raises(RayError, match=r"--artifacts s3:/.* it cannot be used: .*[Mm]issing bucket"):
-        _place("s3://", "artifacts")  # before any trial is run, and not by each of them
+        _place("s3://")  # before any trial is run, and not by each of them

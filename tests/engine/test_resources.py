@@ -10,8 +10,8 @@ import pytest
 
 import raybo
 from raybo.common.errors import RayError
-from raybo.engine.arguments import RunOptions
 from raybo.engine.ray.resources import resources_of, share_of, waiting_for_room, workers_available
+from raybo.engine.run_options import RunOptions
 from raybo.engine.study import capacity as capacities
 from raybo.engine.study.timings import Timings
 

@@ -9,9 +9,9 @@ import os
 import pytest
 
 import raybo
-from raybo.engine.arguments import RunOptions
 from raybo.engine.lifecycle import Life, Phase
 from raybo.engine.plan import Plan
+from raybo.engine.run_options import RunOptions
 from raybo.engine.study.dispatch import DispatchedTrial
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.timings import Timings

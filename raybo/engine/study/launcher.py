@@ -6,8 +6,8 @@ from pathlib import Path
 
 import ray
 
+from raybo.engine.run_options import Keep
 from raybo.engine.study.dispatch import DispatchedTrial
-from raybo.engine.trial.checkpoints import Keep
 from raybo.engine.trial.report_sender import AttemptInfo
 from raybo.engine.trial.task import PackedFunction, StudyHandle, trial_task
 from raybo.job.objective import Objective

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from raybo.common.errors import MissingExtra, RayError, install_command
 from raybo.common.messages import in_words
+from raybo.engine.run_options import Keep
 from raybo.engine.temporary_directories import TEMPORARY, private_directory
-from raybo.engine.trial.checkpoints import Checkpoints, Keep
+from raybo.engine.trial.checkpoints import Checkpoints
 from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory, trial_uri
 
 

@@ -15,11 +15,11 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Protocol
 
+from raybo.engine.run_options import Keep
 from raybo.journal.beside import CHECKPOINTS
 
-Keep: TypeAlias = Literal["all", "last", "none"]  # which checkpoints of a trial that has ended are kept
 PARTIAL = ".partial"
 NO_SYNC = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP)  # a file system cannot sync directories
 NAME = re.compile(r"\d+-\d+")  # the attempt, and a number that counts within it

@@ -25,9 +25,9 @@ from raybo.engine.ray import pickling
 from raybo.engine.ray.connection import logs_directory
 from raybo.engine.ray.priority import lower_priority
 from raybo.engine.ray.resources import resources_of
+from raybo.engine.run_options import Keep
 from raybo.engine.trial.artifacts import trial_files
 from raybo.engine.trial.captured_output import Chunk, capture_output
-from raybo.engine.trial.checkpoints import Keep
 from raybo.engine.trial.child_processes import isolate_child_processes
 from raybo.engine.trial.report_sender import (
     AttemptInfo,

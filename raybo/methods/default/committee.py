@@ -1,10 +1,10 @@
-"""Several models of the same results, and what a point is worth to all of them.
+"""Several models of one set of results, and what a point is worth to all of them.
 
 Models that assume different things of a function fail in different places, and what most of them expect is more often
 true than what the likeliest of them expects alone:
 
 plain     Matern-5/2
-warped    the same where axes may be bent, as for rates that should have been logarithms, around a constant mean
+warped    Matern-5/2 of axes that may be bent, as for rates that should have been logarithms, around a constant mean
 summed    a sum of functions of one axis each, a linear and a quadratic trend, and the rest, around a constant mean
 
 Each has its most likely hyperparameters. A model's weight is min(1, exp((L - L_plain) / 4)), L the log posterior there:
@@ -32,7 +32,7 @@ MEMBERS: Mapping[str, Callable[[Sequence[bool]], Model]] = {  # the model of eac
     "warped": partial(structured_model, is_warped=True, mean="constant"),
     "summed": partial(structured_model, is_sum=True, has_trend=True, mean="constant"),
 }
-NATS = 4.0  # by which a model must explain the results worse than the plain one to have its weight divided by e
+NATS = 4.0  # nats by which a model must explain the results worse than the plain one to have its weight divided by e
 NO_SAY = 0.03  # a weight below it is none
 IN_TURN = ((60, 4), (30, 2))  # from so many results on, each member's fit is kept for so many trials
 DIGITS = 4  # of a logged hyperparameter: a hundredth of a per cent
@@ -53,15 +53,15 @@ class Committee:
     tags: Tags
 
     def improvement(self) -> Acquisition:
-        """Log of the expected improvement, in the mean over the models."""
+        """Return the log of the expected improvement, in the mean over the models."""
         return LogAverage([LogExpectedImprovement(gp, self.incumbent) for gp in self.models], self.weights)
 
     def bound(self, kappa: float) -> Acquisition:
-        """The upper confidence bound of kappa standard deviations, in the mean over the models."""
+        """Return the upper confidence bound of kappa standard deviations, in the mean over the models."""
         return Average([UpperConfidence(gp, kappa) for gp in self.models], self.weights)
 
     def prediction(self, x: Array) -> Tags:  # (d,)
-        """What the plain model expects of a point, as tags."""
+        """Return what the plain model expects of a point, as tags."""
         mean, var = self.models[0].posterior(x[None, :])
         return {"mean": float(mean[0]), "std": math.sqrt(float(var[0]))}
 
@@ -87,12 +87,12 @@ def convene(
         categorical: per axis, whether only equality counts.
         believed: (m, d), pending points, which are believed at each model's mean.
         last: the hyperparameters found last, by model, as `tags["models"]` has them; empty for none.
-        turn: the trial's number, by which members are fitted in turn where there are many results, and every tenth
+        turn: the trial's number, by which members are fitted in turn if there are many results, and every tenth
             time from nothing too.
         added: (n,), variance by which each value is uncertain beside the noise, in the models' units: it was predicted
             for a trial that has not finished. None if all were seen.
         members: the models' names, the plain one first.
-        is_kept: whether the last ones are kept, as nothing has been learnt since.
+        is_kept: true if the last ones are kept, as nothing has been learnt since.
     Raises:
         NumericalError: no factorisation succeeds.
     """
@@ -124,7 +124,7 @@ def model_of(name: str, categorical: tuple[bool, ...]) -> Model:
 def _estimated(
     likelihood: Likelihood, last: Sequence[float] | None, turn: int, is_kept: bool
 ) -> tuple[Array, float]:  # (p,)
-    """A member's hyperparameters, rounded as the tags keep them, and their log posterior."""
+    """Return a member's hyperparameters, rounded as the tags keep them, and their log posterior."""
     start = likelihood.model.start(likelihood.d)
     if last is not None and len(last) == len(start):
         known = np.array(last)
