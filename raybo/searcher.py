@@ -228,8 +228,10 @@ class Searcher:
     ) -> Trial:
         """Tell the result of a trial, with the context that it observed; trials may be told in any order.
 
-        With several metrics or constraints, the result is a dict with a number for each of them; other numbers and
-        text in it are kept too.
+        With several metrics or constraints, the result is a dict with a number for each of them. Of whatever else is
+        in it, up to 50 items are kept in `trial.details["metrics"]`, as they are of what a job returns to `tune`:
+        numbers, text of up to 1,000 characters, and lists, dicts and arrays of up to 10 kB as JSON. What JSON cannot
+        hold is left out.
 
         If a context is declared but none is given, the trial's value counts, but nothing is learned from it about
         contexts; the first such trial raises a warning.
