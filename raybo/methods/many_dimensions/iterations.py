@@ -21,8 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from raybo.methods.story import OverTrials, PathInSpace, Scale, Series, Story, is_point
-from raybo.record.events import COUNTED, State, Tags
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.states import COUNTED, State
 from raybo.record.trial import Record, Trial
 from raybo.space import Array
 

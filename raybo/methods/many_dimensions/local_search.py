@@ -26,8 +26,9 @@ from raybo.common.options import option
 from raybo.methods.many_dimensions.iterations import AroundCentre, Iteration
 from raybo.methods.many_dimensions.runs import RunOptions
 from raybo.methods.parts.next_point import least_distance
-from raybo.record.events import State, Tags
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.states import State
 from raybo.solvers import Solution, solve
 from raybo.solvers.box import Box, Within
 from raybo.solvers.from_starts import ascent_from

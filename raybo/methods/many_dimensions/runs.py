@@ -25,8 +25,9 @@ from raybo.common.options import option
 from raybo.methods.many_dimensions.iterations import Iteration, is_flat
 from raybo.methods.method import Method
 from raybo.methods.parts.initial_design import sobol_proposal
-from raybo.record.events import State, Tags
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.states import State
 from raybo.space import Array
 
 Start = Literal["best", "sobol", "centre"]

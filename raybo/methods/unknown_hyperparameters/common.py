@@ -22,8 +22,9 @@ from raybo.methods.parts import initial_design
 from raybo.methods.parts.fitting import Fitted, fitted
 from raybo.methods.parts.hyperparameters import Estimate
 from raybo.methods.parts.next_point import solve_apart
-from raybo.record.events import State, Tags
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.states import State
 from raybo.solvers import SolverName
 from raybo.space import Array
 from raybo.surrogate import Gamma, Model, uhe_model
