@@ -1,4 +1,4 @@
-"""How a study is run: one field for each such argument of `raybo.tune`, from which the command line makes an option.
+"""The options of a study's run: a field for each such argument of `raybo.tune`, which the command line also offers.
 
 The command line imports this for its help, so that all that is slow to import is imported inside functions.
 """
@@ -85,7 +85,7 @@ def argument(default: Any, check: Callable[[Any, str], Any], help: str = "", met
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How a study is run, which a command that continues it may change; `tune_arguments` says what each field means.
+    """The options of a study's run, which a continuing command may change; `tune_arguments` documents each field.
 
     Raises:
         MethodError, RayError: a value is wrong; names the argument.
