@@ -45,8 +45,8 @@ def _flag(value: Any, name: str) -> bool:
     return truth(value, name)
 
 
-def _workers(value: Any, name: str) -> int | Literal["max"]:
-    return "max" if isinstance(value, str) and value == "max" else _whole(value, name)
+def _workers(workers: Any, name: str) -> int | Literal["max"]:
+    return "max" if isinstance(workers, str) and workers == "max" else _whole(workers, name)
 
 
 def _place(value: Any, name: str) -> str:

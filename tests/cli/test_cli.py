@@ -386,7 +386,7 @@ def test_a_journal_that_is_not_there_cannot_be_shown(run, folder):
     assert not list(folder.glob("*.db*"))
 
 
-def test_a_journal_of_another_study_is_refused_with_what_differs(run, journal):
+def test_another_studys_journal_is_refused_with_the_difference(run, journal):
     before = journal.read_bytes()
     for arguments, words in (
         (["--method", "sobol"], "method is 'random' in the journal and 'sobol' now"),

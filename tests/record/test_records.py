@@ -37,7 +37,7 @@ def assert_same(records, listed):
 
 
 @given(STEPS)
-def test_columns_agree_with_a_list_and_copies_are_apart(steps):
+def test_columns_agree_with_records_and_copies_are_independent(steps):
     """Each step asks, ends or copies in one of the lists that there are by then."""
     lists = [(Records(D), [])]
     for what, number, state in steps:
