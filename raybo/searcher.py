@@ -21,25 +21,13 @@ from raybo.methods.best import Recommender
 from raybo.methods.explaining import explain, is_proposed, reading_tags
 from raybo.record.contexts import ContextFields, told_context
 from raybo.record.description import Description
-from raybo.record.events import (
-    Asked,
-    Event,
-    Failed,
-    Origin,
-    Planned,
-    Pruned,
-    Reported,
-    Resumed,
-    State,
-    Tags,
-    Told,
-    TrialEvent,
-    origin_of,
-)
+from raybo.record.events import Asked, Event, Failed, Planned, Pruned, Reported, Resumed, Tags, Told, TrialEvent
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import GENERATION, History, Proposal
 from raybo.record.ledger import Ledger
+from raybo.record.origin import Origin, origin_of
 from raybo.record.results import reported, told
+from raybo.record.states import State
 from raybo.record.trial import Trial
 from raybo.schedulers import GO, Scheduler, Verdict
 from raybo.schedulers.rule import JOB, Rule, broken_by, event_of

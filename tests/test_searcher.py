@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from raybo.common.errors import MethodError, NumericalError, RayboError, SpaceError, TrialError
 from raybo.common.messages import shown
 from raybo.methods import Method
-from raybo.record.events import State
 from raybo.record.history import Proposal
+from raybo.record.states import State
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 

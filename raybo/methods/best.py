@@ -19,9 +19,10 @@ import numpy as np
 
 from raybo.common.threads import limit_threads
 from raybo.record.contexts import told_context
-from raybo.record.events import Asked, State
+from raybo.record.events import Asked
 from raybo.record.history import History
 from raybo.record.ledger import Ledger
+from raybo.record.states import State
 from raybo.record.trial import Trial
 
 if TYPE_CHECKING:

@@ -25,8 +25,9 @@ from raybo.engine import driver
 from raybo.experiments import Claim, Verdict
 from raybo.journal import Journal, read
 from raybo.record.description import Description
-from raybo.record.events import KINDS, Asked, Failed, Kind, Planned, State, Told
+from raybo.record.events import KINDS, Asked, Failed, Kind, Planned, Told
 from raybo.record.goals import Goals
+from raybo.record.states import State
 from raybo.study.study import Study
 
 JOB = """

@@ -14,7 +14,8 @@ from raybo.experiments import Entry, Experiment, HeldOut, Problem, compare
 from raybo.experiments.here import tune_here
 from raybo.experiments.results import read_rows
 from raybo.job.loading import load_objective
-from raybo.record.events import Kind, State
+from raybo.record.events import Kind
+from raybo.record.states import State
 from raybo.study.replay import replay
 
 JOB = """

@@ -13,7 +13,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from raybo.record.events import COUNTED, OPEN, Event, Kind, State
+from raybo.record.events import Event, Kind
+from raybo.record.states import COUNTED, OPEN, State
 from raybo.study.replay import replay, replay_verdicts
 from raybo.study.study import Study
 

@@ -16,7 +16,7 @@ from raybo import journal, methods
 from raybo.common.errors import RayboError, RayError
 from raybo.engine.follow import attach
 from raybo.engine.status import Status
-from raybo.record.events import COUNTED
+from raybo.record.states import COUNTED
 from tests.faults.job import job, job_in_context, job_that_reports
 
 STUCK_SECONDS = 60.0

@@ -15,8 +15,9 @@ import raybo
 from raybo.journal import Journal
 from raybo.journal.notes import take_note
 from raybo.record.description import Description
-from raybo.record.events import KINDS, Event, Kind, Origin, Planned
+from raybo.record.events import KINDS, Event, Kind, Planned
 from raybo.record.goals import Goals
+from raybo.record.origin import Origin
 from raybo.searcher import Searcher
 from raybo.space import Space
 from raybo.study.study import Study

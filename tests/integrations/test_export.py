@@ -22,8 +22,9 @@ from raybo.common.errors import MethodError, MissingExtra, RayboError, install_c
 from raybo.integrations.export import FORMATS, Recorder, exporter
 from raybo.journal import Journal
 from raybo.record.description import Description
-from raybo.record.events import KINDS, Ended, Kind, Planned, State, Stopped, Told
+from raybo.record.events import KINDS, Ended, Kind, Planned, Stopped, Told
 from raybo.record.goals import Goals
+from raybo.record.states import State
 from raybo.searcher import Searcher
 from raybo.space import Categorical, Float, Integer, Space
 from raybo.study.study import Study

@@ -25,7 +25,8 @@ import pytest
 import raybo
 from raybo.common.errors import RayboError
 from raybo.integrations.export import FORMATS, exporter
-from raybo.record.events import OPEN, Kind, State
+from raybo.record.events import Kind
+from raybo.record.states import OPEN, State
 from raybo.space import choice_names
 from raybo.study.columns import from_cell
 from raybo.study.study import Study

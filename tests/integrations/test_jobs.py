@@ -34,8 +34,9 @@ from raybo.common.errors import (
 from raybo.integrations import dashboard, jobs, package, transfer
 from raybo.journal import Journal, read
 from raybo.record.description import Description
-from raybo.record.events import Asked, Kind, Planned, State, Told
+from raybo.record.events import Asked, Kind, Planned, Told
 from raybo.record.goals import Goals
+from raybo.record.states import State
 from tests.engine.hosts import LocalHead
 from tests.journals import finished
 from tests.renewed import Renewed

@@ -25,7 +25,7 @@ import raybo
 from raybo.common.errors import JournalError, MethodError, SpaceError, install_command
 from raybo.integrations.ray_tune import RayboSearch
 from raybo.methods import METHODS, needs_context
-from raybo.record.events import State
+from raybo.record.states import State
 
 METHODS_TRIED = [name for name in ("random", "auto", "gp-ucb", "ei", "uhe", "sbo-kde") if name in METHODS]
 SPACE = {"x": tune.uniform(-1, 1), "model": {"depth": tune.randint(1, 9), "kind": tune.choice(["a", "b"])}, "k": 3}

@@ -17,7 +17,7 @@ pytest.importorskip("ray.tune")
 from ray import tune
 
 from raybo.integrations.ray_tune import RayboSearch
-from raybo.record.events import State
+from raybo.record.states import State
 from tests.integrations.tune_xgboost import TRIALS
 
 pytestmark = [

@@ -21,8 +21,9 @@ from raybo.job import reports
 from raybo.journal import Journal, read
 from raybo.record.append_only import Grown
 from raybo.record.description import Description
-from raybo.record.events import COUNTED, KINDS, Kind, Pruned, Reported, Resumed, State
+from raybo.record.events import KINDS, Kind, Pruned, Reported, Resumed
 from raybo.record.goals import Goals
+from raybo.record.states import COUNTED, State
 from raybo.schedulers import GO, Verdict, make
 from raybo.schedulers.rule import Rule
 from raybo.study.replay import replay, replay_verdicts

@@ -17,7 +17,8 @@ from raybo.methods.default.curves import (
     has_cut_curves,
     worth_running_again,
 )
-from raybo.record.events import Asked, Kind, Reported, State, Told
+from raybo.record.events import Asked, Kind, Reported, Told
+from raybo.record.states import State
 from raybo.record.trial import Record
 from raybo.schedulers import make
 from raybo.searcher import Searcher

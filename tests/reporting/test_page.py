@@ -232,7 +232,7 @@ OVERLAPS = """
 
 
 def test_spans_of_retried_trials_match_the_journal():
-    from raybo.record.events import State
+    from raybo.record.states import State
     from raybo.reporting.timeline import busy_share, spans
 
     asked = {"x": [0.5], "values": [0.5], "tags": {}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from raybo.record.events import State
+from raybo.record.states import State
 from raybo.reporting.report_figure import ReportFigure
 from raybo.reporting.run_figures import best_so_far
 from raybo.reporting.subsample import subsample, subsample_note

@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 import raybo
-from raybo.record.events import Failed, State
+from raybo.record.events import Failed
+from raybo.record.states import State
 from raybo.reporting.table_layout import lines_of, named_grid, piece_of, text_table
 from raybo.reporting.tables import best_view, config_values, study_view, trials_table
 from raybo.reporting.trial_view import trial_view

@@ -12,8 +12,10 @@ import pytest
 import raybo
 from raybo.integrations.optuna_journal import END_TRIAL, optuna_exporter
 from raybo.record.description import Description
-from raybo.record.events import KINDS, Failed, Kind, Origin, Planned, Pruned, Retried, State, Told
+from raybo.record.events import KINDS, Failed, Kind, Planned, Pruned, Retried, Told
 from raybo.record.goals import Goals
+from raybo.record.origin import Origin
+from raybo.record.states import State
 from raybo.reporting.run_figures import timeline
 from raybo.reporting.timeline import busy_share, pauses_of, spans
 from raybo.study.study import Study

@@ -14,7 +14,7 @@ import raybo
 from raybo.common.errors import JournalError
 from raybo.journal import Journal, in_use, requests
 from raybo.journal.notes import notes_path, read_notes, take_note
-from raybo.record.events import Origin
+from raybo.record.origin import Origin
 from raybo.study import warm_start
 from raybo.study.study import load
 from raybo.view import actions
@@ -259,7 +259,7 @@ def test_a_real_study_obeys_enqueue_and_stop(tmp_path):
     assert 2 < len(study.trials) < 5_000
     assert {str(t.state) for t in study.trials} <= {"finished", "stopped"}
     assert [t.reason for t in study.trials if t.reason] == ["stopped by the user"] * study.count(
-        raybo.record.events.State.STOPPED
+        raybo.record.states.State.STOPPED
     )
     from raybo.study.replay import replay
 

@@ -13,8 +13,9 @@ import pytest
 import raybo
 from raybo.journal import Journal, Tail
 from raybo.record.description import Description
-from raybo.record.events import Begun, Ended, Kind, Origin, Planned, Pruned, Reported, Retried, Stopped, Told
+from raybo.record.events import Begun, Ended, Kind, Planned, Pruned, Reported, Retried, Stopped, Told
 from raybo.record.goals import Goals
+from raybo.record.origin import Origin
 from raybo.reporting.figures import report_figures
 from raybo.study.study import Study, load
 from raybo.view import facts

@@ -27,8 +27,9 @@ from raybo.methods.parts.initial_design import design_size, sobol_proposal
 from raybo.methods.parts.multi_objective import Transform
 from raybo.methods.parts.next_point import solve_apart
 from raybo.methods.parts.refit_schedule import is_kept, last_estimate, starts_of_fit
-from raybo.record.events import State, Tags
+from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
+from raybo.record.states import State
 from raybo.record.trial import Record
 from raybo.space import Array
 from raybo.surrogate import GP, Likelihood, Model, Observations, Outputs, Tamed, fit_map, standard_model

@@ -41,8 +41,8 @@ from raybo.methods.parts.fitting import Fitted, leader, observed, uncertain
 from raybo.methods.parts.hyperparameters import ESTIMATES, Hyperparameters, fixed_values, with_fixed
 from raybo.methods.parts.next_point import least_distance, taken
 from raybo.methods.parts.refit_schedule import AFRESH, last_estimate
-from raybo.record.events import FAILURES, State
 from raybo.record.history import History
+from raybo.record.states import FAILURES, State
 from raybo.solvers import Solution, SolverName, solve
 from raybo.solvers.box import Box, Within
 from raybo.solvers.domain import continuous

@@ -51,10 +51,11 @@ from raybo.methods.parts.local_data import GRID, Regional, is_large, ranked
 from raybo.methods.parts.local_data import maximise as maximise_by_looks
 from raybo.methods.parts.next_point import solve_apart
 from raybo.methods.parts.running_trials import predicted
-from raybo.record.events import OPEN, State, Tags
+from raybo.record.events import Tags
 from raybo.record.goals import Goals
 from raybo.record.history import History
 from raybo.record.pareto import non_dominated
+from raybo.record.states import OPEN, State
 from raybo.solvers import Solution, SolverName
 from raybo.space import Array
 from raybo.surrogate import Model, Outputs, SignedLog, Tamed
