@@ -1,4 +1,4 @@
-"""Why a trial was proposed, in a few words: by a method, by the guesses, or by a user."""
+"""Explains in a few words why a trial was proposed: by a method, by the guesses, or by a user."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_proposed(tags: Tags) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Absent(methods.Method):
-    """Stands for the method of a journal which cannot be made here: it proposes nothing, and says so."""
+    """Stands for a journal's method that cannot be made here; proposes and explains nothing."""
 
     why: str
 

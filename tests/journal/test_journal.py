@@ -498,7 +498,7 @@ def test_a_file_system_without_locks_is_refused_immediately(path, monkeypatch):
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_another_studys_journal_is_refused_with_the_difference(written, change, words):
+def test_another_studys_journal_is_refused_with_the_differences(written, change, words):
     before = written.read_bytes()
     with pytest.raises(JournalError) as caught:
         Journal(written, dataclasses.replace(DESCRIPTION, **change))
