@@ -9,9 +9,10 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from raybo.common.errors import RayError
+from raybo.common.errors import JournalError, RayError
 from raybo.common.messages import shown
 
 if TYPE_CHECKING:
@@ -45,11 +46,13 @@ def _flag(value: Any, name: str) -> bool:
     return truth(value, name)
 
 
-def _workers(value: Any, name: str) -> int | Literal["max"]:
-    return "max" if isinstance(value, str) and value == "max" else _whole(value, name)
+def _workers(workers: Any, name: str) -> int | Literal["max"]:
+    return "max" if isinstance(workers, str) and workers == "max" else _whole(workers, name)
 
 
 def _place(value: Any, name: str) -> str:
+    if not isinstance(value, (str, PurePath)):
+        raise JournalError(f"{name} must be a path or a URI, got {shown(value)}")
     return str(value)
 
 

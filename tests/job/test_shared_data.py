@@ -1,4 +1,4 @@
-"""Data that every trial reads: made once, fingerprinted, and read by workers without a copy."""
+"""Shared data are made once, fingerprinted, and read by workers without a copy."""
 
 from __future__ import annotations
 
