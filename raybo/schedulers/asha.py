@@ -25,7 +25,7 @@ Variant: TypeAlias = Literal["stop", "promote"]
 
 @dataclass(frozen=True, kw_only=True)
 class Asha(Scheduler):
-    """Successive halving without waiting: at the steps grace * eta^k only the top 1 / eta go on.
+    """Successive halving without waiting: at the steps grace * eta^k only the top 1 / eta continue.
 
     Li et al. (2020), "A System for Massively Parallel Hyperparameter Tuning", algorithm 2.
     """

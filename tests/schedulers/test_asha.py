@@ -17,7 +17,7 @@ R, ETA = 27, 3
 RUNGS = [1, 3, 9, R]
 
 
-def test_stop_keeps_the_top_of_those_that_have_been_there():
+def test_stop_keeps_the_top_of_a_rung():
     rule = make("asha", {"eta": 3, "grace": 2}, 20)
     history = empty(20)
     actions = []
@@ -48,7 +48,7 @@ def test_the_last_step_needs_no_verdict():
         assert rule.decides(history, trial, step) == (step in (2, 4))
 
 
-def test_a_rung_is_reached_by_the_first_step_beyond_it():
+def test_first_step_beyond_a_rung_reaches_it():
     rule = make("asha", {"eta": 3, "grace": 2}, 100)
     history = empty(100)
     curve(history, [0.9, 0.8], steps=[10, 20])  # was at rungs 2 and 6 with 0.9, at 18 with 0.8
@@ -112,7 +112,7 @@ def test_promote_is_algorithm_2(seed, workers):
     assert sum(record.state is State.FINISHED for record in history.records) > 0
 
 
-def test_verdicts_do_not_depend_on_what_was_decided_before():
+def test_verdicts_do_not_depend_on_earlier_verdicts():
     """The same on a history that nobody has looked at, and on an older one after a newer one."""
     rng = np.random.default_rng(3)
     rule, history = make("asha", {"eta": 2}, 16), empty(16)
@@ -137,7 +137,7 @@ def test_ordinals():
 
 
 @pytest.mark.parametrize("name", ["asha", "hyperband"])
-def test_a_short_study_that_pauses_trials_ends_with_a_result(name):
+def test_short_study_with_paused_trials_has_a_result(name):
     """Six trials are too few for every rung: once all are asked for, the best of those that came furthest goes on."""
     rule = {"scheduler": name, "scheduler_options": {"variant": "promote", "eta": 4}}
     searcher = Searcher(floats(1), "random", seed=3, trials=6, steps=64, **rule)
@@ -168,7 +168,7 @@ def test_who_has_come_further_goes_on_first():
     assert rule.next_promoted(history) == 2
 
 
-def test_a_trial_that_was_stopped_is_made_up_for_before_another_goes_on_for_a_result():
+def test_stopped_trial_is_replaced_before_the_last_resort():
     rule, history = make("asha", {"variant": "promote"}, 64), empty(64)
     history.apply(Planned(trials=2))
     end(history, curve(history, [0.3]), Kind.PAUSED, step=1)
@@ -178,7 +178,7 @@ def test_a_trial_that_was_stopped_is_made_up_for_before_another_goes_on_for_a_re
     assert rule.next_promoted(history) == 0
 
 
-def test_nobody_goes_on_for_a_result_while_another_may_bring_one():
+def test_no_last_resort_while_another_trial_may_finish():
     rule, history = make("asha", {"variant": "promote"}, 64), empty(64)
     history.apply(Planned(trials=3))
     for value in (0.1, 0.3):

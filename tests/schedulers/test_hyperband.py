@@ -60,7 +60,7 @@ def test_those_that_wait_are_promoted_within_their_bracket():
     assert rule.next_promoted(history) == max(waiting, key=lambda t: history.records[t].reports[0][1])
 
 
-def test_two_rules_over_the_same_trials_keep_their_own_rungs():
+def test_two_rules_keep_separate_rungs():
     def studied():
         history = empty(9)
         for trial in range(12):

@@ -34,7 +34,7 @@ def test_a_trace_by_hand():
     assert not rule.decides(history, trial, 5)
 
 
-def test_where_less_is_better_the_words_keep_the_users_sign():
+def test_explanations_of_minimised_metrics_keep_the_sign():
     rule = make("median", {"startup": 1}, 3)
     history = empty(3, sign=-1.0)
     finished(history, [5, 4, 3])
@@ -43,7 +43,7 @@ def test_where_less_is_better_the_words_keep_the_users_sign():
     assert rule.decide(history, trial, 2).prune
 
 
-def test_only_finished_trials_count_with_what_they_had_reported_by_then():
+def test_median_uses_finished_trials_up_to_the_step():
     rule = make("median", {"startup": 1}, 9)
     history = empty(9)
     finished(history, [0.0, 1.0])  # ended early by its own will

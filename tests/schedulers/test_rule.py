@@ -72,14 +72,14 @@ def test_nor_are_others_judged_by_it(rule):
     assert said[0] == said[1]
 
 
-def test_nor_is_the_best_that_a_curve_has_to_beat_one_of_them():
+def test_curve_compares_with_no_confirming_trial():
     searcher = searched("curve", [0.1 * n for n in range(8)])
     for _ in range(3):
         run(searcher, confirm(searcher, 7), 5.0, 8)
     assert searcher.report(searcher.ask(), 0.65, 1).numbers["best"] == pytest.approx(0.7)
 
 
-def test_known_results_are_no_finished_trials_to_the_median():
+def test_median_ignores_known_results():
     searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, "random", seed=0, steps=4, scheduler="median")
     for n in range(5):
         searcher.add({"x": n / 10}, float(n))
@@ -93,7 +93,7 @@ def test_known_results_are_no_finished_trials_to_the_median():
 
 
 @pytest.mark.parametrize("name", ["asha", "hyperband"])
-def test_a_known_result_does_not_keep_a_study_from_one_of_its_own(name):
+def test_last_resort_ignores_known_results(name):
     options = {"variant": "promote", "grace": 4 if name == "hyperband" else 1, "eta": 4}
     searcher = raybo.Searcher(
         {"x": raybo.Float(0, 1)}, "random", seed=0, steps=9, trials=4, scheduler=name, scheduler_options=options
@@ -114,7 +114,7 @@ def test_a_known_result_does_not_keep_a_study_from_one_of_its_own(name):
     assert searcher.promoted() is None
 
 
-def test_known_results_are_no_part_of_the_plan_by_which_curve_ends_its_first_trials():
+def test_first_trials_of_curve_exclude_known_results():
     said = []
     for known in (0, 40):
         searcher = raybo.Searcher(

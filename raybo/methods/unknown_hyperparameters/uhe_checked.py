@@ -52,7 +52,7 @@ LAST = 4  # the last fourth of the evaluations after the design has no random po
 
 @dataclass(frozen=True, kw_only=True)
 class UheChecked(unknown.AcquisitionOptions):
-    """Upper confidence bounds under the most likely hyperparameters, or uhe's where those say too little.
+    """Upper confidence bounds under the most likely hyperparameters, or uhe's if those explain too little.
 
     raybo's own, after Ha et al., "Provably Efficient Bayesian Optimization with Unknown Gaussian Process
     Hyperparameter Estimation", arXiv:2306.06844.
