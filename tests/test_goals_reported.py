@@ -28,7 +28,7 @@ from raybo.engine.trial.reports import Answer, Course, TrialReports
 from raybo.engine.trial.task import run_trial
 from raybo.experiments.here import tune_here
 from raybo.journal import Journal
-from raybo.methods.default.curves import fitted_curves
+from raybo.methods.parts.learning_curves import fitted_curves
 from raybo.methods.parts.multi_objective import FitOptions, Several
 from raybo.methods.parts.running_trials import predicted
 from raybo.record.events import Event, Kind, State

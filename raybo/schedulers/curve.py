@@ -1,6 +1,6 @@
 """curve: a model of configuration and step predicts where a trial will end, and trials that can hardly win are ended.
 
-Ours; the model is that of `raybo/methods/default/curves.py`, which cites its sources. At a thirteenth, a quarter and a
+Ours; the model is that of `raybo/methods/parts/learning_curves.py`, which cites its sources. At a thirteenth, a quarter and a
 half of the steps, a trial ends
 - the first time, if it is one of the first trials: a short look at several is worth more than the whole of one, as
   nothing is known yet;
@@ -20,7 +20,7 @@ from scipy.special import ndtr
 
 from raybo.common.options import option
 from raybo.common.threads import limit_threads
-from raybo.methods.default.curves import expected_ends
+from raybo.methods.parts.learning_curves import expected_ends
 from raybo.record.events import Origin, State, confirms, origin_of
 from raybo.record.history import History
 from raybo.schedulers.of_metric import OfMetric

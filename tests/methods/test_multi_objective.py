@@ -7,7 +7,7 @@ import pytest
 
 import raybo
 from raybo import Float, Searcher, Space
-from raybo.methods.parts import local_data
+from raybo.methods.parts import local_models
 from raybo.methods.parts.multi_objective import FAR, MARGIN, FitOptions, Several, SeveralOfMany, still_feasible
 from raybo.record.pareto import hypervolume, non_dominated
 from raybo.surrogate import Standardised, standard_model
@@ -93,7 +93,7 @@ def test_of_many_trials_the_best_points_are_spread_over_the_front():
 @pytest.mark.parametrize("method", ["auto", "ei", "gp-ucb", "ei:solver=random-grid", "gp-ucb:solver=lbfgsb"])
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_of_many_trials_a_proposal_is_new_and_explained_and_is_made_again(method, k, monkeypatch):
-    monkeypatch.setattr(local_data, "LARGE", 30)
+    monkeypatch.setattr(local_models, "LARGE", 30)
     name, _, option = method.partition(":")
     options = dict([option.split("=")]) if option else {}
     searcher, again = (study_of(40, name, k, pending=6, **options, initial=4) for _ in range(2))
@@ -105,7 +105,7 @@ def test_of_many_trials_a_proposal_is_new_and_explained_and_is_made_again(method
 
 
 def test_of_many_trials_of_which_none_is_feasible_one_that_is_likely_to_be_is_proposed(monkeypatch):
-    monkeypatch.setattr(local_data, "LARGE", 60)
+    monkeypatch.setattr(local_models, "LARGE", 60)
     searcher = raybo.Searcher(SPACE, "auto", "min", metric="a", constraints={"y": ">= 0.9"}, seed=0)
     for x, y in np.random.default_rng(0).random((80, 2)):
         searcher.add({"x": x, "y": 0.8 * y}, {"a": x, "y": 0.8 * y})
@@ -113,7 +113,7 @@ def test_of_many_trials_of_which_none_is_feasible_one_that_is_likely_to_be_is_pr
 
 
 def test_of_many_trials_where_choices_and_failures_are_too(monkeypatch):
-    monkeypatch.setattr(local_data, "LARGE", 30)
+    monkeypatch.setattr(local_models, "LARGE", 30)
     space = {**SPACE, "kind": raybo.Categorical(["u", "v"]), "n": raybo.Integer(0, 3)}
     searcher = study_of(40, "auto", 2, space=space)
     searcher.fail(searcher.ask(), "no memory")
@@ -121,7 +121,7 @@ def test_of_many_trials_where_choices_and_failures_are_too(monkeypatch):
 
 
 def test_of_many_trials_those_that_were_ended_early_are_learnt_from(monkeypatch):
-    monkeypatch.setattr(local_data, "LARGE", 30)
+    monkeypatch.setattr(local_models, "LARGE", 30)
     searcher = study_of(40, "auto", 2, constraints=None, steps=9, scheduler="asha")
     for step in (1, 2):
         trial = searcher.ask()

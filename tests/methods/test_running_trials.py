@@ -11,7 +11,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from raybo.methods import METHODS, needs_context
 from raybo.methods.parts.fitting import fitted
-from raybo.methods.parts.local_data import Regional
+from raybo.methods.parts.local_models import Regional
 from raybo.methods.parts.running_trials import Regression, predicted
 from raybo.record.events import Event, Kind, State
 from raybo.searcher import Searcher

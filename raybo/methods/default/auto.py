@@ -43,11 +43,11 @@ from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfiden
 from raybo.common.options import Options, option
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
 from raybo.methods.default.committee import STRUCTURES, Committee, convene
-from raybo.methods.default.curves import explain_curves, fitted_curves, has_cut_curves, propose_for_last_step
 from raybo.methods.parts.fitting import Fitted, observed
 from raybo.methods.parts.guesses import believing, design_by_guess
 from raybo.methods.parts.initial_design import explain_design, is_in_design, sobol_proposal, uniform
-from raybo.methods.parts.local_data import Regional, at_home, is_large, maximise, ranked
+from raybo.methods.parts.learning_curves import explain_curves, fitted_curves, has_cut_curves, propose_for_last_step
+from raybo.methods.parts.local_models import Regional, at_home, is_large, maximise, ranked
 from raybo.methods.parts.multi_objective import FitOptions, Several, Transform, in_words, proposed
 from raybo.methods.parts.next_point import solve_apart, taken
 from raybo.record.events import Tags

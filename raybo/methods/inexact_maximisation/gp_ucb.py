@@ -28,7 +28,7 @@ from raybo.methods.inexact_maximisation.schedules import Kappa, RandomGridOption
 from raybo.methods.parts.fitting import Fitted, fitted
 from raybo.methods.parts.guesses import believing, design_by_guess
 from raybo.methods.parts.initial_design import explain_design, sobol_proposal
-from raybo.methods.parts.local_data import GRID, Regional, is_large, maximise
+from raybo.methods.parts.local_models import GRID, Regional, is_large, maximise
 from raybo.methods.parts.multi_objective import FitOptions, Several, in_words, proposed, require_one_estimate
 from raybo.methods.parts.next_point import solve_apart
 from raybo.methods.story import OverTrials, Scale, Series, Story

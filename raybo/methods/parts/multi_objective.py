@@ -47,8 +47,8 @@ from raybo.acquisition import (
 from raybo.common.errors import MethodError
 from raybo.methods.parts.fitting import Fitted, fitted
 from raybo.methods.parts.hyperparameters import Hyperparameters
-from raybo.methods.parts.local_data import GRID, Regional, is_large, ranked
-from raybo.methods.parts.local_data import maximise as maximise_by_looks
+from raybo.methods.parts.local_models import GRID, Regional, is_large, ranked
+from raybo.methods.parts.local_models import maximise as maximise_by_looks
 from raybo.methods.parts.next_point import solve_apart
 from raybo.methods.parts.running_trials import predicted
 from raybo.record.events import OPEN, State, Tags

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from raybo.methods.default.curves import (
+from raybo.methods.parts.learning_curves import (
     MANY,
     ROWS_OF_MANY,
     WITHIN,
