@@ -20,7 +20,7 @@ from scipy.special import ndtr
 
 from raybo.common.options import option
 from raybo.common.threads import limit_threads
-from raybo.methods.parts.learning_curves import expected_ends
+from raybo.methods.parts.learning_curves import LEAST_STD, final_means, fit_curves, reported
 from raybo.record.events import Origin, State, confirms, origin_of
 from raybo.record.history import History
 from raybo.schedulers.of_metric import OfMetric
@@ -73,16 +73,16 @@ class Curve(OfMetric):
         return None
 
     def _judged(self, history: History, trial: int) -> Verdict:
-        ends = expected_ends(_of_search(history.of_judged), refit=False)
-        own = ends.trials.index(trial)
-        others = np.delete(ends.mean, own)
-        best = max(ends.incumbent, float(others.max())) if len(others) else ends.incumbent
+        search = _of_search(history.of_judged)
+        fit = fit_curves(search, refit=False)
+        others = np.delete(final_means(fit.gp, search), reported(search).index(trial))
+        best = max(fit.incumbent, float(others.max())) if len(others) else fit.incumbent
         if best == -math.inf:  # there is no other
             return GO
-        expects = ends.prediction(history.records[trial].x)
-        mean, sd = expects["mean"], expects["std"]
+        prediction = fit.prediction(history.records[trial].x)
+        mean, sd = prediction["mean"], max(prediction["std"], LEAST_STD)
         probability = float(ndtr((mean - best) / sd))
-        low, expected, high, above = ends.outputs.invert(np.array([mean - sd, mean, mean + sd, best])).tolist()
+        low, expected, high, above = fit.outputs.invert(np.array([mean - sd, mean, mean + sd, best])).tolist()
         why = (
             f"beats {in_words(history, above)} with probability {probability:.2g}: expects "
             f"{in_words(history, expected)}, from {in_words(history, low)} to {in_words(history, high)}"

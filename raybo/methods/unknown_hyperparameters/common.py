@@ -18,7 +18,8 @@ from raybo.acquisition import LogExpectedImprovement, UpperConfidence
 from raybo.common.errors import MethodError
 from raybo.common.options import Options, option
 from raybo.methods.parts import initial_design
-from raybo.methods.parts.fitting import Fitted, fitted
+from raybo.methods.parts.fitted_model import FittedGP
+from raybo.methods.parts.fitting import fitted
 from raybo.methods.parts.hyperparameters import Estimate
 from raybo.methods.parts.next_point import solve_apart
 from raybo.record.events import State, Tags
@@ -66,7 +67,7 @@ class AcquisitionOptions(UnknownOptions):
 
     acquisition: AcquisitionName = option("ucb", "upper confidence bound, or expected improvement over the best value")
 
-    def maximiser(self, fit: Fitted, history: History, rng: np.random.Generator) -> tuple[Array, Tags]:
+    def maximiser(self, fit: FittedGP, history: History, rng: np.random.Generator) -> tuple[Array, Tags]:
         """x_t = argmax of the acquisition, and what is expected there."""
         return maximiser(fit, history, rng, acquisition=self.acquisition, kappa=self.kappa, solver=self.solver)
 
@@ -113,7 +114,7 @@ def fit(
     refit_noise: bool = False,
     tune: bool = False,
     tag: str = "theta",
-) -> Fitted:
+) -> FittedGP:
     """theta_t by the named estimate, and the GP conditioned on what was really observed.
 
     Every fit starts from the last one's end and from the model's start; the first also from a rougher model.
@@ -130,7 +131,7 @@ def _rough(model: Model, d: int) -> Array:  # (p,)
 
 
 def maximiser(
-    fit: Fitted,
+    fit: FittedGP,
     history: History,
     rng: np.random.Generator,
     *,
