@@ -17,6 +17,7 @@ from raybo.common.arguments import by_name, whole_number
 from raybo.common.errors import MethodError, NumericalError, TrialError
 from raybo.common.messages import shown
 from raybo.common.threads import limit_threads
+from raybo.methods.best import Recommender
 from raybo.methods.explaining import explain, is_proposed, reading_tags
 from raybo.record.events import (
     Data,
@@ -148,6 +149,7 @@ class Searcher:
         if self.history.generation > GENERATION:
             raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(generation)}")
         self.trials = self.ledger.trials
+        self._recommender = Recommender(self.ledger)
         self._name = method
         self._warned = False
         self._verdicts: dict[
@@ -303,29 +305,46 @@ class Searcher:
     def best(self) -> Trial:
         """The best feasible trial; if a context is declared, the one with the best estimated expectation over it.
 
-        A lucky context does not make a trial the best. The estimate and its standard deviation, in the user's units,
-        are `best.details["expected"]` and `["expected_sd"]`, once enough trials have finished for a model; `best.value`
-        is what the trial measured. If no trial has finished, it is the best of the pruned trials that got furthest, and
-        its `value` is None.
+        A lucky context does not make a trial the best. With a context, the estimate and its standard deviation, in the
+        user's units, are `best.details["expected"]` and `["expected_sd"]`, once enough trials have finished for a
+        model; `best.value` is what the trial measured. If no trial has finished, it is the best of the pruned trials
+        that got furthest, and its `value` is None.
 
         Raises:
             TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
                 metrics.
         """
-        return self.ledger.best
+        return self._recommender.best
 
     @property
     def best_expected(self) -> Trial:
         """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
 
-        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, as in `best`. It
-        is `best` itself if a context is declared, or if too few trials have finished for a model.
+        Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation. It is `best`
+        itself if a context is declared, or if too few trials have finished for a model.
 
         Raises:
             TrialError: no trial has finished or was pruned, none satisfies all constraints, or there are several
                 metrics.
         """
-        return self.ledger.best_expected
+        return self._recommender.best_expected
+
+    def expected(self, trial: Trial | int) -> tuple[float, float] | None:
+        """The value that a model expects of a trial's configuration, and its standard deviation, in the user's units.
+
+        None if too few trials have finished for a model, and with several metrics. If a context is declared, the
+        estimate by which `best` or `best_for` chose this trial; None for other trials.
+
+        Raises:
+            TrialError: there is no such trial.
+        Example:
+            >>> searcher = raybo.Searcher({"x": raybo.Float(0, 1)}, seed=0)
+            >>> trials = [searcher.tell(trial, trial.config["x"]) for trial in searcher.ask(8)]
+            >>> mean, sd = searcher.expected(searcher.best)
+            >>> abs(mean - searcher.best.value) < 0.1
+            True
+        """
+        return self._recommender.expected(trial)
 
     @property
     def front(self) -> list[Trial]:
@@ -349,7 +368,7 @@ class Searcher:
         Raises:
             TrialError: no trial has finished, no context is declared, or this one does not match the declared one.
         """
-        return self.ledger.best_for(context)
+        return self._recommender.best_for(context)
 
     def explain(self, trial: Trial | int) -> str:
         """In a few words, why this trial was proposed; TrialError if there is no such trial."""
@@ -459,22 +478,6 @@ class Searcher:
     def _end(self, number: int, kind: Kind, data: Data) -> Trial:
         self.apply(Event(kind, number, data))
         return self.trials[number]
-
-
-def expected_gain(history: History, asked: Event) -> float | None:
-    """How much a proposal is expected to improve on the best value, in the metric's units.
-
-    None for the points of an initial design, which promise nothing, and while trials are too few to expect anything.
-    """
-    from raybo.surrogate.noisy_trials import Expectation  # loads the Gaussian process
-
-    if "sobol" in asked.data["tags"] or "design" in asked.data["tags"]:
-        return None
-    with limit_threads(1):
-        model = Expectation.of(history.X, history.y, history.cube.categorical)
-        if model is None or not history.feasible.any():
-            return None
-        return float(model.gain(asked.x[None, :], float(history.y[history.feasible].max()))[0])
 
 
 def _guessed(history: History) -> Proposal | None:

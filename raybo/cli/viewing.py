@@ -1,4 +1,4 @@
-"""The command that opens the living page."""
+"""The command that opens the dashboard."""
 
 from __future__ import annotations
 

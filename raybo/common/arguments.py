@@ -1,7 +1,7 @@
-"""What users pass as arguments, checked: the one place that knows what is a number, a truth value or a word.
+"""Checks of users' arguments: the one place that defines what counts as a number, a bool or a name.
 
-Whoever is given something says what it is called and which error is raised. What comes back is Python's own, so that no
-number of numpy's gets into a journal.
+The caller passes the argument's name and the error to raise. Returned values are plain Python, so that no numpy number
+gets into a journal.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ MOST = 2**31 - 1  # trials, steps and the like: as far as a journal counts
 
 
 def is_real(value: object) -> TypeGuard[float]:
-    """Whether it is a number, finite or not, and no truth value."""
+    """Return True if it is a number, finite or not, and not a bool."""
     is_other = isinstance(value, (bool, np.timedelta64))  # numpy counts a duration among its integers
     return not is_other and isinstance(value, (int, float, np.integer, np.floating))
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a finite number, and no truth value."""
+    """Return True if it is a finite number and not a bool."""
     try:
         return is_real(value) and math.isfinite(value)
     except OverflowError:  # a whole number beyond every float
@@ -36,9 +36,9 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def number_in(value: object) -> float | None:
-    """What a job measured, as a float: whatever can be made one, such as a tensor of one number or a Decimal.
+    """Return a measured value as a float: anything that converts, such as a tensor of one number or a Decimal.
 
-    None where it is no number; NaN where it is one that fails to become a float.
+    Return None if it is not a number, NaN if it is one that fails to convert.
     """
     if isinstance(value, (bool, np.bool_, np.timedelta64, np.datetime64)):  # the last two may convert as whole numbers
         return None
@@ -56,7 +56,7 @@ def number_in(value: object) -> float | None:
 def whole_number(
     value: Any, name: str, at_least: int = 1, error: type[Exception] = MethodError, at_most: int | None = MOST
 ) -> int:
-    """A whole number within the bounds: also numpy's, or a tensor of one, but no float."""
+    """Return a whole number within the bounds; numpy integers and tensors of one are accepted, floats are not."""
     try:
         number = at_least - 1 if isinstance(value, bool) else operator.index(value)
     except Exception:  # noqa: BLE001  # whatever a user's object raises
@@ -75,7 +75,7 @@ def finite_number(
     at_least: float | None = None,
     error: type[Exception] = MethodError,
 ) -> float:
-    """A finite number within the bounds; a whole one stays an int."""
+    """Return a finite number within the bounds; a whole one stays an int."""
     if not is_number(value) or (above is not None and value <= above) or (at_least is not None and value < at_least):
         bound = "" if above is None else f" above {above:g}"
         bound = bound if at_least is None else f" from {at_least:g}"
@@ -84,14 +84,14 @@ def finite_number(
 
 
 def truth(value: Any, name: str, error: type[Exception] = MethodError) -> bool:
-    """True or False."""
+    """Return the value if it is a bool."""
     if not isinstance(value, (bool, np.bool_)):
         raise error(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
 
 
 def one_of(value: Any, name: str, words: Sequence[Word], error: type[Exception] = MethodError) -> Word:
-    """One of the words."""
+    """Return the value if it is one of the words."""
     for word in words:
         if isinstance(value, str) and value == word:
             return word
@@ -100,14 +100,14 @@ def one_of(value: Any, name: str, words: Sequence[Word], error: type[Exception] 
 
 
 def a_name(value: Any, name: str, error: type[Exception] = MethodError) -> str:
-    """Text that is not empty."""
+    """Return the value if it is non-empty text."""
     if not isinstance(value, str) or not value:
         raise error(f"{name} must be a name, got {shown(value)}")
     return value
 
 
 def a_list(value: Any, name: str, items: str, error: type[Exception] = MethodError) -> list[Any]:
-    """The items of a list, or of whatever else they come from one after the other, but text."""
+    """Return the items of any iterable but text or a mapping."""
     try:
         if not isinstance(value, (str, bytes, Mapping)):
             return list(value)
@@ -117,7 +117,7 @@ def a_list(value: Any, name: str, items: str, error: type[Exception] = MethodErr
 
 
 def by_name(value: Any, name: str, items: str, error: type[Exception] = MethodError) -> Mapping[str, Any]:
-    """A dict whose keys are names."""
+    """Return the value if it is a mapping whose keys are names."""
     if not isinstance(value, Mapping):
         raise error(f"{name} must be a dict of {items}, got {shown(value)}")
     for key in value:

@@ -138,7 +138,7 @@ class NumericalError(RayboError):
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra for this raybo: from its clone, its address, or a package index."""
+    """Return the command that installs an extra: from a clone, an address, or a package index, as raybo was."""
     import json
     from importlib import metadata
     from urllib.parse import urlsplit

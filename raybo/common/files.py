@@ -34,7 +34,7 @@ def write_file(path: Path | str, content: str | bytes) -> None:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         elif (descriptor := _descriptor(path)) is not None:
-            sys.stdout.flush()  # so that what was said comes first
+            sys.stdout.flush()  # keeps earlier output first
             with open(os.dup(descriptor), "wb") as file:  # not opened again: that would begin at a file's beginning
                 file.write(data)
         elif is_stream(path):
@@ -49,9 +49,9 @@ def write_file(path: Path | str, content: str | bytes) -> None:
 
 
 def is_stream(path: Path | str) -> bool:
-    """Whether it is standard output, or something that is no file and no directory: what is written there is gone.
+    """Return True for standard output and anything that is neither a file nor a directory, such as a pipe.
 
-    So are the names of what this process has open, `/dev/stdout` say, wherever that goes.
+    So are names of this process's open files, such as `/dev/stdout`, wherever they lead.
     """
     if str(path) == STANDARD_OUTPUT or _descriptor(path) is not None:
         return True
@@ -63,7 +63,7 @@ def is_stream(path: Path | str) -> bool:
 
 
 def _descriptor(path: Path | str) -> int | None:
-    """The file descriptor of this process that the path names, as `/dev/stdout` does; None for other paths."""
+    """Return the file descriptor of this process that the path names, as `/dev/stdout` does; None for other paths."""
     path = Path(os.path.abspath(path))
     for _ in range(40):  # links, of which some systems follow no more
         if os.path.realpath(path.parent) in (f"/proc/{os.getpid()}/fd", "/dev/fd") and path.name.isdecimal():

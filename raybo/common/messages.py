@@ -1,4 +1,4 @@
-"""What messages are made of: an error in a line, a value as it looks, the likely name, other libraries' names."""
+"""Parts of messages: an error in one line, a short repr, a suggestion for a misspelt name, other libraries' names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ELSEWHERE = {  # what other libraries call it: what raybo says instead
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says in its first line; its kind where it says nothing, or fails even to say it."""
+    """Return the first line of an error's message; its type if that is empty or cannot be printed."""
     try:
         return next(line.strip() for line in str(error).splitlines() if line.strip())
     except Exception:  # noqa: BLE001  # a user's exception may raise when it is printed
@@ -34,13 +34,13 @@ def first_line(error: BaseException) -> str:
 
 
 def in_words(error: BaseException) -> str:
-    """An error's kind, and what it says in its first line."""
+    """Return an error's type and the first line of its message."""
     line, kind = first_line(error), type(error).__name__
     return kind if line == kind else f"{kind}: {line}"
 
 
 def shown(value: object) -> str:
-    """What a value looks like, in at most 200 characters; its kind where it fails to say so."""
+    """Return the repr of a value in at most 200 characters; its type if that fails."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001  # a user's object may raise when it is printed, or be nested too deep
@@ -49,24 +49,24 @@ def shown(value: object) -> str:
 
 
 def shortened(text: str, most: int = 1_500) -> str:
-    """A message of a length that a person can read, its middle left out: culprit and remedy are at its ends."""
+    """Return a message cut to a readable length in the middle: culprit and remedy are at its ends."""
     return text if len(text) <= most else f"{text[: 2 * most // 3]} ... {text[-most // 3 :]}"
 
 
 def counted(number: int, thing: str) -> str:
-    """So many things: `1 trial`, `2 trials`."""
+    """Return a count with its noun: `1 trial`, `2 trials`."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown name: the likely one, or all that there are."""
+    """Return the end of a message about an unknown name: the likely one, or all that there are."""
     if likely := near(name, known):
         return f"; did you mean {likely!r}?"
     return f"; available: {', '.join(known)}" if known else "; it has none"
 
 
 def near(name: str, known: Sequence[str], likeness: float = NEAR) -> str:
-    """The name that may have been meant; empty where none is near."""
+    """Return the most similar name; empty if none is similar enough."""
     spelled = {each.lower().replace("_", "-"): each for each in reversed(known)}
     matches = difflib.get_close_matches(name.lower().replace("_", "-"), spelled, n=1, cutoff=likeness)
     return spelled[matches[0]] if matches else ""

@@ -16,7 +16,7 @@ from raybo.common.parsing import convert
 
 @dataclass(frozen=True)
 class Range:
-    """Which numbers an option may be; its words, and None where that is a choice, are allowed besides."""
+    """The numbers that an option may be; its words, and None if that is a choice, are allowed besides."""
 
     above: float | None = None
     at_least: float | None = None
@@ -24,7 +24,7 @@ class Range:
     at_most: float | None = None
 
     def holds(self, value: float) -> bool:
-        """Whether a number is finite and within the bounds."""
+        """Return True if a number is finite and within the bounds."""
         return (
             is_number(value)
             and (self.above is None or value > self.above)
@@ -34,7 +34,7 @@ class Range:
         )
 
     def __str__(self) -> str:
-        """As an error says it, after "must be"."""
+        """Return the bounds as an error states them after "must be"."""
         low = self.above if self.at_least is None else self.at_least
         high = self.below if self.at_most is None else self.at_most
         if low is not None and high is not None:
@@ -56,9 +56,9 @@ def option(
     below: float | None = None,
     at_most: float | None = None,
 ) -> Any:
-    """A field of a method's dataclass: its default, what it means (units, source), and between which bounds it lies.
+    """Declare a field of a method's dataclass: its default, its meaning (units, source), and its bounds.
 
-    Where it is several numbers, the bounds are those of each.
+    If it is several numbers, the bounds are those of each.
     """
     metadata = {"meaning": meaning, "range": Range(above, at_least, below, at_most)}
     return dataclasses.field(default=default, metadata=metadata)
@@ -66,10 +66,10 @@ def option(
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What every method with options inherits: numbers outside of their bounds are refused."""
+    """Base of every method with options: numbers outside their bounds are refused."""
 
     def __post_init__(self) -> None:
-        """MethodError, naming the option and its bounds, where a number is outside of these or not finite."""
+        """Raise MethodError, naming the option and its bounds, if a number is outside them or not finite."""
         for field in dataclasses.fields(self):
             given, bounds = getattr(self, field.name), field.metadata.get("range", Range())
             for value in given if isinstance(given, tuple) else (given,):
@@ -81,14 +81,14 @@ class Options:
 
 
 def _words(hint: Any) -> list[str]:
-    """The words that an option of that type may be."""
+    """Return the words that an option of that type may be."""
     if typing.get_origin(hint) is typing.Literal:
         return [word for word in typing.get_args(hint) if isinstance(word, str)]
     return [word for each in typing.get_args(hint) for word in _words(each)]
 
 
 def read(method: str, cls: type, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with their values in the declared types; text is converted, as the command line gives it.
+    """Return the options converted to their declared types; text is parsed, as the command line gives it.
 
     Raises:
         MethodError: an option that the method does not have (with the nearest name), or a value of another type.

@@ -1,4 +1,4 @@
-"""A value read from text, or checked, by the annotation of what takes it."""
+"""Values parsed from text, or checked, by a type annotation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ITEMS = {list: "list[int], say", tuple: "tuple[int, ...], say"}
 
 
 def convert(value: Any, hint: Any) -> Any:
-    """The value as the annotation wants it; text is parsed. ValueError says what it must be."""
+    """Return the value as the annotation wants it; text is parsed. ValueError says what it must be."""
     if isinstance(hint, UnionType) or typing.get_origin(hint) is typing.Union:
         return _convert_union(value, typing.get_args(hint))
     if typing.get_origin(hint) is typing.Literal:
@@ -48,7 +48,7 @@ def convert(value: Any, hint: Any) -> Any:
 
 
 def _require_text(text: str, hint: Any) -> None:
-    """ValueError where the annotation is of a type that text is not: it would be taken for one all the same."""
+    """Raise ValueError if the annotation is of a type that text is not, rather than pass the text on."""
     kind = typing.get_origin(hint) or hint
     try:
         is_text = not isinstance(kind, type) or isinstance(text, kind) or issubclass(kind, str)
@@ -82,7 +82,7 @@ def _convert_union(value: Any, hints: Sequence[Any]) -> Any:
 
 
 def _convert_tuple(value: Any, kinds: Sequence[Any]) -> tuple[Any, ...]:
-    """From a list, as a journal has it, or from text with commas."""
+    """Convert a list, as a journal has it, or text with commas."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, (list, tuple)):
         raise ValueError("a list")

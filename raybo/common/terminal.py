@@ -1,4 +1,4 @@
-"""Text that a terminal shows and does not obey."""
+"""Text made safe for a terminal: escape sequences are shown, not executed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _COLOURS = re.compile("\x1b\\[[0-9;]*m")
 
 
 def without_colours(text: str) -> str:
-    """Text without what colours it on a terminal; other commands stay in it."""
+    """Return text without ANSI colours; other escape sequences stay."""
     return _COLOURS.sub("", text)
 
 
 def visible(text: str) -> str:
-    """Text with all that would command a terminal rather than appear on it written as Python writes it, `\\x1b`.
+    """Return text with control characters escaped as Python writes them, `\\x1b`.
 
     That is: control characters but for line ends and tabs, what turns the direction of writing, and what no encoding
     has (a lone surrogate).
@@ -24,5 +24,5 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same as one line."""
+    """Return text as one line, with control characters escaped."""
     return visible(" ".join(line.strip() for line in text.split("\n") if line.strip()))

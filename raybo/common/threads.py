@@ -16,7 +16,7 @@ _known: tuple[int, ThreadpoolController] | None = None
 
 
 def limit_threads(threads: int) -> AbstractContextManager[object]:
-    """A context in which BLAS and OpenMP use at most `threads` threads in this process."""
+    """Return a context in which BLAS and OpenMP use at most `threads` threads in this process."""
     global _known
     loaded = len(sys.modules)  # finding the libraries takes a millisecond: done again only after something was imported
     if _known is None or _known[0] != loaded:

@@ -1,12 +1,10 @@
-"""What an experiment leaves behind: runs.csv, curves.csv, a figure, and a page with a table and the verdicts."""
+"""The files of an experiment: runs.csv, curves.csv.gz, a figure, and a page with a table and the verdicts."""
 
 from __future__ import annotations
 
-import csv
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import product
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -15,18 +13,16 @@ import numpy as np
 
 from raybo.common.errors import MissingExtra, install_command
 from raybo.common.files import write_file
-from raybo.experiments.measures import curve
+from raybo.experiments.curves import read_curves, write_curves
 from raybo.experiments.page import page
-from raybo.experiments.plan import Curve, Entry, Experiment, Problem
-from raybo.experiments.results import Row, against, measured, of, read_reasons, read_rows, write_rows
+from raybo.experiments.plan import Curve, Experiment
+from raybo.experiments.results import Row, measured, of, read_reasons, read_rows, write_rows
 from raybo.experiments.run import Run
 from raybo.space import Array
-from raybo.study.columns import as_cell, from_cell
 from raybo.study.study import Study
 
-CURVES, FIGURE, PAGE = "curves.csv", "figure.png", "README.md"
+FIGURE, PAGE = "figure.png", "README.md"
 BY_MEDIAN = "simple_regret", "model_error"  # where one run that stays far off would be all that a mean shows
-SPREAD = "median", "lower quartile", "upper quartile", "mean", "sd"
 TITLE_CHARACTERS = 46  # of a line, a panel
 LINE, LETTER, HANDLE = 0.22, 0.078, 0.65  # inches of a legend, below the panels, where it covers no curve
 AXIS: dict[Curve, str] = {
@@ -49,8 +45,8 @@ def write(experiment: Experiment, studies: Mapping[Run, Study], directory: Path)
     """
     directory.mkdir(parents=True, exist_ok=True)
     runs = write_rows(measured(experiment, studies), directory)
-    _write_curves(experiment, studies, directory / CURVES)
-    return [runs, directory / CURVES, draw(experiment, directory), write_page(experiment, directory)]
+    curves = write_curves(experiment, studies, directory)
+    return [runs, curves, draw(experiment, directory), write_page(experiment, directory)]
 
 
 def matplotlib_figure() -> Any:
@@ -68,39 +64,6 @@ def write_page(experiment: Experiment, directory: Path) -> Path:
     return directory / PAGE
 
 
-def _curves(
-    experiment: Experiment, studies: Mapping[Run, Study], problem: Problem, entry: Entry, kind: Curve
-) -> Array:  # (repeats, n)
-    """Those of the runs that there are, as long as the shortest."""
-    runs = [run for run in studies if run.problem == problem and run.entry == entry]
-    if not runs:
-        return np.empty((0, 0))
-    shared = against(experiment, problem, studies)
-    curves = [curve(kind, studies[run], problem, *shared) for run in runs]
-    shortest = min(len(one) for one in curves)
-    return np.array([one[:shortest] for one in curves])
-
-
-def _write_curves(experiment: Experiment, studies: Mapping[Run, Study], path: Path) -> None:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(["problem", "method", "curve", "evaluation", *SPREAD])
-    kinds: list[Curve] = ["best_value", "held_out", "best_held_out"] if experiment.is_held_out else [experiment.curve]
-    for problem, kind in product(experiment.problems, kinds):
-        first = 1 + (problem.initial if kind in ("cumulative_regret", "inexactness") else 0)
-        for entry in experiment.entries:
-            found = _curves(experiment, studies, problem, entry, kind)
-            if not len(found):
-                continue
-            low, median, high = np.quantile(found, [0.25, 0.5, 0.75], axis=0)
-            columns = zip(median, low, high, found.mean(axis=0), found.std(axis=0), strict=True)
-            for i, numbers in enumerate(columns):
-                writer.writerow(
-                    [as_cell(problem.name), as_cell(entry.name), kind, first + i, *(f"{x:.10g}" for x in numbers)]
-                )
-    write_file(path, text.getvalue())
-
-
 def draw(experiment: Experiment, directory: Path) -> Path:
     """Draw the figure from the directory's curves: a panel per problem, and of each method what its runs came to.
 
@@ -112,7 +75,7 @@ def draw(experiment: Experiment, directory: Path) -> Path:
         JournalError: the runs cannot be read.
     """
     Figure = matplotlib_figure()
-    rows, curves = read_rows(directory), _read_curves(directory / CURVES)
+    rows, curves = read_rows(directory), read_curves(directory)
     n = len(experiment.problems)
     columns = min(n, 3)
     lines = -(-n // columns)
@@ -150,10 +113,19 @@ def draw(experiment: Experiment, directory: Path) -> Path:
     middle = "median and quartiles" if is_by_median else "mean and standard error"
     title = f"{experiment.title}: {middle} of {runs_in_words(rows)}"
     figure.suptitle(fill(title, TITLE_CHARACTERS * columns), fontsize="medium")
-    drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=150, format="png")
-    write_file(directory / FIGURE, drawn.getvalue())
+    write_file(directory / FIGURE, _with_palette(figure))
     return directory / FIGURE
+
+
+def _with_palette(figure: Any) -> bytes:
+    """Return the figure as a PNG of 256 colours, a third of the size of one in true colour."""
+    from PIL import Image  # which matplotlib needs
+
+    drawn, reduced = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, dpi=150, format="png")
+    with Image.open(drawn) as image:
+        image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(reduced, "png", optimize=True)
+    return reduced.getvalue()
 
 
 def _spans_decades(panel: Any) -> bool:
@@ -193,13 +165,3 @@ def runs_in_words(rows: Sequence[Row]) -> str:
     """How many runs each method has on each problem."""
     counts = Counter((row.problem, row.method) for row in rows).values()
     return f"{max(counts)} runs" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)} runs"
-
-
-def _read_curves(file: Path) -> dict[tuple[str, str, str], Array]:
-    """By problem, method and curve: evaluations, median, quartiles, mean and standard deviation, (6, n)."""
-    found: dict[tuple[str, str, str], list[list[float]]] = {}
-    with file.open(newline="", encoding="utf-8") as text:
-        for row in csv.DictReader(text):
-            numbers = [float(row[name]) for name in ("evaluation", *SPREAD)]
-            found.setdefault((from_cell(row["problem"]), from_cell(row["method"]), row["curve"]), []).append(numbers)
-    return {key: np.array(rows).T for key, rows in found.items()}

@@ -30,7 +30,7 @@ from raybo.common.files import STANDARD_OUTPUT, write_file
 from raybo.common.messages import in_words, nearest, shown
 from raybo.journal import Tail, as_path, require_no_journal
 from raybo.journal.notes import read_notes
-from raybo.record.details import EXPECTED
+from raybo.methods.best import EXPECTED
 from raybo.space import Opaque, object_to_json
 from raybo.study.columns import as_cell, columns_of, columns_of_reports
 from raybo.study.study import Study
@@ -210,7 +210,7 @@ def trial_as_json(study: Study, trial: Trial) -> dict[str, Any]:
         "state": str(trial.state),
         "value": trial.value,
         **({"values": trial.values, "violations": trial.violations} if several else {}),
-        **({} if expected is None else dict(zip(("expected", "expected_sd"), expected, strict=True))),
+        **({} if expected is None else dict(zip(EXPECTED, expected, strict=True))),
         "config": trial.config,
         "context": trial.context,
         "seconds": trial.seconds,
@@ -236,7 +236,8 @@ def summary_of(study: Study) -> dict[str, Any]:
         return told
     for name, trial in (("best", study.best), ("best_expected", study.best_expected)):
         told[name] = {"trial": trial.number, "value": trial.value}
-        told[name] |= {key: trial.details[key] for key in EXPECTED if key in trial.details}
+        if (expected := study.expected(trial)) is not None:
+            told[name] |= dict(zip(EXPECTED, expected, strict=True))
     return told
 
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 from raybo.common.errors import MissingExtra, install_command
 from raybo.integrations.export import Exporter, described, plain, summary_of
 from raybo.integrations.trial_terms import Names, news, numbers_of, numbers_said, parameters, time_of
-from raybo.record.details import EXPECTED
+from raybo.methods.best import EXPECTED
 from raybo.record.events import COUNTED, OPEN, Event, Kind, State, Trial
 from raybo.study.study import Study
 

@@ -22,7 +22,7 @@ there, and what takes more than a look is a property of `Event`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TypeAlias, TypedDict
 
@@ -320,6 +320,10 @@ class Trial:
         parts += [f"{self.config}"] + ([] if self.context is None else [f"context={self.context}"])
         parts += [f"reason={shown(self.reason)}"] if self.reason else []
         return f"Trial({', '.join(parts)})"
+
+    def with_details(self, more: Mapping[str, Any]) -> Trial:
+        """The trial with more in its details."""
+        return replace(self, details={**self.details, **more})
 
     @property
     def feasible(self) -> bool | None:

@@ -6,32 +6,23 @@ what it has committed. So all of them know the same.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect, insort
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from raybo.common.arguments import is_number
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
-from raybo.common.threads import limit_threads
 from raybo.record.append_only import Grown
-from raybo.record.details import Details
-from raybo.record.events import Event, Kind, State, Trial, told_context
+from raybo.record.events import Event, Kind, State, Trial
 from raybo.record.goals import Goals, Mode
 from raybo.record.history import History, Record
 from raybo.record.pareto import hypervolume
 from raybo.space import Array, Space
-
-if TYPE_CHECKING:
-    from raybo.surrogate.noisy_trials import Expectation
-
-
-LIKELY = 2_000  # trials of which a model may expect most: the best ones
 
 
 class Ledger:
@@ -71,7 +62,6 @@ class Ledger:
         self.front: list[Trial] = []
         self._front_values = np.empty((0, self.goals.k))  # of several metrics: maximised, in the front's order
         self._counts: Counter[State] = Counter()
-        self._model: tuple[int, Expectation | None] | None = None
 
     @property
     def planned(self) -> int | None:
@@ -111,9 +101,9 @@ class Ledger:
 
     @property
     def best(self) -> Trial:
-        """The best feasible trial, the earliest of equals; with a context, by the estimated expectation over it.
+        """The feasible trial with the best value, the earliest of equals.
 
-        Where nothing has finished, the `furthest` of those that were pruned, which has no value.
+        If nothing has finished, it is the `furthest` of the pruned trials, which has no value.
 
         Raises:
             TrialError: no trial has finished or was pruned, none that has finished is feasible, or there are several
@@ -130,12 +120,7 @@ class Ledger:
             if self.furthest is not None:
                 return self.furthest
             raise TrialError("no trial has finished yet, so there is no best one")
-        if self.context is None:
-            return self._telling(self.incumbent)
-        from raybo.context import best_expected  # loads the Gaussian process
-
-        with limit_threads(1):
-            return self._expecting(*best_expected(self.history))
+        return self.incumbent
 
     @property
     def furthest(self) -> Trial | None:
@@ -152,87 +137,6 @@ class Ledger:
         there = [trial for trial in pruned if trial.step == step]
         first: int = self.goal.best_first([trial.reports[-1][1] for trial in there])[0]
         return there[first]
-
-    @property
-    def best_expected(self) -> Trial:
-        """The finished trial of which a model expects most, with noise a better choice than the best observed.
-
-        What is expected of it, and the standard deviation, are in its details, as in `best`. Where trials are too few
-        for a model, the best. Of more than 2,000 the best 2,000 are looked at.
-
-        Raises:
-            TrialError: no trial has finished.
-        """
-        if self.context is not None or self.incumbent is None:
-            return self.best  # or why there is none
-        found = self._expectation()
-        if found is None:
-            return self.incumbent
-        y = self.history.y
-        worth = np.where(self.history.feasible, y, -np.inf)
-        likely = np.sort(np.argsort(-worth, kind="stable")[:LIKELY])
-        with limit_threads(1):
-            mean = np.where(np.isfinite(worth[likely]), found.at(self.history.X[likely])[0], -np.inf)
-        place = likely[int(np.lexsort((-y[likely], -mean))[0])]
-        return self._telling(self.trials[int(self.history.records.numbers(State.FINISHED)[place])])
-
-    def expectations(self) -> dict[int, tuple[float, float]] | None:
-        """What a model expects of each finished trial, and the standard deviation, in the user's sign.
-
-        Empty while trials are too few for a model; None with several metrics or a context, where none is asked.
-        """
-        if self.goals.k > 1 or self.context is not None:
-            return None
-        found = self._expectation()
-        if found is None:
-            return {}
-        with limit_threads(1):
-            means, sds = found.at(self.history.X)
-        values = self.goal.value_of(means).tolist()
-        numbers = self.history.records.numbers(State.FINISHED).tolist()
-        return dict(zip(numbers, zip(values, sds.tolist(), strict=True), strict=True))
-
-    def _telling(self, trial: Trial) -> Trial:
-        """A finished trial whose details tell, when asked, what a model expects of it."""
-
-        def expect() -> dict[str, Any]:
-            found = self._expectation()
-            if found is None:
-                return {}
-            with limit_threads(1):
-                mean, sd = found.at(self.history.records[trial.number].x[None, :])
-            return {"expected": self.goal.value_of(float(mean[0])), "expected_sd": float(sd[0])}
-
-        return replace(trial, details=Details(trial.details, expect))
-
-    def _expectation(self) -> Expectation | None:
-        """The model of the trials up to now; None where they are too few."""
-        from raybo.surrogate.noisy_trials import Expectation  # loads the Gaussian process
-
-        if self._model is None or self._model[0] != self.last_event:
-            with limit_threads(1):
-                made = Expectation.of(self.history.X, self.history.y, self.history.cube.categorical)
-            self._model = (self.last_event, made)
-        return self._model[1]
-
-    def best_for(self, context: Mapping[str, Any]) -> Trial:
-        """The finished trial with the best estimated value where the context is the given one.
-
-        Raises:
-            TrialError: no trial has finished, or the context is not one that is declared.
-        """
-        c = Event(Kind.CONTEXT_OBSERVED, None, told_context(self.context, context, "best_for")).c
-        assert c is not None
-        from raybo.context import best_for
-
-        with limit_threads(1):
-            return self._expecting(*best_for(self.history, c))
-
-    def _expecting(self, number: int, mean: float, sd: float) -> Trial:
-        """The trial with what is expected of it, where that is known."""
-        trial = self.trials[number]
-        known = {} if math.isnan(sd) else {"expected": self.goal.value_of(mean), "expected_sd": sd}
-        return replace(trial, details={**trial.details, **known})
 
     def in_order(self, trials: Sequence[Trial]) -> list[Trial]:
         """Trials of the front from the best first metric to the worst."""

@@ -13,7 +13,7 @@ from raybo.record.events import FAILURES, State, Trial, saved_share
 from raybo.reporting.formatting import shown
 from raybo.reporting.tables import furthest_in_words, of_planned
 from raybo.reporting.timeline import pauses_of
-from raybo.space import Categorical, Float, Integer, Ordinal, Parameter, choice_names, has_guess
+from raybo.space import Categorical, Float, Integer, Ordinal, Parameter, choice_names
 from raybo.study.study import Study
 
 LEADERS = 10  # trials in the table of the best
@@ -36,9 +36,9 @@ def facts(study: Study) -> str:
         ("", f"finished{of_planned(study)}", str(done)),
         ("failed" if failed else "", "failed", str(failed)),
     ]
-    if study.incumbent is not None and "expected" in study.best.details:
+    if study.incumbent is not None and (expected := study.expected(study.best)) is not None:
         over = "its expected value over contexts" if study.context is not None else "what a model expects there"
-        told.append(("", over, shown(study.best.details["expected"])))
+        told.append(("", over, shown(expected[0])))
     if done and (found := study.confirmed):
         why = (
             "which broke the fewest constraints in further runs"
@@ -136,10 +136,10 @@ def range_in_words(parameter: Parameter) -> str:
     if isinstance(parameter, Categorical):
         names = choice_names(parameter.choices)
         order = ", in this order" if isinstance(parameter, Ordinal) else ""
-        guessed = names[parameter.position(parameter.guess, "guess")] if has_guess(parameter) else None
-        guess = f", guessed {shown(guessed)}" if has_guess(parameter) else ""
+        guessed = names[parameter.position(parameter.guess, "guess")] if parameter.has_guess else None
+        guess = f", guessed {shown(guessed)}" if parameter.has_guess else ""
         return ", ".join(map(shown, names)) + order + guess
-    guess = f", guessed {shown(parameter.guess)}" if has_guess(parameter) else ""
+    guess = f", guessed {shown(parameter.guess)}" if parameter.has_guess else ""
     step = f", in steps of {shown(parameter.step)}" if parameter.step not in (None, 1) else ""
     whole = ", whole" if isinstance(parameter, Integer) else ""
     logit = isinstance(parameter, Float) and parameter.scale == "logit"

@@ -179,7 +179,7 @@ def best_view(study: Study, context: Mapping[str, Any] | None = None, *, one_lin
             f" ± {best.details['expected_sd']:.2g} (trial {best.number}, which measured {best.value:.6g}"
             f"{'' if best.context is None else f' at {context_line(best.context)}'})",
         )
-    elif not one_line and "expected" in best.details:
+    elif not one_line and study.expected(best) is not None:
         words.append_text(_expected_beside(study, best))
     if one_line:
         return Group(words, Named(config_values(study, best), most_lines=1))
@@ -194,15 +194,16 @@ def furthest_in_words(study: Study, trial: Trial) -> str:
 
 def _expected_beside(study: Study, best: Trial) -> Text:
     """What a model expects of the best observed trial, and of which it expects more."""
-    told = f"; the model expects {_expected(best)} there"
+    told = f"; the model expects {_expected(study, best)} there"
     most = study.best_expected
     if most.number != best.number:
-        told += f", and the best from trial {most.number}: {_expected(most)}"
+        told += f", and the best from trial {most.number}: {_expected(study, most)}"
     return Text(told)
 
 
-def _expected(trial: Trial) -> str:
-    return f"{trial.details['expected']:.6g} ± {trial.details['expected_sd']:.2g}"
+def _expected(study: Study, trial: Trial) -> str:
+    expected = study.expected(trial)
+    return "" if expected is None else f"{expected[0]:.6g} ± {expected[1]:.2g}"
 
 
 def confirmations(study: Study) -> list[RenderableType]:

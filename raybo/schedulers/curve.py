@@ -1,7 +1,7 @@
 """curve: a model of configuration and step predicts where a trial will end, and trials that can hardly win are ended.
 
-Ours; the model is that of `raybo/methods/parts/learning_curves.py`, which cites its sources. At a thirteenth, a quarter and a
-half of the steps, a trial ends
+Ours; the model is that of `raybo/methods/parts/learning_curves.py`, which cites its sources. At a thirteenth, a quarter
+and a half of the steps, a trial ends
 - the first time, if it is one of the first trials: a short look at several is worth more than the whole of one, as
   nothing is known yet;
 - if the probability that it ends better than the best one, finished or expected, is below `odds`.

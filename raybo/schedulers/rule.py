@@ -51,25 +51,37 @@ class Rule:
         return not confirms(record.tags) and self.scheduler.decides(history, trial, record.step)
 
     def judge(self, history: History, trial: int) -> Verdict:
-        """The verdict on what the trial has reported last; to go on, where none can be given."""
-        if not self.can_judge(history, trial):
-            return GO
+        """Return the verdict on what the trial has reported last: to go on, if none can be given."""
+        return self.verdict(history, trial) if self.can_judge(history, trial) else GO
+
+    def verdict(self, history: History, trial: int) -> Verdict:
+        """Return the verdict on what the trial has reported last. One can be given: `can_judge` has been asked."""
         verdict = self.scheduler.decide(history, trial, history.records[trial].step)
         if not verdict.why or history.judged_metric is None:
             return verdict
         return replace(verdict, why=f"{history.judged_metric}: {verdict.why}")
 
-    def waits_at(self, history: History, trial: int) -> int | None:
-        """The next step at which the trial is to wait for its verdict, as things stand; None where none is near."""
+    def waits_at(self, history: History, trial: int, after: int = 0) -> int | None:
+        """Return the next step at which the trial is to wait for its verdict, as things stand; None if none is near.
+
+        Args:
+            after: a step up to which there is none, so that only those beyond it are asked about.
+        """
         if confirms(history.records[trial].tags):
             return None
-        step = history.records[trial].step
-        last = step + FORESEEN if history.steps is None else min(step + FORESEEN, history.steps)
-        return next((at for at in range(step + 1, last + 1) if self.scheduler.decides(history, trial, at)), None)
+        first = max(history.records[trial].step, after) + 1
+        steps = range(first, foreseen(history, trial) + 1)
+        return next((at for at in steps if self.scheduler.decides(history, trial, at)), None)
 
     def promoted(self, history: History) -> int | None:
         """The paused trial that a free worker goes on with; None where there is none."""
         return self.scheduler.next_promoted(history)
+
+
+def foreseen(history: History, trial: int) -> int:
+    """Return the last step that is asked about ahead of time."""
+    last = history.records[trial].step + FORESEEN
+    return last if history.steps is None else min(last, history.steps)
 
 
 def broken_by(event: Event, goals: Goals) -> Verdict:

@@ -9,7 +9,7 @@ from raybo.space.branches import branches_of, choice_names
 from raybo.space.context import Reading, context_space, read_context, read_text
 from raybo.space.cube import Cube
 from raybo.space.objects import Opaque, object_from_json, object_to_json, same
-from raybo.space.parameters import Array, Categorical, Float, Integer, Ordinal, Parameter, has_guess
+from raybo.space.parameters import Array, Categorical, Float, Integer, Ordinal, Parameter
 from raybo.space.paths import Path, label
 from raybo.space.sobol import LARGEST_DIMENSION, scrambled_sobol
 from raybo.space.space import Config, Row, Space
@@ -32,7 +32,6 @@ __all__ = [
     "branches_of",
     "choice_names",
     "context_space",
-    "has_guess",
     "label",
     "object_from_json",
     "object_to_json",

@@ -19,18 +19,21 @@ from numpy.typing import NDArray
 
 from raybo.common.errors import SpaceError
 from raybo.common.messages import shown
-from raybo.space.parameters import Array, Categorical, Integer, Ordinal, Parameter, level_index, levels_of
+from raybo.space.parameters import Array, Categorical, Ordinal, Parameter
 from raybo.space.rules import Columns, Rule
 
 Flags: TypeAlias = NDArray[np.bool_]
 Condition: TypeAlias = tuple[int, int] | None  # the axis and the position of the choice that opens an axis
 
-TRIED = 4_096  # uniform points at first; so many are listed, where the axes have no more
-ANCHORS, ENOUGH = 512, 64  # kept of those allowed; with fewer than the second a search goes on from the nearest to one
-SEARCHED = 60  # its rounds
-FEWEST = 16  # points that satisfy rules about continuous parameters: where there is room for one there is for these
-PARTS, NARROWED = 6, 6  # of the way from an anchor to a point, tried at once; times that the way is narrowed to one
-REDRAWN, WALKED = 64, 40  # times that a uniform point is drawn again; steps of a walk from an anchor, where that failed
+TRIED = 4_096  # uniform points at first; discrete axes with no more points are listed whole
+ANCHORS = 512  # allowed points that are kept as anchors
+ENOUGH = 64  # with fewer anchors, a local search starts at the points that break the rules least
+SEARCHED = 60  # rounds of that search
+FEWEST = 16  # points that satisfy rules about continuous parameters: room for one is room for these
+PARTS = 6  # points tried at once on the line from an anchor to a point
+NARROWED = 6  # times that this line is narrowed to one of its parts
+REDRAWN = 64  # times that a uniform point is drawn again
+WALKED = 40  # steps of a random walk from an anchor, if redrawing fails
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +52,7 @@ class Group:
 
 
 class Allowed:
-    """What the rules of a space allow.
+    """The part of a cube that the rules of its space allow.
 
     Args:
         parameters: of the space. conditions: what opens each. rules: the space's.
@@ -78,15 +81,15 @@ class Allowed:
         ]
 
     def allows(self, X: Array) -> Flags:  # (m, d) -> (m,)
-        """Which rows, all of them points that could be run, break no rule."""
+        """Return which rows, all of them runnable points, break no rule."""
         return ~self._breaks(X, self.rules)
 
     def broken(self, X: Array) -> list[Rule]:  # (1, d)
-        """The rules that a point breaks."""
+        """Return the rules that a point breaks."""
         return [rule for rule in self.rules if self._breaks(X, [rule])[0]]
 
     def led_back(self, X: Array) -> Array:  # (m, d) -> (m, d)
-        """The rows, all of them points that could be run, or what is allowed near those that break a rule."""
+        """Return the rows, all runnable, with an allowed point nearby in place of each that breaks a rule."""
         for group in self.groups:
             wrong = np.flatnonzero(self._breaks(X, group.rules))
             if len(wrong):
@@ -95,7 +98,7 @@ class Allowed:
         return X
 
     def uniform(self, rng: np.random.Generator, X: Array) -> Array:  # (m, d) -> (m, d)
-        """Uniform points, with those that break a rule drawn again as often as it takes."""
+        """Return uniform points, redrawing those that break a rule as often as it takes."""
         for group in self.groups:
             axes = list(group.axes)
             for _ in range(REDRAWN):
@@ -128,7 +131,7 @@ class Allowed:
         return best
 
     def _towards(self, starts: Array, aims: Array, ordered: Sequence[int], group: Group) -> Array:
-        """From rows that are allowed along straight lines towards the aims, whose unordered coordinates are theirs."""
+        """Move allowed rows along straight lines towards their aims, which share their unordered coordinates."""
 
         m, k = len(aims), PARTS
         way = aims[:, ordered] - starts[:, ordered]
@@ -148,7 +151,7 @@ class Allowed:
     def _nearest(
         self, X: Array, group: Group, ordered: Sequence[int], unordered: Sequence[int]
     ) -> NDArray[np.intp]:  # (m,)
-        """The nearest anchors, another category being as far as the other end of an axis."""
+        """Return the nearest anchors; another category is as far away as the other end of an axis."""
         distance = np.zeros((len(X), len(group.anchors)))
         for axis in ordered:
             distance += np.square(X[:, axis, None] - group.anchors[None, :, axis])
@@ -157,7 +160,7 @@ class Allowed:
         return np.asarray(np.argmin(distance, axis=1))
 
     def _walked(self, X: Array, group: Group, rng: np.random.Generator) -> Array:
-        """Rows at which a walk from random anchors, which stays within the rules, has come to an end."""
+        """Return the ends of random walks from random anchors that stay within the rules."""
         axes = list(group.axes)
         at = X.copy()
         at[:, axes] = group.anchors[rng.integers(len(group.anchors), size=len(X))][:, axes]
@@ -168,7 +171,7 @@ class Allowed:
         return at
 
     def _moved(self, X: Array, axes: Sequence[int], rng: np.random.Generator) -> Array:
-        """Rows with some of their coordinates along the axes moved, by much or by little; an unordered one redrawn."""
+        """Perturb some coordinates of each row along the axes, by much or by little; redraw unordered ones."""
         moved = X.copy()
         scale = np.exp(rng.uniform(np.log(1e-4), np.log(0.5), (len(X), 1)))
         step = scale * rng.standard_normal((len(X), len(axes)))
@@ -197,17 +200,12 @@ class Allowed:
         return total
 
     def _columns(self, X: Array, rules: Sequence[Rule]) -> tuple[Columns, dict[int, Flags]]:
-        """The values of the parameters that the rules name, and where those are open that need not be."""
+        """Return the values of the parameters that the rules name, and where conditional ones are open."""
         columns: dict[int, Array] = {}
         is_open: dict[int, Flags] = {}
         for axis in sorted({axis for rule in rules for axis in rule.axes}):
             parameter = self._parameters[axis]
-            if isinstance(parameter, Categorical):
-                columns[axis] = level_index(parameter, X[:, axis]).astype(np.float64)
-            elif isinstance(parameter, Integer):
-                columns[axis] = parameter.low + parameter.step * parameter.index(X[:, axis])
-            else:
-                columns[axis] = parameter.numbers(X[:, axis])
+            columns[axis] = parameter.numbers(X[:, axis])
             if self._conditions[axis] is not None:
                 is_open[axis] = self._is_open(axis, X)
         return columns, is_open
@@ -218,7 +216,7 @@ class Allowed:
             return np.ones(len(X), dtype=bool)
         chooser, position = condition
         return np.asarray(
-            (level_index(self._parameters[chooser], X[:, chooser]) == position) & self._is_open(chooser, X)
+            (self._parameters[chooser].level_index(X[:, chooser]) == position) & self._is_open(chooser, X)
         )
 
     # ---- anchors
@@ -248,8 +246,8 @@ class Allowed:
         return anchors[np.sort(first)[: TRIED if len(tried) < TRIED else ANCHORS]]
 
     def _spread(self, axes: tuple[int, ...], rng: np.random.Generator) -> Array:
-        """Every point along the axes where these are few, else uniform ones."""
-        levels = [levels_of(self._parameters[axis]) for axis in axes]
+        """Return every point along the axes if these are few, else uniform points."""
+        levels = [self._parameters[axis].levels() for axis in axes]
         listed = [each for each in levels if each is not None]
         if len(listed) == len(levels) and prod(map(len, listed)) < TRIED:
             along = np.array(list(product(*listed)))
@@ -260,11 +258,11 @@ class Allowed:
         return X
 
     def _hopeless(self, rules: Sequence[Rule], tried: Array) -> SpaceError:
-        """Which rule is to blame that nothing is allowed."""
+        """Return the rule that leaves no allowed point."""
         each = np.array([float(np.mean(self._lack(tried, [rule]) == 0.0)) for rule in rules])
         worst = rules[int(np.argmin(each))]
         if each.min() == 0.0:
-            remedy = " (where it asks continuous parameters to be equal, compute one of them instead)"
+            remedy = " (if it asks continuous parameters to be equal, compute one of them instead)"
             return SpaceError(
                 f"where: no configuration was found that satisfies {shown(worst.text)}{remedy * ('==' in worst.text)}"
             )
@@ -279,7 +277,7 @@ class Allowed:
 
 
 def _with(X: Array, axes: Sequence[int], coordinates: Array) -> Array:
-    """A copy of rows with these coordinates along some axes."""
+    """Return a copy of the rows with these coordinates along some axes."""
     X = X.copy()
     X[:, axes] = coordinates
     return X
@@ -294,7 +292,7 @@ def _all_open(rule: Rule, is_open: dict[int, Flags], m: int) -> Flags:
 
 
 def _groups(rules: Sequence[Rule], conditions: Sequence[Condition]) -> list[tuple[list[Rule], tuple[int, ...]]]:
-    """The rules that share axes, and these axes together with those that open them."""
+    """Group rules that share axes; return each group with its axes and those that open them."""
     groups: list[tuple[list[Rule], set[int]]] = []
     for rule in rules:
         axes: set[int] = set()

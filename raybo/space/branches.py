@@ -20,17 +20,17 @@ class Branch(int):
     choices: Sequence[Any]
 
     def __new__(cls, position: int, choices: Sequence[Any]) -> Branch:
-        """The branch at a position of the choices."""
+        """Make the branch at a position of the choices."""
         branch = super().__new__(cls, position)
         branch.choices = choices
         return branch
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """How it is copied and pickled: with what its name is made of."""
+        """Copy and pickle it with the choices that its name is made of."""
         return Branch, (int(self), self.choices)
 
     def __str__(self) -> str:
-        """Its name in a path; empty where the keys in it say enough."""
+        """Return its name in a path; empty if its keys are unambiguous."""
         others = [set(c) for k, c in enumerate(self.choices) if k != self and isinstance(c, dict) and _is_open(c)]
         mine = self.choices[self]
         if isinstance(mine, dict) and not _fixed(mine) and not any(set(mine) & keys for keys in others):
@@ -39,14 +39,14 @@ class Branch(int):
 
 
 def branches_of(parameter: Parameter) -> list[tuple[Branch, Any]]:
-    """The choices, with their positions, that hold parameters of their own."""
+    """Return the choices that hold parameters of their own, with their positions."""
     if not isinstance(parameter, Categorical) or not isinstance(parameter.choices, Sequence):
         return []
     return [(Branch(k, parameter.choices), choice) for k, choice in enumerate(parameter.choices) if _is_open(choice)]
 
 
 def choice_names(choices: Sequence[Any]) -> list[Any]:
-    """The choices as they are told: those that hold parameters by their names, which differ, others as they are."""
+    """Return the choices as they are shown: those that hold parameters by unique names, others as they are."""
     words = {k: _words(choice) for k, choice in enumerate(choices) if _is_open(choice)}
     plain = {choice for k, choice in enumerate(choices) if k not in words and isinstance(choice, str)}
     names: dict[int, str] = {}
@@ -62,7 +62,7 @@ def choice_names(choices: Sequence[Any]) -> list[Any]:
 
 
 def _is_open(choice: Any) -> bool:
-    """Whether there is a parameter anywhere in it."""
+    """Return True if there is a parameter anywhere in it."""
     if isinstance(choice, (Float, Integer, Categorical)):
         return True
     inside = choice.values() if isinstance(choice, dict) else choice if isinstance(choice, (list, tuple)) else ()
@@ -70,7 +70,7 @@ def _is_open(choice: Any) -> bool:
 
 
 def _words(choice: Any) -> list[str]:
-    """What a branch may be called by, the most telling first."""
+    """Return candidate names for a branch, the most specific first."""
     if isinstance(choice, (Float, Integer, Categorical)):
         return [type(choice).__name__.lower()]
     keys = [str(key) for key in choice] if isinstance(choice, dict) else []
@@ -78,7 +78,7 @@ def _words(choice: Any) -> list[str]:
 
 
 def _fixed(choice: Any) -> list[str]:
-    """What is fixed in a branch: its texts, and other constants with their keys."""
+    """Return the constants of a branch: its texts, and other constants with their keys."""
     items = choice.items() if isinstance(choice, dict) else enumerate(choice)
     plain = [(key, value) for key, value in items if isinstance(value, (str, int, float)) or value is None]
     texts = [value for _, value in plain if isinstance(value, str)]

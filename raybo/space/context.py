@@ -29,7 +29,7 @@ from raybo.space.space import Config, Space
 
 @dataclass(frozen=True)
 class Reading:
-    """What became of a reported context.
+    """A reported context, checked.
 
     Attributes:
         values: the context as it is kept; None if it is missing or rejected.
@@ -43,7 +43,7 @@ class Reading:
 
 
 def context_space(declared: Space | Mapping[str, Any] | None, space: Space) -> Space | None:
-    """The space of the contexts declared beside a space.
+    """Return the space of the contexts declared beside a space.
 
     Raises:
         SpaceError: it is not a space, it is nested, or it shares a name with the space.
@@ -62,7 +62,7 @@ def context_space(declared: Space | Mapping[str, Any] | None, space: Space) -> S
 
 
 def read_context(context: Space, reported: Mapping[str, Any]) -> Reading:
-    """Treats what a trial reported by the table of this module; names that are not declared are ignored."""
+    """Check what a trial reported, by the table of this module; undeclared names are ignored."""
     missing = tuple(name for name in context.names if name not in reported)
     if missing:
         return Reading(missing=missing)
@@ -82,7 +82,7 @@ def read_context(context: Space, reported: Mapping[str, Any]) -> Reading:
 
 
 def read_text(context: Space | None, name: str, text: str) -> Any:
-    """A context's value as a command line tells it; or the text itself, for `read_context` to refuse."""
+    """Return a context's value from the command line, or the text itself, which `read_context` refuses."""
     parameter = None if context is None else context.parameters.get((name,))
     if isinstance(parameter, Categorical):
         return next((choice for choice in parameter.choices if str(choice) == text), text)
@@ -93,7 +93,7 @@ def read_text(context: Space | None, name: str, text: str) -> Any:
 
 
 def _nearest(parameter: Parameter, value: Any, name: str) -> Any:
-    """The declared value nearest to a finite number, or the category; SpaceError where it is neither."""
+    """Return the declared value nearest to a finite number, or the category; raise SpaceError if it is neither."""
     if isinstance(parameter, Categorical):
         return parameter.accept(value, name)
     number = _number(value)
@@ -110,12 +110,12 @@ def _nearest(parameter: Parameter, value: Any, name: str) -> Any:
 
 
 def _number(value: Any) -> float | None:
-    """The number, of whatever can be made one, as in a result; one that is whole stays exact."""
+    """Return the value as a number if it can be one, as in a result; a whole one stays exact."""
     return value if is_real(value) else number_in(value)
 
 
 def _is_off(parameter: Float | Integer, kept: float, value: Any) -> bool:
-    """Whether a number differs from what it was taken as by more than rounding."""
+    """Return True if a number was moved by more than rounding."""
     off = 1e-9 * (parameter.high - parameter.low)
     number = _number(value)
     return number is None or not kept - off <= number <= kept + off

@@ -16,9 +16,6 @@ from raybo.space.parameters import (
     Categorical,
     Ordinal,
     Parameter,
-    has_guess,
-    level_index,
-    levels_of,
 )
 from raybo.space.rules import Rule
 
@@ -30,10 +27,10 @@ class Cube:
 
     Attributes:
         d: number of axes.
-        categorical: per axis, whether only equality of coordinates has meaning.
+        categorical: per axis, True if only equality of coordinates has meaning.
         levels: per axis, the ascending coordinates that can be run, or None for a continuum (and for an axis of more
             than 1,000 values, which is searched like one).
-        conditions: per axis, the axis and the position of the choice that opens it, or None where it is always open.
+        conditions: per axis, the axis and the position of the choice that opens it, or None if it is always open.
         rest: (d,), the coordinates, about the middle, that axes have while they are not open.
         rules: what a point must satisfy to be run. No point that `snap` or `uniform` returns breaks one.
         guess: (d,), where the user believes the best lies, and the middle on axes without a guess; None if there is no
@@ -51,53 +48,53 @@ class Cube:
         self.categorical = tuple(
             isinstance(parameter, Categorical) and not isinstance(parameter, Ordinal) for parameter in self._parameters
         )
-        self.levels = tuple(levels_of(parameter) for parameter in self._parameters)
+        self.levels = tuple(parameter.levels() for parameter in self._parameters)
         self._stepped = [i for i, parameter in enumerate(self._parameters) if parameter.count is not None]
         self.conditions = tuple(conditions) or (None,) * self.d
         self.rest: Array = self._snap_each(np.full((1, self.d), 0.5))[0]
         self.rules = tuple(rules)
-        self.guessed = tuple(map(has_guess, self._parameters))
+        self.guessed = tuple(parameter.has_guess for parameter in self._parameters)
 
     @property
     def is_ruled(self) -> bool:
-        """Whether there are rules."""
+        """True if there are rules."""
         return bool(self.rules)
 
     @cached_property
     def is_conditional(self) -> bool:
-        """Whether choices open parameters of their own."""
+        """True if a choice opens parameters of its own."""
         return any(condition is not None for condition in self.conditions)
 
     @cached_property
     def allowed(self) -> Allowed:
-        """What the rules allow; SpaceError where that is nothing."""
+        """The part of the cube that the rules allow; raise SpaceError if it is empty."""
         return Allowed(self._parameters, self.conditions, self.rules, self.place, self.rest)
 
     def snap(self, X: Array) -> Array:  # (m, d) -> (m, d)
-        """The runnable points nearest to the rows of X, which may lie anywhere; a fixed point of itself."""
+        """Return the runnable points nearest to the rows of X, which may lie anywhere; idempotent."""
         placed = self.place(X)
         return self.allowed.led_back(placed) if self.rules else placed
 
     def allows(self, X: Array) -> NDArray[np.bool_]:  # (m, d) -> (m,)
-        """Which rows, as they would be run, break no rule."""
+        """Return which rows, once snapped, break no rule."""
         return self.allowed.allows(self.place(X)) if self.rules else np.ones(len(X), dtype=bool)
 
     def uniform(self, rng: np.random.Generator, n: int) -> Array:  # (n, d)
-        """Independent points, uniform where no rule is broken."""
+        """Return independent points, uniform over the allowed part of the cube."""
         X = rng.random((n, self.d))
         return self.allowed.uniform(rng, X) if self.rules else X
 
     def within(self, X: Array, rng: np.random.Generator) -> Array:  # (m, d) -> (m, d)
-        """The rows, uniform points in place of those that break a rule."""
+        """Return the rows, with uniform points in place of those that break a rule."""
         return self.allowed.uniform(rng, np.array(X, dtype=np.float64)) if self.rules else X
 
     def led_back(self, x: Array) -> Array:  # (d,) -> (d,)
-        """The point as it is, or what could be run near it where it breaks a rule."""
+        """Return the point, or a runnable point near it if it breaks a rule."""
         return x if self.allows(x[None, :])[0] else self.snap(x[None, :])[0]
 
     @cached_property
     def guesses(self) -> Array:  # (d,)
-        """The coordinates of the guesses, of those too that are not open together; the middle on the other axes."""
+        """The coordinates of all guesses, even of axes that are never open together; the middle on other axes."""
         x = self.rest.copy()
         for i in np.flatnonzero(self.guessed):
             x[i] = self._parameters[i].encode([self._parameters[i].guess])[0]
@@ -105,7 +102,7 @@ class Cube:
 
     @cached_property
     def guess(self) -> Array | None:  # (d,)
-        """A point at the guesses, where the user believes the best lies.
+        """The snapped point at the guesses; None if there are none.
 
         A guess opens its branch, unless the choice has a guess of its own or an earlier guess has opened another.
         """
@@ -123,16 +120,16 @@ class Cube:
         return guess
 
     def opened(self, X: Array) -> NDArray[np.bool_]:  # (m, d) -> (m, d)
-        """Which axes are open at the rows of X."""
+        """Return which axes are open at the rows of X."""
         opened = np.ones(X.shape, dtype=bool)
         for i, condition in enumerate(self.conditions):  # a choice comes before what it opens
             if condition is not None:
                 axis, position = condition
-                opened[:, i] = opened[:, axis] & (level_index(self._parameters[axis], X[:, axis]) == position)
+                opened[:, i] = opened[:, axis] & (self._parameters[axis].level_index(X[:, axis]) == position)
         return opened
 
     def place(self, X: Array) -> Array:  # (m, d) -> (m, d)
-        """The points nearest to the rows of X that could be run if there were no rules."""
+        """Return the points nearest to the rows of X that could be run if there were no rules."""
         snapped = self._snap_each(X)
         return np.where(self.opened(snapped), snapped, self.rest) if self.is_conditional else snapped
 
@@ -143,12 +140,12 @@ class Cube:
             if levels is None:
                 snapped[:, i] = parameter.encode(parameter.decode(snapped[:, i]))
             else:
-                snapped[:, i] = levels[level_index(parameter, snapped[:, i])]
+                snapped[:, i] = levels[parameter.level_index(snapped[:, i])]
         return snapped
 
     @cached_property
     def size(self) -> float:
-        """How many different points can be run; infinite with a continuous axis. Of many, rules are left out."""
+        """The number of runnable points; infinite with a continuous axis. Rules are ignored if there are many."""
         size = self._count(None)
         if not self.rules or math.prod(math.inf if each is None else len(each) for each in self.levels) > LISTED_POINTS:
             return size
@@ -157,7 +154,7 @@ class Cube:
         return float(self.allowed.allows(points).sum())
 
     def _count(self, opened_by: tuple[int, int] | None) -> float:
-        """How many ways there are to set the axes that a choice opens."""
+        """Return the number of ways to set the axes that a choice opens."""
         axes = [i for i, condition in enumerate(self.conditions) if condition == opened_by]
         return math.prod(self._count_axis(i) for i in axes)
 

@@ -23,12 +23,12 @@ class Opaque:
 
 
 def identical(a: object, b: object) -> bool:
-    """Whether they are one object."""
+    """Return True if they are one object."""
     return a is b
 
 
 def equal(a: object, b: object) -> bool:
-    """Whether they compare equal, as far as that is one truth value."""
+    """Return True if they compare equal, as far as that is one truth value."""
     try:
         return bool(a == b)
     except Exception:  # noqa: BLE001  # arrays do not compare to one truth value, and a user's object may raise anything
@@ -36,12 +36,12 @@ def equal(a: object, b: object) -> bool:
 
 
 def same(a: object, b: object) -> bool:
-    """Whether they are equal and of one type: True is not 1, and 1 is not 1.0."""
+    """Return True if they are equal and of one type: True is not 1, and 1 is not 1.0."""
     return a is b or (type(a) is type(b) and equal(a, b))
 
 
 def object_to_json(value: Any) -> Any:
-    """Plain JSON for it; of what JSON cannot hold, its `repr`."""
+    """Return plain JSON for it; for what JSON cannot hold, its `repr`."""
     if value is None or isinstance(value, (bool, str)) or (isinstance(value, int) and type(value) is int):
         return value
     if type(value) is float:
@@ -64,7 +64,7 @@ def object_to_json(value: Any) -> Any:
 
 
 def object_from_json(value: Any) -> Any:
-    """What `object_to_json` made it from, or `Opaque` in its place."""
+    """Return the object that `object_to_json` described, or `Opaque` in its place."""
     if isinstance(value, list):
         return [object_from_json(item) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Where a parameter stands in a nested configuration."""
+"""Paths to parameters in nested configurations."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 def label(path: Path) -> str:
-    """A path as people read it: its keys joined by dots, a choice that holds parameters by its name."""
+    """Return a path as people read it: its keys joined by dots, a choice that holds parameters by its name."""
     return ".".join(text for text in map(str, path) if text)

@@ -1,6 +1,6 @@
 """Rules between parameters, such as `depth * width <= 64`: text that raybo's own parser reads, never run as code.
 
-    names          parameters, nested ones dotted as tables show them; `in backquotes` where a name is not a word
+    names          parameters, nested ones dotted as tables show them; `in backquotes` if a name is not a word
     numbers        + - * / % **, min, max, abs, log, exp
     comparisons    < <= > >= == !=, chained too; a choice with one of its values: kernel == 'rbf'
     logic          and, or, not
@@ -30,18 +30,19 @@ from raybo.common.messages import nearest, shown
 from raybo.space.branches import branches_of, choice_names
 from raybo.space.parameters import Array, Categorical, Ordinal, Parameter
 
-LONGEST, DEEPEST = 4_000, 150  # characters of a rule; levels of its nesting
+LONGEST = 4_000  # characters of a rule
+DEEPEST = 150  # levels of its nesting
 
 Columns: TypeAlias = Mapping[int, Array]  # per axis, the parameter's values (m,); of a choice, the positions
 
 
 class Truth(NamedTuple):
-    """What a condition is at each of m points.
+    """The truth of a condition at each of m points.
 
     Attributes:
-        holds: (m,), 1 or 0, NaN where it is undefined.
+        holds: (m,), 1 or 0, NaN if it is undefined.
         lack, excess: functions that give (m,), how far each point is from making it true, and from making it false; 0
-            where it already is. They are seldom called.
+            if it already is. They are seldom called.
     """
 
     holds: Array
@@ -66,31 +67,32 @@ class Rule:
     read_among: tuple[Sequence[str], Sequence[Parameter]]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as its text, and read again: the condition is made of functions within functions."""
+        """Pickle it as text, to be parsed again: the condition is made of nested functions."""
         return read_rule, (self.text, *self.read_among)
 
     def __repr__(self) -> str:
         return repr(self.text)
 
     def holds(self, columns: Columns) -> np.ndarray[Any, np.dtype[np.bool_]]:  # (m,)
-        """Where it is true; where it is undefined, it does not hold."""
+        """Return which rows satisfy it; an undefined rule is broken."""
         with np.errstate(all="ignore"):
             return np.asarray(self.condition(columns).holds == 1.0)
 
     def lack(self, columns: Columns) -> Array:  # (m,)
-        """How far from true it is, on a scale of its own; 0 where it is true."""
+        """Return how far each row is from satisfying it, on a scale of its own; 0 if it is satisfied."""
         with np.errstate(all="ignore"):
             found = self.condition(columns)
             lack = np.nan_to_num(found.lack(), nan=UNDEFINED)
         return np.where(found.holds == 1.0, 0.0, np.maximum(lack, TINY))
 
 
-SHOWN = 100  # characters of a rule that is refused
-UNDEFINED, TINY = 2.0, 1e-12  # what an undefined comparison lacks; one that is just missed
+SHOWN = 100  # characters of a rule in an error message
+UNDEFINED = 2.0  # lack of an undefined comparison
+TINY = 1e-12  # least lack of a broken rule
 
 
 def read_rules(where: Any, names: Sequence[str], parameters: Sequence[Parameter]) -> tuple[Rule, ...]:
-    """The rules that a user gives as `where`: one string, or several.
+    """Parse the rules that a user gives as `where`: one string, or several.
 
     Raises:
         SpaceError: one is not a rule; says which one, and what is wrong with it.
@@ -103,7 +105,7 @@ def read_rules(where: Any, names: Sequence[str], parameters: Sequence[Parameter]
 
 
 def read_rule(text: Any, names: Sequence[str], parameters: Sequence[Parameter]) -> Rule:
-    """One rule; SpaceError if it is not a rule."""
+    """Parse one rule; raise SpaceError if it is not a rule."""
     if not isinstance(text, str) or not text.strip():
         raise SpaceError(f"where: a rule is a string such as 'depth * width <= 64', got {shown(text)}")
     text = text.strip()
@@ -208,7 +210,7 @@ class _Reader:
     def _with_choice(
         self, axis: int, parameter: Categorical, op: ast.cmpop, value: Any, is_turned: bool
     ) -> Callable[[Columns], Truth]:
-        """A choice compared with one of its values."""
+        """Compare a choice with one of its values."""
         names = choice_names(parameter.choices) if branches_of(parameter) else list(parameter.choices)
         try:
             place = Categorical(names).position(value, self._name(axis))
@@ -229,7 +231,7 @@ class _Reader:
         return lambda columns: _plain(np.isin(columns[axis], wanted))
 
     def _alike(self, axis: int, other: int, wanted: bool) -> Callable[[Columns], Truth]:
-        """Whether two choices have the same value."""
+        """Compare two choices for equality."""
         mine, theirs = self.parameters[axis], self.parameters[other]
         if not isinstance(mine, Categorical) or not isinstance(theirs, Categorical):
             raise self.refusal(f"{self._name(axis)} and {self._name(other)} are a choice and a number")
@@ -250,7 +252,7 @@ class _Reader:
         before = set(self.named)
         self.named = set()
         found = self._number(node, depth)
-        if not self.named:  # the same everywhere, and known now
+        if not self.named:  # a constant expression: evaluate it once
             with np.errstate(all="ignore"):
                 value = np.asarray(found({}))
             if not np.isfinite(value):
@@ -308,7 +310,7 @@ class _Reader:
     # names
 
     def _axis(self, node: ast.expr) -> int | None:
-        """The parameter that a name, or a dotted one, means; None where this is no name at all."""
+        """Return the axis of the parameter that a name, perhaps dotted, refers to; None if the node is not a name."""
         words: list[str] = []
         while isinstance(node, ast.Attribute):
             words.append(node.attr)
@@ -327,7 +329,7 @@ class _Reader:
         return next(name for name, each in self.axes.items() if each == axis)
 
     def _part(self, node: ast.expr) -> str:
-        """The part of the rule, as it may be shown."""
+        """Return a part of the rule for an error message."""
         try:
             text = ast.unparse(node)
         except (RecursionError, ValueError):

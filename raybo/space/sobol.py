@@ -10,7 +10,7 @@ LARGEST_DIMENSION = 21_201  # of the published direction numbers; uniform points
 
 
 def scrambled_sobol(n: int, d: int, rng: np.random.Generator) -> Array:  # (n, d)
-    """The first n points of a freshly scrambled Sobol sequence, inside the open cube."""
+    """Return the first n points of a freshly scrambled Sobol sequence, inside the open cube."""
     if d > LARGEST_DIMENSION:
         return rng.random((n, d))
     from scipy.stats import qmc  # slow to import

@@ -29,7 +29,7 @@ from raybo.space.template import (
 from raybo.space.tune import read_param_space
 
 Config: TypeAlias = dict[str, Any]
-Row: TypeAlias = list[float | int | None]  # a configuration as JSON: numbers, positions of choices, None where not open
+Row: TypeAlias = list[float | int | None]  # a configuration as JSON: numbers, positions of choices, None if not open
 
 
 class Space:
@@ -77,7 +77,7 @@ class Space:
 
     @classmethod
     def from_tune(cls, param_space: Mapping[str, Any], where: Sequence[str] | str | None = None) -> Space:
-        """The space of a Ray Tune `param_space`: domains, nested dicts and lists, and constants, which are kept.
+        """Make a space from a Ray Tune `param_space`: domains, nested dicts and lists, and constants, which are kept.
 
         It may also contain raybo's own parameters, for what Tune cannot express. `where` is as in `Space`.
 
@@ -90,34 +90,35 @@ class Space:
         return space
 
     def _refuse_useless(self) -> None:
-        """SpaceError where two parameters are called alike (`a.b` beside b in a), or nothing satisfies the rules."""
+        """Raise SpaceError if two parameters share a name (`a.b` beside b in a), or nothing satisfies the rules."""
         for name, times in Counter(self.names).items():
             if times > 1:
                 raise SpaceError(f"{name}: two parameters have this name, as a dot also joins nested names; rename one")
         if not self.rules:
             return
-        self.cube.allows(self.cube.rest[None, :])  # raises where nothing satisfies them
+        self.cube.allows(self.cube.rest[None, :])  # raises if nothing satisfies them
         guessed = [axis for axis, is_guessed in enumerate(self.cube.guessed) if is_guessed]
-        row = [parameter.guess if i in guessed else None for i, parameter in enumerate(self.parameters.values())]
-        row = [v if v is None or not isinstance(p, Categorical) else p.position(v, n)
-               for v, p, n in zip(row, self.parameters.values(), self.names, strict=True)]  # fmt: skip
+        row: Row = [
+            parameter.pack(parameter.guess, name) if i in guessed else None
+            for i, (name, parameter) in enumerate(zip(self.names, self.parameters.values(), strict=True))
+        ]
         if broken := self._broken(row):
             raise SpaceError(f"the guesses break the rule {broken}")
 
     def _broken(self, row: Row) -> str:
-        """The first rule that a configuration breaks, with the values that break it; empty where it breaks none."""
+        """Return the first rule that a configuration breaks, with the values that break it; empty if none."""
         for rule in self.rules:
             values = {axis: row[axis] for axis in rule.axes}
             if any(value is None for value in values.values()):  # what is not open has no rules
                 continue
             if not rule.holds({axis: np.array([value], dtype=np.float64) for axis, value in values.items()}).all():
                 parameters = list(self.parameters.values())
-                told = ", ".join(f"{self.names[a]}={_value(parameters[a], v)}" for a, v in values.items())
-                return f"{rule.text!r}: {told}"
+                offenders = ", ".join(f"{self.names[a]}={_value(parameters[a], v)}" for a, v in values.items())
+                return f"{rule.text!r}: {offenders}"
         return ""
 
     def as_guessed(self, row: Row) -> Row:
-        """The row of the point at the guesses, with the guesses as they were written, not as they are decoded."""
+        """Return the row at the guesses with the guesses as the user wrote them, not as they are decoded."""
         exact = [*row]
         for i, (name, parameter) in enumerate(zip(self.names, self.parameters.values(), strict=True)):
             if self.cube.guessed[i] and row[i] is not None and not isinstance(parameter, Categorical):
@@ -125,7 +126,7 @@ class Space:
         return row if self._broken(exact) else exact
 
     def require_allowed(self, row: Row) -> None:
-        """SpaceError if a configuration, given as its row from `pack`, breaks a rule."""
+        """Raise SpaceError if a configuration, given as its row from `pack`, breaks a rule."""
         if broken := self._broken(row):
             raise SpaceError(f"the configuration breaks the rule {broken}")
 
@@ -140,7 +141,7 @@ class Space:
         return [label(path) for path in self.parameters]
 
     def accept(self, config: Mapping[str, Any]) -> Config:
-        """The configuration as it will be run, checked against every parameter.
+        """Return the configuration as it will be run, checked against every parameter.
 
         Raises:
             SpaceError: a parameter is missing, unknown, of a wrong type or out of range, a constant has another
@@ -151,94 +152,94 @@ class Space:
         return self._fill(iter(row))
 
     def encode(self, configs: Sequence[Mapping[str, Any]]) -> Array:  # (n, d)
-        """Points of the cube for n configurations; SpaceError if one does not fit."""
+        """Return points of the cube for n configurations; raise SpaceError if one does not fit."""
         return self.points([self.pack(config) for config in configs])
 
     def decode(self, X: Array) -> list[Config]:  # (n, d)
-        """The n configurations that points of the cube stand for."""
+        """Return the n configurations at points of the cube."""
         return [self.unpack(row) for row in self.rows(X)]
 
     def points(self, rows: Sequence[Row]) -> Array:  # (n, d)
-        """Points of the cube for n configurations as `pack` makes rows of them."""
+        """Return points of the cube for n configurations packed as rows."""
         X = np.tile(self.cube.rest, (len(rows), 1))
         for i, parameter in enumerate(self.parameters.values()):
             at = [n for n, row in enumerate(rows) if row[i] is not None]
-            X[at, i] = _encode(parameter, [cast(float, rows[n][i]) for n in at])
+            X[at, i] = parameter.encode_packed([cast(float, rows[n][i]) for n in at])
         return X
 
     def rows(self, X: Array) -> list[Row]:  # (n, d)
-        """The n configurations that points of the cube stand for, as `pack` makes rows of them."""
+        """Return the n configurations at points of the cube, packed as rows."""
         X = np.asarray(X, dtype=np.float64)
         columns: list[Row] = []
         for i, (parameter, condition) in enumerate(zip(self.parameters.values(), self.cube.conditions, strict=True)):
-            column: Row = [*(parameter.positions if isinstance(parameter, Categorical) else parameter.decode)(X[:, i])]
-            if condition is not None:  # a choice comes before what it opens, and is None where it is not open itself
+            column: Row = [*parameter.decode_packed(X[:, i])]
+            if condition is not None:  # a choice comes before what it opens, and is None if it is not open itself
                 axis, position = condition
                 column = [v if chosen == position else None for v, chosen in zip(column, columns[axis], strict=True)]
             columns.append(column)
         return [list(row) for row in zip(*columns, strict=True)]
 
     def snap(self, X: Array) -> Array:  # (n, d) -> (n, d)
-        """encode(decode(X)): the points that will really be run."""
+        """Return encode(decode(X)), the points that will actually be run."""
         return self.cube.snap(X)
 
     def sample(self, rng: np.random.Generator, n: int) -> list[Config]:
-        """n independent configurations, uniform in the cube, or in the part of it that the rules allow."""
+        """Return n independent configurations, uniform in the cube, or in the part of it that the rules allow."""
         return self.decode(self.cube.uniform(rng, n))
 
     def pack(self, config: Mapping[str, Any]) -> Row:
-        """The configuration as a row of JSON values: numbers, positions of categories, None where nothing is open."""
+        """Pack a configuration as a row of JSON values: numbers, positions of choices, None for what is not open."""
         if not isinstance(config, Mapping):
             raise SpaceError(f"a configuration is a dict of parameters, got {shown(config)}")
         refuse_different(self.template, config, ())
         return list(row_of(self.template, config, ()))
 
     def unpack(self, row: Sequence[float | int | None]) -> Config:
-        """The configuration from which `pack` made the row."""
+        """Return the configuration that `pack` packed."""
         return self._fill(iter(row))
 
     def values(self, config: Mapping[str, Any]) -> list[Any]:
-        """The parameters' values in a configuration, in the parameters' order; None for those not open in it."""
+        """Return the parameters' values in a configuration, in the parameters' order; None for those not open in it."""
         return self._values_of(self.pack(config))
 
     def open_values(self, config: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """Name and value of each parameter that is open in a configuration, nested ones by their dotted names."""
+        """Return name and value of each parameter that is open in a configuration; nested names are dotted."""
         row = self.pack(config)
         named = zip(self.names, row, self._values_of(row), strict=True)
         return [(name, value) for name, packed, value in named if packed is not None]
 
     def named_values(self, config: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        """The same as people read it: a choice that holds parameters by its name, as `raybo enqueue` takes it."""
-        told = zip(self.names, self.pack(config), self._choices, strict=True)
+        """Return `open_values` as people read them: a choice that holds parameters by its name."""
+        rows = zip(self.names, self.pack(config), self._choices, strict=True)
         return [
             (name, packed if choices is None else choices[cast(int, packed)])
-            for name, packed, choices in told
+            for name, packed, choices in rows
             if packed is not None
         ]
 
     @cached_property
     def _choices(self) -> list[list[Any] | None]:
-        """Each parameter's choices as they are told; None where it is a range."""
+        """The choices of each parameter as they are shown; None for a range."""
         return [choice_names(p.choices) if isinstance(p, Categorical) else None for p in self.parameters.values()]
 
     def _values_of(self, row: Row) -> list[Any]:
         return [
-            parameter.choices[cast(int, value)] if isinstance(parameter, Categorical) and value is not None else value
+            None if value is None else parameter.unpack(value)
             for parameter, value in zip(self.parameters.values(), row, strict=True)
         ]
 
     def to_json(self, *, exact: bool = False) -> dict[str, Any]:
-        """A plain description; two spaces are equal if their descriptions and the order of their parameters are.
+        """Return a JSON description; two spaces are equal if their descriptions and the order of parameters are.
 
         Args:
-            exact: also say which ranges are half open, as Ray Tune's are.
+            exact: also record which ranges are half open, as Ray Tune's are.
         """
-        told = cast("dict[str, Any]", template_to_json(self.template, exact=exact))
-        return {**told, "where": [rule.text for rule in self.rules]} if self.rules else told
+        description = cast("dict[str, Any]", template_to_json(self.template, exact=exact))
+        return {**description, "where": [rule.text for rule in self.rules]} if self.rules else description
 
     @classmethod
     def from_json(cls, description: Mapping[str, Any]) -> Space:
-        """The space that `to_json` described; objects that JSON cannot hold come back as `Opaque`."""
+        """Make the space that `to_json` described; objects that JSON cannot hold come back as `Opaque`."""
         space = cls.__new__(cls)
         space._build(cast("dict[str, Any]", template_from_json(description)), description.get("where"))
         return space
@@ -256,7 +257,7 @@ class Space:
     def _fill(self, row: Iterator[Any]) -> Config:
         if self._flat:
             return {
-                name: parameter.choices[value] if isinstance(parameter, Categorical) else value
+                name: parameter.unpack(value)
                 for (name, parameter), value in zip(self.template.items(), row, strict=True)
             }
         return cast(Config, filled(self.template, row))
@@ -264,9 +265,3 @@ class Space:
 
 def _value(parameter: Parameter, value: float | int | None) -> Any:
     return choice_names(parameter.choices)[cast(int, value)] if isinstance(parameter, Categorical) else value
-
-
-def _encode(parameter: Parameter, values: Sequence[float | int]) -> Array:  # (n,)
-    if isinstance(parameter, Categorical):
-        return (np.array(values, dtype=np.float64) + 0.5) / len(parameter.choices)
-    return parameter.encode(values)

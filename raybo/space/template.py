@@ -20,7 +20,7 @@ from raybo.space.tune import HalfOpen, is_domain
 
 
 def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], path: Path) -> dict[str, Any]:
-    """The template that a user's dict, or pairs, declare; SpaceError where they declare none."""
+    """Read the template that a user's dict, or pairs, declare; raise SpaceError if they declare none."""
     try:
         pairs = [(n, v) for n, v in (parameters.items() if isinstance(parameters, Mapping) else parameters)]
     except (TypeError, ValueError):
@@ -45,7 +45,7 @@ def read_template(parameters: Mapping[str, Any] | Iterable[tuple[str, Any]], pat
 
 
 def leaves(template: Any, path: Path = ()) -> Iterator[tuple[Path, Parameter]]:
-    """Its parameters with their paths, a choice before those that it opens."""
+    """Yield its parameters with their paths, a choice before those that it opens."""
     if isinstance(template, (Float, Integer, Categorical)):
         yield path, template
         for k, branch in branches_of(template):
@@ -62,12 +62,12 @@ def leaves(template: Any, path: Path = ()) -> Iterator[tuple[Path, Parameter]]:
 
 
 def holds_parameters(template: Any) -> bool:
-    """Whether there are any; else it is a constant."""
+    """Return True if it holds a parameter; else it is a constant."""
     return any(True for _ in leaves(template))
 
 
 def conditions(parameters: Mapping[Path, Parameter]) -> list[tuple[int, int] | None]:
-    """Per parameter, the axis and position of the innermost choice that opens it; None where it is always open."""
+    """Return, per parameter, the axis and position of the innermost choice that opens it; None if always open."""
     axes = {path: i for i, (path, parameter) in enumerate(parameters.items()) if branches_of(parameter)}
     found: list[tuple[int, int] | None] = []
     for path in parameters:
@@ -77,7 +77,7 @@ def conditions(parameters: Mapping[Path, Parameter]) -> list[tuple[int, int] | N
 
 
 def filled(template: Any, row: Iterator[Any]) -> Any:
-    """The configuration whose row this is; the row is used up."""
+    """Return the configuration of a row, which is consumed."""
     if isinstance(template, Categorical):
         chosen = next(row)
         value = None if chosen is None else template.choices[chosen]
@@ -98,7 +98,7 @@ def filled(template: Any, row: Iterator[Any]) -> Any:
 
 
 def row_of(template: Any, config: Any, path: Path) -> Iterator[float | int | None]:
-    """The configuration's numbers and positions in the order of the template's leaves; None for what is not open."""
+    """Yield the configuration's numbers and positions in the order of the leaves; None for what is not open."""
     if isinstance(template, Categorical):
         yield from _choice_row(template, config, path)
     elif isinstance(template, (Float, Integer)):
@@ -143,7 +143,7 @@ def _choice_row(template: Categorical, value: Any, path: Path) -> list[float | i
 
 
 def refuse_different(template: Any, config: Any, path: Path) -> None:
-    """SpaceError where the configuration holds what the template does not, or something else for a constant."""
+    """Raise SpaceError if the configuration holds an unknown key, or another value for a constant."""
     if isinstance(template, (Float, Integer, Categorical)):
         return
     if not holds_parameters(template):
@@ -168,7 +168,7 @@ def _is_constant(constant: Any, value: Any) -> bool:
 
 
 def template_to_json(template: Any, *, exact: bool = False) -> Any:
-    """A plain description; `exact` to tell half-open ranges too, which are otherwise told by their bounds only."""
+    """Return a JSON description; `exact` also records half-open ranges, otherwise only their bounds."""
     if isinstance(template, Categorical) and branches_of(template):
         items = [template_to_json(choice, exact=exact) for choice in template.choices]
         return {"type": "choice", "items": items, **template.guess_to_json()}
@@ -187,7 +187,7 @@ def template_to_json(template: Any, *, exact: bool = False) -> Any:
 
 
 def template_from_json(description: Any) -> Any:
-    """What `template_to_json` described."""
+    """Return the template that `template_to_json` described."""
     kind = description["type"]
     if kind in ("float", "integer"):
         log = bool(description["log"])  # 0.1 took any object for one

@@ -19,14 +19,14 @@ class HalfOpen(Float):
     """A real number in [low, high), as Tune draws it: never high itself, though a point given by a user may have it."""
 
     def decode(self, u: Array) -> list[float]:  # (n,)
-        """The values that the coordinates stand for."""
+        """Return the values at the coordinates."""
         # no further from the edge than numpy's own generator keeps, of which the last value below 1 is 1 - 2^-53
         last = math.nextafter(self.high, self.low)
         return [min(value, last) for value in super().decode(u.clip(None, 1.0 - 2.0**-53))]
 
 
 def read_param_space(param_space: Mapping[str, Any]) -> dict[str, Any]:
-    """The same tree with raybo's parameters where Tune's domains stood; constants are kept as they are.
+    """Return the tree with raybo's parameters in place of Tune's domains; constants are kept.
 
     Raises:
         SpaceError: names the path of a domain that cannot be expressed.
@@ -40,7 +40,7 @@ def read_param_space(param_space: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_domain(value: object) -> bool:
-    """Whether the value is one of Ray Tune's domains."""
+    """Return True if the value is one of Ray Tune's domains."""
     return any(t.__module__ == "ray.tune.search.sample" and t.__name__ == "Domain" for t in type(value).__mro__)
 
 
@@ -84,13 +84,13 @@ def _parameter(domain: Any, path: Path) -> Parameter:
         return HalfOpen(low, high, log) if step is None else Float(low, high, log, float(step))
     step = int(step or 1)  # the values of a quantised domain are the multiples of its step
     first, last = -(-int(domain.lower) // step) * step, int(domain.upper) // step * step
-    if step == 1:  # Tune leaves out the upper bound, except where it has another step
+    if step == 1:  # Tune excludes the upper bound unless the step is another
         last -= 1
     return Categorical([first]) if first == last else Integer(first, last, log, step)
 
 
 def holds_domain(value: Any) -> bool:
-    """Whether a domain of Ray Tune, or a grid to search, stands anywhere in a tree of dicts, lists and tuples."""
+    """Return True if a tree of dicts, lists and tuples holds a domain of Ray Tune, or a grid search, anywhere."""
     if isinstance(value, Mapping):
         return set(value) == {"grid_search"} or any(holds_domain(inside) for inside in value.values())
     if isinstance(value, (list, tuple)):

@@ -112,7 +112,7 @@ def replay_verdicts(study: Study) -> Iterator[Judged]:
             is_answered = answered[trial] > event.number and not event.broken(study.goals)
             recorded = given.get((trial, event.number), "go" if is_answered else None)
             if recorded is not None:
-                verdict = rule.judge(ledger.history, trial)
+                verdict = rule.verdict(ledger.history, trial)
                 yield Judged(trial, event.data["step"], verdict.action, recorded)
 
 

@@ -14,6 +14,7 @@ from raybo.common.arguments import whole_number
 from raybo.common.errors import TrialError
 from raybo.common.messages import shown
 from raybo.journal.beside import is_uri, trial_directory, trial_uri
+from raybo.methods.best import Recommender
 from raybo.methods.explaining import explain
 from raybo.record.events import COUNTED, Event, Kind, State, Trial, artifacts_of
 from raybo.record.goals import Mode
@@ -76,6 +77,7 @@ class Study:
         for event in self.events:
             self._ledger.apply(event)
         self.goal = self._ledger.goal
+        self._recommender = Recommender(self._ledger)
         self.trials = self._ledger.trials
         self.history = self._ledger.history
         self.planned = self._ledger.planned
@@ -92,21 +94,21 @@ class Study:
             TrialError: no trial has finished or was pruned yet, none satisfies all constraints (the message says which
                 comes closest), or there are several metrics: see `front`.
         """
-        return self._ledger.best
+        return self._recommender.best
 
     @cached_property
     def best_expected(self) -> Trial:
         """The finished trial for which a model expects the best value: with noise, the luckiest is not the best.
 
         Its `details["expected"]` and `["expected_sd"]` hold that estimate and its standard deviation, in the user's
-        units, as in `best`. They are computed on request. It is `best` itself if a context is declared, or if too few
-        trials have finished for a model; without a model, `details` holds neither.
+        units. It is `best` itself if a context is declared, or if too few trials have finished for a model; without a
+        model, `details` holds neither.
 
         Raises:
             TrialError: no trial has finished or was pruned yet, none satisfies all constraints, or there are several
                 metrics.
         """
-        return self._ledger.best_expected
+        return self._recommender.best_expected
 
     @cached_property
     def expectations(self) -> Mapping[int, tuple[float, float]] | None:
@@ -114,7 +116,18 @@ class Study:
 
         Empty if too few trials have finished for a model; None with several metrics or a context.
         """
-        return self._ledger.expectations()
+        return self._recommender.expectations()
+
+    def expected(self, trial: Trial | int) -> tuple[float, float] | None:
+        """The value that a model expects of a trial's configuration, and its standard deviation, in the user's units.
+
+        None if too few trials have finished for a model, and with several metrics. If a context is declared, the
+        estimate by which `best` or `best_for` chose this trial; None for other trials.
+
+        Raises:
+            TrialError: there is no such trial.
+        """
+        return self._recommender.expected(trial)
 
     @property
     def confirmed(self) -> list[Confirmed]:
@@ -180,7 +193,7 @@ class Study:
         Raises:
             TrialError: no trial has finished yet, no context is declared, or this one does not match the declared one.
         """
-        return self._ledger.best_for(context)
+        return self._recommender.best_for(context)
 
     def extend(self, events: Sequence[Event]) -> None:
         """Append later events, as they are read from a growing journal.

@@ -1,6 +1,6 @@
 """Log marginal likelihood of a structured kernel and its gradient in theta, and the most likely theta.
 
-    LML and its derivative as in `likelihood`, with A = K(W) + diag(noise / counts), W the warped points
+    LML and its derivative as in `likelihood`, with A = K(W) + diag((noise + added) / counts), W the warped points
     dK/dlog a_j = dK/dw dw/dlog a_j, both points of a pair counted
 
 Symmetric matrices are kept in LAPACK's rectangular full packed format, as there; the q_j are rows of one array, so that
@@ -96,7 +96,9 @@ class StructuredLikelihood:
         gradient[-1] = 0.5 * noise_variance * float((diagonal / o.counts).sum())
         if self._repeated:
             value += repeats(o, noise_variance)
-            gradient[-1] += 0.5 * float((o.scatter / noise_variance - (o.counts - 1.0)).sum())
+            variance = o.noise_of_values(noise_variance)
+            in_noise = noise_variance / variance  # of the noise that is estimated; 1 unless values were predicted
+            gradient[-1] += 0.5 * float(((o.scatter / variance - (o.counts - 1.0)) * in_noise).sum())
         return value, gradient
 
     def _inner_products(self, W: Array) -> Array:  # (pairs,)

@@ -16,7 +16,7 @@ from raybo.common.errors import RayboError
 from raybo.common.messages import first_line
 from raybo.common.terminal import visible
 from raybo.journal import clean_text
-from raybo.record.details import EXPECTED
+from raybo.methods.best import EXPECTED
 from raybo.record.events import COUNTED, FAILURES, State, Trial
 from raybo.reporting.formatting import shown
 from raybo.reporting.summary import range_in_words
@@ -221,12 +221,12 @@ def _progress(study: Study, followed: Followed) -> Json:
     }
 
 
-def best_trial(study: Study, best: Trial) -> Json:
-    """The best trial: its number, its value, its configuration, what a model expects of it where that was made."""
+def best_trial(study: Study, best: Trial, expected: tuple[float, float] | None = None) -> Json:
+    """The best trial: its number, its value, its configuration, and what a model expects of it, if that is given."""
     return {
         "number": best.number,
         "value": best.value,
-        **{name: best.details.get(name) for name in EXPECTED},
+        **dict(zip(EXPECTED, expected or (None, None), strict=True)),
         "config": config_of(study.space, best.config),
     }
 

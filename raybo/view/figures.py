@@ -93,7 +93,7 @@ class Figures:
                     panels=[{"key": p.key, "title": text(p.title), "caption": text(p.caption, 2_000)} for p in made],
                     figures={p.key: p.figure.to_json().encode() for p in made},
                     front=front_of(frozen),
-                    best=None if best is None else best_trial(frozen, best),
+                    best=None if best is None else best_trial(frozen, best, frozen.expected(best)),
                 )
             except Exception as error:  # noqa: BLE001  # whatever drawing raises must not end what is served
                 self.drawn = Drawn(*now, [], {}, error=text(f"the figures cannot be drawn: {error}"))

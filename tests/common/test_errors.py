@@ -32,7 +32,7 @@ def test_the_command_is_that_of_this_installation(origin, remedy, monkeypatch):
     assert install_command("plot") == f"pip install {remedy}"
 
 
-def test_in_the_clone_itself_it_is_the_readmes_line(monkeypatch, tmp_path):
+def test_install_command_in_a_clone_is_the_readmes(monkeypatch, tmp_path):
     class Installed:
         def read_text(self, name):
             return json.dumps({"url": tmp_path.as_uri(), "dir_info": {"editable": True}})
@@ -42,7 +42,7 @@ def test_in_the_clone_itself_it_is_the_readmes_line(monkeypatch, tmp_path):
     assert install_command("plot") == "pip install -e '.[plot]'"
 
 
-def test_where_it_is_not_installed_it_is_the_index_s(monkeypatch):
+def test_install_command_defaults_to_the_package_index(monkeypatch):
     def absent(name):
         raise metadata.PackageNotFoundError(name)
 

@@ -37,7 +37,7 @@ def writers(study):
         yield end, lambda path: draw(study, path)
 
 
-def test_a_link_is_followed_and_its_file_replaced_with_the_mode_it_had(study, tmp_path):
+def test_links_are_followed_and_modes_kept(study, tmp_path):
     for end, write in writers(study):
         target, link, loose = tmp_path / f"target{end}", tmp_path / f"link{end}", tmp_path / f"loose{end}"
         target.touch()
@@ -53,7 +53,7 @@ def test_a_link_is_followed_and_its_file_replaced_with_the_mode_it_had(study, tm
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-def test_a_new_file_has_the_mode_of_any_other(tmp_path):
+def test_new_files_follow_the_umask(tmp_path):
     before = os.umask(0o027)
     try:
         write_file(tmp_path / "new", "x")
@@ -76,7 +76,7 @@ def test_a_pipe_is_written_to_and_stays(study, tmp_path):
         assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_optunas_journal_in_a_pipe_goes_on_where_it_was(study, tmp_path):
+def test_optunas_journal_appends_to_a_pipe(study, tmp_path):
     from raybo.study.study import Study
 
     pipe = tmp_path / "pipe"
@@ -93,7 +93,7 @@ def test_optunas_journal_in_a_pipe_goes_on_where_it_was(study, tmp_path):
     assert found[2] == b""
 
 
-def test_a_failure_leaves_what_is_there_and_nothing_else(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     (tmp_path / "kept").write_text("old")
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
     with pytest.raises(RayboError, match=r"kept: it cannot be written \(No space left on device\); give another file"):
@@ -111,7 +111,7 @@ def journal(study, tmp_path):
 
 @pytest.mark.parametrize("where", ["-", "/dev/stdout"])
 @pytest.mark.parametrize("form", FORMS)
-def test_an_export_to_standard_output_is_all_that_is_there(study, journal, tmp_path, form, where):
+def test_exports_to_standard_output_print_nothing_else(study, journal, tmp_path, form, where):
     """Through a pipe, as a user has it: what `/dev/stdout` leads to is there afterwards, and the message is not."""
     arguments = [sys.executable, "-m", "raybo.cli", "export", str(journal), "--to", form, "-o", where]
     done = subprocess.run(arguments, capture_output=True, check=True)
@@ -150,7 +150,7 @@ def test_what_is_no_file_has_no_standard_output():
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", '=HYPERLINK("http://x")'])
-def test_a_text_that_is_a_formula_gets_an_apostrophe(text):
+def test_formulas_in_csv_are_escaped(text):
     assert as_cell(text) == f"'{text}"
 
 
@@ -159,7 +159,7 @@ def test_numbers_and_other_texts_stay(value):
     assert as_cell(value) is value
 
 
-def test_a_csv_has_no_formula_unless_it_is_asked_for(tmp_path):
+def test_csv_has_no_formulas_by_default(tmp_path):
     study = failed_study({"=cmd|'/c calc'!A0": raybo.Categorical(["=1+1", "-2", -3])}, "@reason")
     exporter("csv", str(tmp_path / "safe.csv"))(study)
     exporter("csv", str(tmp_path / "raw.csv"), raw=True)(study)

@@ -53,7 +53,7 @@ class Words(str, Enum):
         ("as it is", str, "as it is"),
     ],
 )
-def test_text_is_read_as_the_type_that_is_wanted(value, hint, meant):
+def test_text_is_parsed_by_annotation(value, hint, meant):
     read = convert(value, hint)
     assert read == meant
     assert type(read) is type(meant)
@@ -82,6 +82,6 @@ def test_text_is_read_as_the_type_that_is_wanted(value, hint, meant):
         ("2020-01-01", date | None, "of type date, which text is not or none"),
     ],
 )
-def test_what_cannot_be_read_says_what_it_must_be(value, hint, wanted):
+def test_unparsable_text_names_the_expected_type(value, hint, wanted):
     with pytest.raises(ValueError, match=f"^{wanted}$"):
         convert(value, hint)

@@ -83,7 +83,7 @@ def test_no_command_passes_on_what_it_is_given(run, monkeypatch, arguments, colo
     assert commands_in(told) == []
 
 
-def test_what_is_shown_is_all_there_and_tracebacks_keep_their_lines(run):
+def test_escaping_keeps_text_and_line_breaks(run):
     told = run("show", "job.db", "--trial", "1")
     assert SHOWN in told
     assert "Traceback:\n  line\n" in told

@@ -54,7 +54,7 @@ def test_compare_ends_with_a_table_a_picture_and_verdicts_and_continues(tmp_path
     assert more.returncode == 0, more.stderr
     assert Path(tmp_path, "calls").stat().st_size == 32
     out = Path(tmp_path, "compare-job")
-    assert {"runs.csv", "curves.csv", "figure.png", "README.md", "runs"} == {file.name for file in out.iterdir()}
+    assert {"runs.csv", "curves.csv.gz", "figure.png", "README.md", "runs"} == {file.name for file in out.iterdir()}
     assert len(Path(out, "runs.csv").read_text().splitlines()) == 5
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
 from pathlib import Path
 
@@ -123,7 +124,7 @@ def test_claims_and_pages_are_of_held_out_values(tmp_path, mode):
     assert files[0].read_text().splitlines()[0] == (
         "problem,method,seed,mode,final_held_out,best_held_out,mean_held_out,early_held_out"
     )
-    assert len(files[1].read_text().splitlines()) == 1 + 3 * 2 * 5
+    assert len(gzip.decompress(files[1].read_bytes()).splitlines()) == 1 + 3 * 2 * 5
     text = page(plan, rows)
     assert "1000" not in text
     assert "do not count against its budget" in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import itertools
 import math
 import re
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 import raybo
 from raybo.experiments import Claim, Entry, Experiment, Problem, page, table
 from raybo.experiments.compare import compare, pairwise
+from raybo.experiments.curves import read_curves, write_curves
 from raybo.experiments.measures import curve, measure, optimum, values
 from raybo.experiments.output import runs_in_words, write
 from raybo.experiments.page import as_table
@@ -326,16 +328,45 @@ def test_rows_are_read_as_they_were_written(tmp_path):
         read_rows(tmp_path / "elsewhere")
 
 
+def test_equal_curves_are_equal_files(tmp_path):
+    plan, studies = experiment({"a": [[1.0, 9.0]] * 2, "b": [[1.0, 5.0]] * 2}, curve="best_value")
+    first, second = (write_curves(plan, studies, directory) for directory in _directories(tmp_path))
+    assert first.read_bytes() == second.read_bytes()
+    assert first.read_bytes()[3:9] == bytes([0, 0, 0, 0, 0, 2])  # no name, no time, smallest
+    assert read_curves(tmp_path / "1")["p", "a", "best_value"].tolist() == [
+        [1.0, 2.0],
+        *[[1.0, 9.0]] * 4,
+        [0.0, 0.0],
+    ]
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-9], lambda data: b"problem", lambda data: gzip.compress(b"a,b\n1,2")]
+)
+def test_damaged_curves_are_refused(damage, tmp_path):
+    plan, studies = experiment({"a": [[1.0, 9.0]] * 2}, curve="best_value")
+    file = write_curves(plan, studies, tmp_path)
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(raybo.JournalError, match="it cannot be read as the curves of runs"):
+        read_curves(tmp_path)
+
+
+def _directories(parent):
+    for name in "12":
+        (parent / name).mkdir()
+        yield parent / name
+
+
 def test_everything_is_written_and_read(tmp_path):
     claims = [Claim("a is better", "final_regret", "a", "b", source="figure 9")]
     plan, studies = experiment(
         {"a": [[1.0, 9.0, 9.5]] * 6, "b": [[1.0, 5.0, 2.0]] * 6}, claims=claims, curve="simple_regret"
     )
     files = write(plan, studies, tmp_path)
-    assert [file.name for file in files] == ["runs.csv", "curves.csv", "figure.png", "README.md"]
+    assert [file.name for file in files] == ["runs.csv", "curves.csv.gz", "figure.png", "README.md"]
     assert files[2].read_bytes().startswith(b"\x89PNG")
     assert len(files[0].read_text().splitlines()) == 1 + 12
-    assert len(files[1].read_text().splitlines()) == 1 + 2 * 3
+    assert len(gzip.decompress(files[1].read_bytes()).splitlines()) == 1 + 2 * 3
     rows = read_rows(tmp_path)
     text = files[3].read_text(encoding="utf-8")
     assert text == page(plan, rows)
@@ -359,7 +390,7 @@ def test_the_files_hold_what_was_measured(tmp_path):
     assert {(row["final_value"], row["final_regret"], row["processor_seconds"]) for row in rows} == {
         ("10.0", "0.0", "0.75")
     }
-    with curves_csv.open(encoding="utf-8", newline="") as file:
+    with gzip.open(curves_csv, "rt", encoding="utf-8", newline="") as file:
         row, *_ = csv.DictReader(file)
     assert row == {
         "problem": "p",

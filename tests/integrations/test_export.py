@@ -628,10 +628,10 @@ def test_csv_and_dataframes_have_what_a_model_expects(ended_early, tmp_path):
     with open(tmp_path / "s.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     frame = study.to_dataframe()
-    for name in ("expected", "expected_sd"):
-        for trial in (study.best, study.best_expected):
+    for trial in (study.best, study.best_expected):
+        for name, value in zip(("expected", "expected_sd"), study.expected(trial), strict=True):
             assert float(rows[trial.number][name]) == frame[name][trial.number]
-            assert frame[name][trial.number] == pytest.approx(trial.details[name], rel=1e-9)
+            assert frame[name][trial.number] == pytest.approx(value, rel=1e-9)
     assert frame["expected"].idxmin() == study.best_expected.number
     few = Study(study.description, study.events[:5]).to_dataframe()
     assert few[["expected", "expected_sd"]].isna().all(axis=None)
@@ -660,7 +660,7 @@ def test_optuna_has_them_as_they_are_now(ended_early, tmp_path):
         assert told["ended"] == study.ended
         assert told["where"] == [RULE]
         for name, trial in (("best", study.best), ("best_expected", study.best_expected)):
-            expected = {key: trial.details[key] for key in ("expected", "expected_sd")}
+            expected = dict(zip(("expected", "expected_sd"), study.expected(trial), strict=True))
             assert told[name] == {"trial": trial.number, "value": trial.value, **expected}
     before = (tmp_path / "s.log").read_bytes()
     exporter("optuna", str(tmp_path / "s.log"))(ended_early[-1])
@@ -704,8 +704,8 @@ def test_mlflow_has_them_and_a_study_that_ended_early_has_ended(ended_early, tmp
         assert parent.data.tags["raybo.ended"] == study.ended
         assert parent.data.tags["raybo.where"] == RULE
         assert parent.data.tags["raybo.best_expected"] == str(study.best_expected.number)
-        for name in ("expected", "expected_sd"):
-            assert parent.data.metrics[f"best_{name}"] == study.best.details[name]
+        for name, value in zip(("expected", "expected_sd"), study.expected(study.best), strict=True):
+            assert parent.data.metrics[f"best_{name}"] == value
 
 
 @pytest.mark.parametrize(("form", "package"), [("tensorboard", "tensorboardX"), ("mlflow", "mlflow")])

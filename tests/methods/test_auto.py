@@ -10,10 +10,12 @@ from raybo.methods import make
 from raybo.methods.default import auto
 from raybo.methods.default.auto_0_1 import propose_as_0_1
 from raybo.methods.default.committee import NO_SAY, STRUCTURES, convene
+from raybo.methods.parts.running_trials import predicted
 from raybo.record.events import Event, Kind
 from raybo.record.history import History
 from raybo.searcher import Searcher
 from raybo.surrogate import Observations, Structure, StructuredLikelihood, Tamed
+from tests.schedulers.studies import curve, empty, end
 
 CONDITIONAL = {"model": Categorical([{"a": Float(0, 1)}, {"b": Float(0, 1), "c": Float(0, 1)}])}
 PLAIN = {"a": Float(0, 1), "b": Float(0, 1), "c": Categorical(["x", "y"])}
@@ -35,7 +37,7 @@ def committee(function, n=30, noise=0.0, seed=0, **settings):
     rng = np.random.default_rng(seed)
     X = rng.random((n, 2))
     y = function(X) + noise * rng.standard_normal(n)
-    given = {"believed": NOBODY, "last": {}, "turn": 0} | settings
+    given = {"believed": NOBODY, "last": {}, "turn": 0, "best": X[np.argmax(y)]} | settings
     return convene(X, y, Tamed.of(y), (False, False), **given), X, y
 
 
@@ -111,7 +113,7 @@ def test_models_without_a_say_are_not_asked_and_the_plain_one_always_is():
     for seed in range(4):
         found, _, _ = committee(lambda X: X[:, 0], noise=1.0, seed=seed)
         kept = [weight for weight in weights(found).values() if weight >= NO_SAY]
-        assert len(found.models) == len(found.weights) == len(kept)
+        assert len(found.members) == len(found.weights) == len(kept)
         assert found.weights[0] == 1.0
         assert max(found.weights) == 1.0
 
@@ -120,7 +122,7 @@ def test_the_acquisitions_are_weighted_means_over_the_models():
     """Each computed from the models' posteriors alone."""
     found, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1))
     X = np.random.default_rng(1).random((100, 2))
-    moments = [gp.posterior(X) for gp in found.models]
+    moments = [gp.posterior(X) for gp in found.members]
     bounds = [mean + 1.5 * np.sqrt(var) for mean, var in moments]
     np.testing.assert_allclose(found.bound(1.5).value(X), np.average(bounds, axis=0, weights=found.weights))
     draws = np.random.default_rng(2).standard_normal((20_000, 1))
@@ -129,6 +131,19 @@ def test_the_acquisitions_are_weighted_means_over_the_models():
     likely = expected > 0.05
     assert likely.sum() > 3
     np.testing.assert_allclose(np.exp(found.improvement().value(X))[likely], expected[likely], rtol=0.1)
+
+
+def test_every_model_is_unsure_of_predicted_values():
+    """Twelve trials finished and one still runs: its value is predicted, and not known as theirs are."""
+    history = empty(2)
+    for x in np.random.default_rng(0).random((12, 2)):
+        end(history, curve(history, [10.0 * x[1], 10.0 * x[0]], x))
+    running = np.array([0.9, 0.9])
+    curve(history, [5.0], running)
+    seen = predicted(history)
+    assert seen.errors[-1] > 1.0
+    for gp in auto.committee_of(seen).members:
+        assert gp.posterior(running[None])[1][0] > 5 * gp.posterior(seen.X[:-1])[1].max()
 
 
 def test_hyperparameters_are_kept_as_the_tags_have_them_while_nothing_ends_and_fitted_in_turn_where_there_are_many():
@@ -145,7 +160,7 @@ def test_what_is_pending_leaves_the_mean_and_shrinks_the_variance():
     believed = np.array([[0.31, 0.77]])
     alone, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1))
     beside, _, _ = committee(lambda X: -np.sin(9 * X).sum(axis=1), believed=believed)
-    for one, other in zip(alone.models, beside.models, strict=True):
+    for one, other in zip(alone.members, beside.members, strict=True):
         np.testing.assert_allclose(one.posterior(believed)[0], other.posterior(believed)[0], rtol=1e-3, atol=1e-3)
         assert other.posterior(believed)[1] <= one.posterior(believed)[1]
 
@@ -168,7 +183,7 @@ def test_what_one_choice_is_worth_is_learnt_from_configurations_that_differ_in_o
         worth, chosen = rng.standard_normal((5, 4)), rng.integers(4, size=(200, 5))
         X, y = (chosen + 0.5) / 4, worth[np.arange(5), chosen].sum(axis=1)
         known = X[:16], y[:16], Tamed.of(y[:16]), (True,) * 5
-        models = convene(*known, believed=np.empty((0, 5)), last={}, turn=0).models
+        models = convene(*known, believed=np.empty((0, 5)), last={}, turn=0, best=np.empty(5)).members
         for gp in models:
             assert np.corrcoef(gp.posterior(X[16:])[0], y[16:])[0, 1] > 0.5
 

@@ -10,7 +10,7 @@ import pytest
 from raybo import methods
 from raybo.methods.parts import local_models
 from raybo.methods.parts.fitting import observed
-from raybo.methods.parts.local_models import Regional, chosen, is_large, ranked
+from raybo.methods.parts.local_models import ManyObservations, chosen, is_large, ranked
 from raybo.methods.parts.next_point import least_distance
 from raybo.record.events import Event, Kind, State
 from raybo.record.history import History
@@ -95,7 +95,7 @@ def test_predictions_are_those_of_the_exact_gp_near_by(d):
     The mean within half the larger standard deviation or a hundredth of the values', and no less uncertain.
     """
     history = study_of(600, d, f=lambda x: hill(x) + 0.1 * np.cos(7 * np.asarray(x)).sum())
-    known = Regional.of(history, standard_model(), Standardised.of(history.y))
+    known = ManyObservations.of(history, standard_model(), Standardised.of(history.y))
     X, y = observed(history)
     exact = GP.of(Observations.of(X, known.outputs.apply(y)), known.model, known.theta)
     for x in [known.best, *np.random.default_rng(5).random((8, d))]:
@@ -110,7 +110,7 @@ def test_predictions_are_those_of_the_exact_gp_near_by(d):
 
 def test_the_wide_gp_holds_the_best_and_the_nearest_and_the_close_one_what_is_near():
     history = study_of(900, 3, pending=150)
-    known = Regional.of(history, standard_model(), Standardised.of(history.y))
+    known = ManyObservations.of(history, standard_model(), Standardised.of(history.y))
     wide, x = known.wide().gp, np.full(3, 0.9)
     near = {p.tobytes() for p in known.close(x).gp.X}
     assert all(known.X[i].tobytes() in {p.tobytes() for p in wide.X} for i in np.argsort(-known.z)[:20])
@@ -212,7 +212,7 @@ def study_around(centre, n=450, gathered=120, f=valley):
 
 def test_at_home_the_model_tells_apart_what_is_all_the_same_beside_the_worst():
     history = study_around(np.full(4, 0.5))
-    among = Regional.of(history, standard_model(), Tamed.of(history.y))
+    among = ManyObservations.of(history, standard_model(), Tamed.of(history.y))
     near = history.X[np.argmax(history.y)] + 0.01 * np.random.default_rng(2).uniform(-1, 1, (40, 4))
     true = np.array([valley(x) for x in near])
     home, wide = among.home(among.best), among.wide()
@@ -222,7 +222,7 @@ def test_at_home_the_model_tells_apart_what_is_all_the_same_beside_the_worst():
 
 def test_at_home_a_point_is_in_the_box_that_holds_the_nearest(monkeypatch):
     history = study_around(np.full(4, 0.5))
-    among = Regional.of(history, standard_model(), Tamed.of(history.y))
+    among = ManyObservations.of(history, standard_model(), Tamed.of(history.y))
     nearest = history.X[among.nearest(history.X, among.best, 4 * local_models.BOXED)]
     reach = np.abs(nearest - among.best).max(axis=0)
     monkeypatch.setattr("raybo.methods.default.auto.AT_HOME", 1.0)
@@ -236,7 +236,7 @@ def test_at_home_a_point_is_in_the_box_that_holds_the_nearest(monkeypatch):
 
 def test_hilltops_are_the_best_points_away_from_each_other():
     history = study_around(np.full(4, 0.5), f=lambda x: max(hill(x), hill(1.0 - x) - 0.01))
-    among = Regional.of(history, standard_model(), Tamed.of(history.y))
+    among = ManyObservations.of(history, standard_model(), Tamed.of(history.y))
     tops = [among.hilltop(k) for k in range(3)]
     assert tops[0].tolist() == history.X[np.argmax(history.y)].tolist()
     for k in (1, 2):
@@ -246,7 +246,7 @@ def test_hilltops_are_the_best_points_away_from_each_other():
 
 def test_where_no_point_is_away_the_last_hilltop_is_the_only_one():
     history = study_around(np.full(4, 0.5), n=0, gathered=450)
-    among = Regional.of(history, standard_model(), Tamed.of(history.y))
+    among = ManyObservations.of(history, standard_model(), Tamed.of(history.y))
     assert among.hilltop(local_models.HILLS).tolist() == among.best.tolist()
 
 

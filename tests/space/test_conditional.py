@@ -44,7 +44,7 @@ def test_points_and_configurations_agree(seed):
     assert Space.from_json(json.loads(json.dumps(SPACE.to_json()))) == SPACE
 
 
-def test_what_is_not_open_has_no_value_and_no_influence():
+def test_closed_parameters_have_no_influence():
     assert SPACE.names == [
         "lr",
         "model",
@@ -80,7 +80,7 @@ def test_what_fits_no_choice_is_refused(model, message):
         SPACE.accept({"lr": 1.0, "model": model})
 
 
-def test_branches_are_called_as_their_user_would_call_them():
+def test_branches_have_readable_names():
     def names(*choices):
         return Space({"m": Categorical(list(choices))}).names[1:]
 

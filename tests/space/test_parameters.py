@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from raybo.common.errors import SpaceError
 from raybo.space import Categorical, Float, Integer, Space
-from raybo.space.parameters import LISTED_LEVELS
+from raybo.space.levels import LISTED_LEVELS
 
 
 def finite(low, high):
@@ -56,7 +56,7 @@ coordinates = st.lists(finite(0.0, 1.0), min_size=1, max_size=20).map(lambda u: 
 
 
 @given(parameters, coordinates)
-def test_every_coordinate_stands_for_a_value_of_the_parameter(parameter, u):
+def test_every_coordinate_decodes_to_a_valid_value(parameter, u):
     space = Space({"p": parameter})
     for config in space.decode(u):
         accepted = space.accept(config)
@@ -65,7 +65,7 @@ def test_every_coordinate_stands_for_a_value_of_the_parameter(parameter, u):
 
 
 @given(parameters, coordinates)
-def test_snap_is_encode_of_decode_and_a_fixed_point_inside_the_cube(parameter, u):
+def test_snap_is_encode_of_decode_and_idempotent(parameter, u):
     space = Space({"p": parameter})
     snapped = space.snap(u)
     np.testing.assert_array_equal(snapped, space.encode(space.decode(u)) if parameter.count else u)
@@ -103,7 +103,7 @@ def test_stepped_floats_come_back_exactly(parameter, data):
 
 @pytest.mark.parametrize("high", [10**9, 2**53 + 1, 2**62, 2**62 - 1, 2**64, 10**30])
 @pytest.mark.parametrize("log", [False, True])
-def test_huge_integers_keep_inside_their_range_and_near_what_they_were(high, log):
+def test_huge_integers_round_trip_within_their_range(high, log):
     space = Space({"p": Integer(1, high, log=log)})
     u = np.concatenate([np.linspace(0, 1, 1_001), np.random.default_rng(0).random(1_000)])[:, None]
     values = [config["p"] for config in space.decode(u)]
@@ -138,7 +138,7 @@ def test_evenly_spread_coordinates_give_every_value_equally_often(parameter):
     assert set(counts) == {each}
 
 
-def test_a_log_integer_owns_the_logarithm_of_its_neighbourhood():
+def test_log_integers_own_log_scaled_intervals():
     parameter, n = Integer(1, 100, log=True), 200_000
     values = np.array(parameter.decode((np.arange(n) + 0.5) / n))
     for value in (1, 2, 7, 50, 100):
@@ -154,7 +154,7 @@ def test_a_log_float_is_uniform_in_its_logarithm():
     assert values[-1] == 1e5
 
 
-def test_stepped_floats_are_the_decimals_they_were_declared_in():
+def test_stepped_floats_are_exact_decimals():
     assert Float(0.1, 0.9, step=0.1).decode(np.linspace(0, 1, 9)) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
     assert Float(0, 1e-18, step=5e-19).decode(np.array([0.0, 0.5, 1.0])) == [0.0, 5e-19, 1e-18]
     third = Float(1 / 3, 1.0, step=1 / 3)
@@ -183,7 +183,7 @@ def test_the_size_of_a_cube_counts_its_points():
     assert math.isinf(Space({"a": Integer(1, 3), "b": Float(0, 1)}).cube.size)
 
 
-def test_snap_takes_points_from_outside_and_leaves_its_argument_alone():
+def test_snap_clips_without_changing_its_argument():
     cube = Space({"a": Float(0, 1), "b": Integer(0, 3), "c": Categorical([1, 2]), "d": Integer(0, 5_000)}).cube
     X = np.array([[-1.0, -1.0, -1.0, -1.0], [2.0, 2.0, 2.0, 2.0]])
     before = X.copy()
@@ -203,7 +203,7 @@ class Odd:
     __hash__ = None
 
 
-def test_choices_may_be_any_objects_and_are_found_by_identity_first():
+def test_choices_are_matched_by_identity_first():
     array, nan, odd = np.arange(3), math.nan, Odd()
     choices = [True, 1, 1.0, "1", None, nan, array, np.arange(3), (1, [2]), {"a": 1}, odd, np.sin, float, print]
     space = Space({"c": Categorical(choices)})
@@ -214,7 +214,7 @@ def test_choices_may_be_any_objects_and_are_found_by_identity_first():
     assert all(a["c"] is b for a, b in zip(space.decode(u), choices, strict=True))
 
 
-def test_an_equal_value_of_another_type_finds_its_choice():
+def test_equal_values_of_other_types_match():
     space = Space({"c": Categorical([1, "a"])})
     assert space.accept({"c": np.int64(1)})["c"] is space.template["c"].choices[0]
     with pytest.raises(SpaceError, match=r"^c: 2 is not one of"):
@@ -265,7 +265,7 @@ def test_a_parameter_of_one_value_is_a_constant(parameter):
 
 
 @pytest.mark.parametrize("log", [2, 1, 0.1, "false", None])
-def test_a_step_in_the_place_of_log_is_refused_and_no_scale(log):
+def test_a_step_passed_as_log_is_refused(log):
     for parameter in (Float(1, 10, log), Integer(1, 10, log)):
         with pytest.raises(SpaceError, match=r"^x: log must be True or False, got log=.*; a step is given as step="):
             Space({"x": parameter})

@@ -68,7 +68,7 @@ numbers = st.sampled_from([-2.0, -0.5, 0.0, 0.5, 1.0, 3.0])
 
 
 @given(expressions, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), expressions, numbers, numbers, numbers)
-def test_rules_agree_with_python_where_python_has_an_answer(left, comparison, right, a, b, c):
+def test_rules_agree_with_python(left, comparison, right, a, b, c):
     text = f"{left} {comparison} {right}"
     values = {"a": a, "b": b, "c": c}
     try:
@@ -142,7 +142,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_what_is_no_rule_is_refused_in_one_short_line(text):
+def test_invalid_rules_are_refused_in_one_line(text):
     started = time.process_time()
     with pytest.raises(SpaceError) as refused:
         Space({**UNIT, "k": Categorical(["x", "y"])}, where=[text])
@@ -158,7 +158,7 @@ def test_where_is_text(where):
         Space(UNIT, where=where)
 
 
-def test_one_rule_may_stand_alone_and_none_is_none():
+def test_where_may_be_one_rule_or_none():
     assert [rule.text for rule in Space(UNIT, where=" a < b ").rules] == ["a < b"]
     assert Space(UNIT, where=[]) == Space(UNIT, where=None) == Space(UNIT)
 
@@ -221,7 +221,7 @@ def test_nested_names_are_dotted_and_others_quoted():
     assert allowed(space, [inside, {**inside, "class": 0.3}]) == [True, False]
 
 
-def test_a_rule_says_nothing_where_one_of_its_parameters_is_not_open():
+def test_rules_ignore_configurations_with_closed_parameters():
     space = Space({"a": Float(0, 1), "m": Categorical(["off", {"kind": "l2", "w": Float(0, 1)}])}, where=["m.l2.w < a"])
     configs = [
         {"a": 0.1, "m": "off"},
@@ -264,7 +264,7 @@ RULED = {
 
 
 @pytest.mark.parametrize("space", RULED.values(), ids=RULED)
-def test_snap_leads_to_what_is_allowed_and_leaves_alone_what_is(space):
+def test_snap_repairs_only_points_that_break_rules(space):
     X = np.random.default_rng(1).random((300, space.d))
     snapped = space.snap(X)
     assert space.cube.allows(snapped).all()
@@ -300,7 +300,7 @@ def test_what_no_rule_names_stays_where_it_was():
     np.testing.assert_array_equal(space.snap(X)[:, 2:], X[:, 2:])
 
 
-def test_a_point_is_led_back_no_further_than_it_must():
+def test_repaired_points_move_no_further_than_needed():
     """Across a straight edge: hardly further than to the nearest point that is allowed, which is some way beside."""
     space = Space({"a": Float(0, 1), "b": Float(0, 1)}, where="a + b <= 1")
     X = np.random.default_rng(5).random((500, 2))
@@ -317,17 +317,17 @@ def test_a_point_is_led_back_no_further_than_it_must():
     [
         (["a + b < 0"], "'a + b < 0'"),
         (["a < 0.5", "b > 2"], "'b > 2'"),
-        (["a == b"], "'a == b' (where it asks continuous parameters to be equal"),
+        (["a == b"], "'a == b' (if it asks continuous parameters to be equal"),
         (["c < 0.5", "a > 0.6", "a < 0.4"], "together with"),
     ],
 )
-def test_a_space_that_nothing_satisfies_is_refused_and_the_rule_named(where, blamed):
+def test_unsatisfiable_rules_are_refused_by_name(where, blamed):
     with pytest.raises(SpaceError) as refused:
         Space(UNIT, where=where)
     assert blamed in str(refused.value)
 
 
-def test_a_configuration_that_breaks_a_rule_is_refused_with_the_rule_and_the_values():
+def test_broken_rules_are_reported_with_their_values():
     with pytest.raises(SpaceError) as refused:
         RULED["product"].accept({"d": 8, "w": 9, "lr": 0.1})
     assert str(refused.value) == "the configuration breaks the rule 'd * w <= 64': d=8, w=9"
@@ -365,7 +365,7 @@ def test_what_has_rules_can_be_pickled_and_copied(copied):
         ("0.4 < x < 0.6", (0.65, 0.5), (0.1, 0.5)),
     ],
 )
-def test_what_is_nearer_to_keeping_a_rule_lacks_less(text, near, far):
+def test_lack_shrinks_towards_satisfying_a_rule(text, near, far):
     rule = read_rule(text, ["x", "y"], [Float(0, 1), Float(0, 1)])
     lack = rule.lack({axis: np.array([near[axis], far[axis]]) for axis in (0, 1)})
     assert 0.0 < lack[0] < lack[1]
@@ -380,12 +380,12 @@ def test_what_is_nearer_to_keeping_a_rule_lacks_less(text, near, far):
         ("'s' < size <= 'm'", [False, True, False]),
     ],
 )
-def test_a_value_with_an_order_may_stand_on_either_side(text, wanted):
+def test_ordinals_compare_on_either_side(text, wanted):
     rule = read_rule(text, ["size"], [Ordinal(["s", "m", "l"])])
     assert rule.holds({0: np.arange(3.0)}).tolist() == wanted
 
 
-def test_a_number_that_is_not_finite_is_not_made_finite_again():
+def test_non_finite_results_stay_undefined():
     assert holds("min(1 / a, 5) < 6", a=2)
     assert not holds("min(1 / a, 5) < 6", a=0)
     assert not holds("max(log(a), 5) > 4", a=0)
@@ -397,7 +397,7 @@ def test_what_just_misses_a_rule_lacks_something():
     assert lack[0] == 0.0 < lack[1] < 1e-6
 
 
-def test_a_rule_on_a_parameter_that_is_not_open_is_no_rule():
+def test_rules_on_closed_parameters_do_not_apply():
     model = Categorical([{"kind": "svm", "C": Float(0, 1)}, {"kind": "line"}])
     space = Space({"m": model, "x": Float(0, 1)}, where="m.svm.C + x < 0.4")
     line = {"m": {"kind": "line"}, "x": 0.9}

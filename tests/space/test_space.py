@@ -51,7 +51,7 @@ def shape(tree):
 
 
 @given(TREES)
-def test_configurations_have_the_shape_of_the_space_and_fit_it(tree):
+def test_configurations_match_the_shape_of_the_space(tree):
     space = Space(tree)
     assert space.d == len(leaves(tree)) == len(space.names)
     for config in sample(space, 5):
@@ -65,7 +65,7 @@ def test_configurations_have_the_shape_of_the_space_and_fit_it(tree):
 
 
 @given(TREES)
-def test_a_row_of_the_journal_brings_the_same_bits_back(tree):
+def test_journal_rows_round_trip_bit_for_bit(tree):
     space = Space(tree)
     for config in sample(space, 5):
         row = json.loads(json.dumps(space.pack(config)))
@@ -104,14 +104,14 @@ def test_encoding_many_configurations_is_encoding_each():
     assert sample(space, 0) == []
 
 
-def test_a_value_beside_the_range_by_rounding_is_pulled_in():
+def test_rounding_errors_beyond_the_range_are_clipped():
     assert Space({"a": Float(0, 0.3)}).accept({"a": 0.1 + 0.2}) == {"a": 0.3}
     tiny = Space({"a": Float(1e-12, 1.0, log=True)})
     with pytest.raises(SpaceError, match="outside"):
         tiny.accept({"a": 0.0})  # far away on a logarithmic scale
 
 
-def test_objects_that_json_cannot_hold_are_described_alike_in_every_process():
+def test_opaque_objects_have_stable_descriptions():
     class Optimiser:
         pass
 
@@ -254,7 +254,7 @@ def test_a_configuration_that_does_not_fit_is_refused(bad, words):
         assert "\n" not in str(caught.value)
 
 
-def test_spaces_whose_parameters_are_in_another_order_are_not_equal():
+def test_order_of_parameters_matters_for_equality():
     """Points and journals keep values by their places."""
     a, b = ({name: Float(0, 1) for name in names} for names in ("xy", "yx"))
     assert Space(a) != Space(b)

@@ -140,7 +140,7 @@ def test_every_decoded_configuration_obeys_the_param_space(tree):
     ],
     ids=lambda value: repr(value) if isinstance(value, (int, float)) else value.domain_str,
 )
-def test_the_upper_bound_is_proposed_where_tune_draws_it(domain, highest):
+def test_upper_bounds_follow_tune(domain, highest):
     space = Space.from_tune({"a": domain})
     values = [config["a"] for config in space.decode(np.linspace(0, 1, 1_001)[:, None])]
     assert max(values) == pytest.approx(highest, rel=1e-15, abs=1e-16)
@@ -225,14 +225,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("tree", "words"), REFUSED, ids=[f"{i}" for i in range(len(REFUSED))])
-def test_what_cannot_be_searched_is_refused_with_its_path(tree, words):
+def test_unsupported_domains_are_refused_with_their_path(tree, words):
     with pytest.raises(SpaceError) as caught:
         Space.from_tune(tree)
     assert str(caught.value).startswith(words)
     assert "\n" not in str(caught.value)
 
 
-def test_a_domain_in_a_plain_space_points_to_from_tune():
+def test_tune_domains_in_a_space_suggest_from_tune():
     with pytest.raises(SpaceError, match=r"^a: .*use Space.from_tune"):
         Space({"a": tune.uniform(0, 1)})
 

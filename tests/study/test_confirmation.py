@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import subprocess
 import sys
 
@@ -63,9 +62,9 @@ def test_the_luckiest_is_not_the_most_promising(mode):
     searcher = studies[0]
     best = searcher.best_expected
     assert most_promising(searcher.trials, searcher.history, 5)[0] == best.number
-    told = searcher.best.details
-    assert abs(told["expected"]) < abs(searcher.best.value)
-    assert told["expected_sd"] > 0.0
+    mean, sd = searcher.expected(searcher.best)
+    assert abs(mean) < abs(searcher.best.value)
+    assert sd > 0.0
 
 
 def test_which_are_run_again_does_not_depend_on_how_that_goes():
@@ -154,34 +153,37 @@ def test_expectations_are_made_when_they_are_asked_for():
         "best = s.best\n"
         "assert 'raybo.surrogate.noisy_trials' not in sys.modules and 'scipy.linalg' not in sys.modules\n"
         "assert best == s.trials[3] and best.number == 3\n"
-        "best.details['expected']\n"
+        "assert len(best.details) == 0 and 'raybo.surrogate.noisy_trials' not in sys.modules\n"
+        "assert len(s.expected(best)) == 2\n"
         "assert 'raybo.surrogate.noisy_trials' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
-def test_details_are_those_of_the_trial_with_what_is_expected():
+def test_details_hold_an_estimate_only_if_it_chose_the_trial():
     searcher = searched(n=12)
     best = searcher.best
     assert best == searcher.trials[best.number]
-    assert set(best.details) == {"expected", "expected_sd"}
-    assert copy.deepcopy(best).details["expected"] == best.details["expected"]
+    assert best.details == {}
+    chosen = searcher.best_expected
+    assert set(chosen.details) == {"expected", "expected_sd"}
+    assert searcher.expected(chosen) == tuple(chosen.details.values()) == searcher.expected(chosen.number)
     few = searched(n=3)
-    assert "expected" not in few.best.details
+    assert few.expected(few.best) is None
     assert few.best == few.best_expected
 
 
 @pytest.mark.parametrize("mode", ["max", "min"])
 def test_what_is_expected_takes_in_what_was_told_since_in_the_users_sign(mode):
     searcher, turn = searched(n=12, mode=mode), 1.0 if mode == "max" else -1.0
-    before = searcher.ledger.expectations()
-    assert len(before) == 12
+    before = [searcher.expected(number) for number in range(12)]
+    assert None not in before
     for _ in range(5):
         searcher.add(searcher.trials[3].config, turn * 10.0)
-    after = searcher.ledger.expectations()
+    after = [searcher.expected(trial) for trial in searcher.trials]
     assert len(after) == 17
     assert turn * after[3][0] > turn * before[3][0] + 1.0
-    assert searcher.best.details["expected"] == pytest.approx(after[searcher.best.number][0])
+    assert searcher.expected(searcher.best) == after[searcher.best.number]
 
 
 def test_the_best_expected_keeps_the_constraints():
@@ -199,7 +201,7 @@ def test_the_best_expected_keeps_the_constraints():
 def test_of_very_many_trials_the_best_ones_are_looked_at(monkeypatch):
     searcher = searched(noise=0.3, n=40)
     assert searcher.best_expected.number != searcher.best.number
-    monkeypatch.setattr("raybo.record.ledger.LIKELY", 1)
+    monkeypatch.setattr("raybo.methods.best.LIKELY", 1)
     assert searcher.best_expected.number == searcher.best.number
 
 

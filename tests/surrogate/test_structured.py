@@ -28,13 +28,16 @@ ALL = [
 NONE = np.empty((0, 4))
 
 
-def data(n=14, seed=0):
-    """Points with a category, one of them twice, and values."""
+def data(n=14, seed=0, added=False):
+    """Points with a category, one of them twice, and values; some of these predicted ones, and twice."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, 4))
     X[:, 2] = rng.integers(3, size=n) / 3
     X[5] = X[3]
-    return Observations.of(X, rng.standard_normal(n), CATEGORICAL)
+    uncertain = np.where(np.arange(n) % 3 == 0, rng.random(n), 0.0)
+    if added:
+        X[6], uncertain[6] = X[9], uncertain[9]
+    return Observations.of(X, rng.standard_normal(n), CATEGORICAL, uncertain if added else None)
 
 
 def thetas(structure, seed=1):
@@ -103,10 +106,13 @@ def test_posterior_and_likelihood_are_those_of_the_single_values(parts):
     assert likelihood.log_marginal(theta)[0] == pytest.approx(expected, rel=1e-7)
 
 
+@pytest.mark.parametrize("added", [False, True])
 @pytest.mark.parametrize("parts", ALL)
-def test_the_likelihoods_gradient(parts):
-    structure = Structure.of(CATEGORICAL, **parts)
-    theta, likelihood = thetas(structure), StructuredLikelihood(data(), structure)
+def test_the_likelihoods_gradient(parts, added):
+    structure, observations = Structure.of(CATEGORICAL, **parts), data(added=added)
+    assert (observations.added is not None) == added
+    assert observations.counts.max() == 2.0
+    theta, likelihood = thetas(structure), StructuredLikelihood(observations, structure)
     _, gradient = likelihood.log_posterior(theta)
     steps = STEP * np.eye(len(theta))
     differences = [

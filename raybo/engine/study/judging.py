@@ -23,8 +23,8 @@ from raybo.journal.beside import CHECKPOINTS, is_uri, trial_directory
 from raybo.record.events import OPEN, Data, Event, Kind, State, Trial
 from raybo.record.goals import Goal
 from raybo.record.ledger import Ledger
-from raybo.schedulers import GO, Verdict
-from raybo.schedulers.rule import JOB, broken_by, event_of
+from raybo.schedulers import Verdict
+from raybo.schedulers.rule import JOB, Rule, broken_by, event_of, foreseen
 from raybo.searcher import Searcher
 
 SHARE_SECONDS = 0.002  # what is to be committed at once waits this long for others
@@ -43,13 +43,15 @@ class Judging:
         self.rule = log.searcher.rule
         self._meet = meet
         self._warned: set[str] = set()  # of what
+        # of each trial: how many had ended, the step at which it waits next, and up to which step that is known
+        self._foreseen: dict[int, tuple[tuple[int, ...], int | None, int]] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="judge")  # of a rule that is slow
 
     def course(self, number: int) -> Course:
         """What a trial is told of its run before an attempt."""
         searcher = self.log.searcher
         trial = searcher.trials[number]
-        waits_at = None if self.rule is None else self.rule.waits_at(searcher.history, number)
+        waits_at = self._waits_at(number)
         step = searcher.history.records[number].checkpoint or 0
         said = trial.details.get("metrics", {})
         has_rule, judged = self.rule is not None, searcher.history.judged_metric
@@ -81,7 +83,7 @@ class Judging:
             if not verdict.prune:
                 if self.rule is None or is_known or not self.rule.can_judge(self.log.searcher.history, number):
                     continue
-                verdict, rule = await self._judge(number), self.rule.name
+                verdict, rule = await self._verdict(self.rule, number), self.rule.name
             waits = True
             if verdict.action != "go" and flight.life.phase is Phase.RUNNING:
                 occurrence = Occurrence.PRUNED if verdict.prune else Occurrence.PAUSED
@@ -102,7 +104,7 @@ class Judging:
             asyncio.get_running_loop().call_later(BATCH_SECONDS, self.log.commit_in_background, newest)
         if flight.life.phase is not Phase.RUNNING:
             return flight.answer or Answer("gone", "its study has given it up")
-        return Answer(waits_at=None if self.rule is None else self.rule.waits_at(self.log.searcher.history, number))
+        return Answer(waits_at=self._waits_at(number))
 
     def result(self, number: int, data: Data) -> Data:
         """What the event of a finished run holds: where it said all in its reports, with the value among these."""
@@ -155,13 +157,29 @@ class Judging:
             self.log.note(text)
         self._warned.add(of)
 
-    async def _judge(self, number: int) -> Verdict:
-        rule, history = self.rule, self.log.searcher.history
-        if rule is None:
-            return GO
+    def _waits_at(self, number: int) -> int | None:
+        """Return the next step at which a trial is to wait for its verdict; None if none is near.
+
+        The scheduler is asked about a step once, and again after a trial has ended, which may change the answer.
+        """
+        if self.rule is None:
+            return None
+        history = self.log.searcher.history
+        ended = tuple(history.count(state) for state in State if state not in OPEN)
+        known = self._foreseen.get(number)
+        found, until = known[1:] if known is not None and known[0] == ended else (None, 0)
+        if found is None or found <= history.records[number].step:
+            found = self.rule.waits_at(history, number, until)
+            until = foreseen(history, number) if found is None else found
+        self._foreseen[number] = ended, found, until
+        return found
+
+    async def _verdict(self, rule: Rule, number: int) -> Verdict:
+        """Return the verdict on a trial's last report; a slow rule gives it beside the event loop."""
+        history = self.log.searcher.history
         if not rule.is_slow:
-            return rule.judge(history, number)
-        return await asyncio.get_running_loop().run_in_executor(self._thread, rule.judge, history.copy(), number)
+            return rule.verdict(history, number)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, rule.verdict, history.copy(), number)
 
 
 def verdicts_owed(searcher: Searcher, events: Sequence[Event]) -> list[Event]:

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.pace import Pace
+from raybo.methods.best import expected_gain
 from raybo.record.events import Event
 from raybo.record.history import History
-from raybo.searcher import expected_gain
 
 SWITCH_SECONDS = 0.0005  # the thread that proposes must not keep the event loop waiting for Python's usual 5 ms
 

@@ -25,10 +25,10 @@ What it does, and why:
 - Failed trials count as the worst value seen; pending ones are believed at each model's mean.
 - Constraints: expected improvement on one model, times the probability that all hold. A bound in its place stays off
   the edge of what is allowed, where the best usually is: it gains little there beside what the probability loses.
-  Several metrics: expected hypervolume improvement, which bounds of scalarisations did not beat (`several`).
+  Several metrics: expected hypervolume improvement, which bounds of scalarisations did not beat (`multi_objective`).
 - Where trials that report are ended early, another model: see `curves`.
 - From 150 results on one model, and beyond 400 trials that of the observations that matter to a proposal, see
-  `regional`. Studies that raybo 0.1 began go on by its rule, see `auto_0_1`.
+  `local_models`. Studies that raybo 0.1 began go on by its rule, see `auto_0_1`.
 """
 
 from __future__ import annotations
@@ -39,22 +39,25 @@ from typing import ClassVar
 
 import numpy as np
 
-from raybo.acquisition import Acquisition, LogExpectedImprovement, UpperConfidence
+from raybo.acquisition import Acquisition
 from raybo.common.options import Options, option
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
-from raybo.methods.default.committee import STRUCTURES, Committee, convene
-from raybo.methods.parts.fitting import Fitted, observed
+from raybo.methods.default.committee import STRUCTURES, convene
+from raybo.methods.default.curves import explain_curves, propose_for_last_step
+from raybo.methods.parts.fitted_model import FittedGP, FittedModel, FittedSurrogate, Transform, prediction_in_words
+from raybo.methods.parts.fitting import added_noise, leader, observed
 from raybo.methods.parts.guesses import believing, design_by_guess
 from raybo.methods.parts.initial_design import explain_design, is_in_design, sobol_proposal, uniform
-from raybo.methods.parts.learning_curves import explain_curves, fitted_curves, has_cut_curves, propose_for_last_step
-from raybo.methods.parts.local_models import Regional, at_home, is_large, maximise, ranked
-from raybo.methods.parts.multi_objective import FitOptions, Several, Transform, in_words, proposed
+from raybo.methods.parts.learning_curves import has_cut_curves
+from raybo.methods.parts.local_maximiser import maximise, maximise_at_home
+from raybo.methods.parts.local_models import ManyObservations, is_large, ranked
+from raybo.methods.parts.multi_objective import FitOptions, maximise_goals
 from raybo.methods.parts.next_point import solve_apart, taken
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
 from raybo.solvers import Solution
 from raybo.solvers.domain import continuous
-from raybo.surrogate import Standardised, Tamed, standard_model
+from raybo.surrogate import Standardised, StructuredGP, Tamed, standard_model
 
 FIRST_VALUES = 3  # results before there is a model
 FIRST_GUESSED = 4  # the same where the best is guessed to lie somewhere
@@ -108,9 +111,8 @@ class Auto(Options):
         models = committee_of(history, self.members)
 
         def maximise(worth: Acquisition) -> Solution:
-            return solve_apart("lbfgsb", worth, history, rng, size=500, starts=4, near=best[None, :])
+            return solve_apart("lbfgsb", worth, history, rng, size=500, starts=4, near=models.near)
 
-        best = history.X[np.argmax(history.y)]
         if not history.cube.is_conditional and rng.random() < 0.5:
             name, found = "ucb", maximise(models.bound(OPTIMISM))
         else:
@@ -129,7 +131,7 @@ class Auto(Options):
         if curves := explain_curves(tags):
             return curves
         where = " near one of the best points" if "home" in tags else ""
-        return f"{NAMES[tags['acquisition']]}{where}: {in_words(tags)}"
+        return f"{NAMES[tags['acquisition']]}{where}: {prediction_in_words(tags)}"
 
 
 def is_first(history: History, initial: int | None) -> bool:
@@ -153,7 +155,7 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal:
     return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True})
 
 
-def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -> Committee:
+def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -> FittedSurrogate[StructuredGP]:
     """The models of a history with a finished trial, fitted anew if a trial has ended since the last were."""
     X, y = observed(history)
     outputs = Standardised.of(history.y) if history.cube.is_conditional else Tamed.of(history.y)
@@ -166,6 +168,8 @@ def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -
         history.X_pending,
         last.get("models", {}),
         len(history),
+        added=added_noise(history, outputs),
+        best=history.X[leader(history)],
         members=members,
         is_kept=last.get("ended") == history.ended,
     )
@@ -174,11 +178,11 @@ def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -
 def several(history: History, rng: np.random.Generator) -> Proposal:
     """The maximiser of the expected improvement for several metrics or constraints."""
 
-    def worth(models: Several) -> Acquisition:
-        return believing(models.improvement(LogExpectedImprovement), history)
+    def worth(models: FittedModel) -> Acquisition:
+        return believing(models.improvement(), history)
 
-    options = FitOptions(standard_model(), outputs=transform(history), of_curves=fitted_curves)
-    models, found = proposed(history, options, rng, worth, size=1_000, starts=8)
+    options = FitOptions(standard_model(), transform=transform(history), models_curves=True)
+    models, found = maximise_goals(history, options, rng, worth, size=1_000, starts=8)
     told = {**models.prediction(found.x), **models.tags}
     return Proposal(found.x, {"acquisition": models.name, **told})
 
@@ -186,21 +190,23 @@ def several(history: History, rng: np.random.Generator) -> Proposal:
 def of_many(history: History, rng: np.random.Generator) -> Proposal:
     """The same of a history too large for one exact Gaussian process; failed trials count as the worst value."""
     y, conditional = ranked(history.y), history.cube.is_conditional
-    regional = Regional.of(history, standard_model(), Standardised.of(y) if conditional else Tamed.of(y))
+    outputs = Standardised.of(y) if conditional else Tamed.of(y)
+    observations = ManyObservations.of(history, standard_model(), outputs)
+    models = observations.local_models()
     name = "ucb" if not conditional and rng.random() < 0.5 else "log-ei"
 
-    def worth(fit: Fitted) -> Acquisition:
+    def worth(fit: FittedGP) -> Acquisition:
         if name == "log-ei":
-            return LogExpectedImprovement(fit.gp, fit.incumbent)
-        return UpperConfidence(fit.gp, OPTIMISM if name == "ucb" else FAR_OPTIMISM)
+            return fit.improvement()
+        return fit.bound(OPTIMISM if name == "ucb" else FAR_OPTIMISM)
 
     if not conditional and continuous(history.cube).any() and rng.random() < AT_HOME:
-        fit, found = at_home(regional, worth, rng)
+        fit, found = maximise_at_home(observations, worth, rng)
     else:
-        fit, found = maximise(regional, worth, rng)
+        fit, found = maximise(models, worth, rng)
         if fit.prediction(found.x)["std"] < SETTLED and rng.random() < 0.5:
             name = "far"
-            fit, found = maximise(regional, worth, rng)
+            fit, found = maximise(models, worth, rng)
     return Proposal(found.x, {"acquisition": name, **fit.prediction(found.x), **fit.tags})
 
 

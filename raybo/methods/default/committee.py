@@ -16,13 +16,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from raybo.acquisition import Acquisition, Average, LogAverage, LogExpectedImprovement, UpperConfidence
+from raybo.methods.parts.fitted_model import FittedSurrogate
 from raybo.methods.parts.refit_schedule import AFRESH
-from raybo.record.events import Tags
 from raybo.space import Array
 from raybo.surrogate import Observations, Outputs, Structure, StructuredGP, StructuredLikelihood, fit_structured
 
@@ -37,34 +35,6 @@ IN_TURN = ((60, 4), (30, 2))  # from so many results on, each member's fit is ke
 DIGITS = 4  # of a logged hyperparameter: a hundredth of a per cent
 
 
-@dataclass(frozen=True, eq=False)
-class Committee:
-    """Fitted models with their weights; the first is the plain one.
-
-    Attributes:
-        models: k of them, those with a say. weights: (k,). incumbent: the best value in their units.
-        tags: what the next one starts from.
-    """
-
-    models: tuple[StructuredGP, ...]
-    weights: tuple[float, ...]
-    incumbent: float
-    tags: Tags
-
-    def improvement(self) -> Acquisition:
-        """Log of the expected improvement, in the mean over the models."""
-        return LogAverage([LogExpectedImprovement(gp, self.incumbent) for gp in self.models], self.weights)
-
-    def bound(self, kappa: float) -> Acquisition:
-        """The upper confidence bound of kappa standard deviations, in the mean over the models."""
-        return Average([UpperConfidence(gp, kappa) for gp in self.models], self.weights)
-
-    def prediction(self, x: Array) -> Tags:  # (d,)
-        """What the plain model expects of a point, as tags."""
-        mean, var = self.models[0].posterior(x[None, :])
-        return {"mean": float(mean[0]), "std": math.sqrt(float(var[0]))}
-
-
 def convene(
     X: Array,
     y: Array,
@@ -74,10 +44,12 @@ def convene(
     last: Mapping[str, Sequence[float]],
     turn: int,
     *,
+    best: Array,
+    added: Array | None = None,
     members: Sequence[str] = tuple(STRUCTURES),
     is_kept: bool = False,
-) -> Committee:
-    """Fit the models and weigh them.
+) -> FittedSurrogate[StructuredGP]:
+    """Fit the models and weigh them; the first member is the plain one.
 
     Args:
         X, y: (n, d) and (n,), points and their values, maximised.
@@ -87,13 +59,16 @@ def convene(
         last: the hyperparameters found last, by model, as `tags["models"]` has them; empty for none.
         turn: the trial's number, by which members are fitted in turn where there are many results, and every tenth
             time from nothing too.
+        best: (d,), the point with the best known value.
+        added: (n,), variance by which each value is uncertain beside the noise, in the models' units: it was predicted
+            for a trial that has not finished. None if all were seen.
         members: the models' names, the plain one first.
         is_kept: whether the last ones are kept, as nothing has been learnt since.
     Raises:
         NumericalError: no factorisation succeeds.
     """
     values = outputs.apply(y)
-    observations = Observations.of(X, values, categorical)
+    observations = Observations.of(X, values, categorical, added)
     thetas, models, logs = {}, [], []
     for place, name in enumerate(members):
         structure = Structure.of(categorical, **STRUCTURES[name])
@@ -103,11 +78,14 @@ def convene(
         logs.append(log)
     weights = [math.exp(min(0.0, (log - logs[0]) / NATS)) for log in logs]
     say = [i for i, weight in enumerate(weights) if weight >= NO_SAY]
-    return Committee(
+    return FittedSurrogate(
         tuple(models[i] for i in say),
-        tuple(weights[i] for i in say),
+        outputs,
         float(values.max()),
+        best,
+        X,
         {"models": thetas, "weights": [round(weight, 2) for weight in weights]},
+        tuple(weights[i] for i in say),
     )
 
 

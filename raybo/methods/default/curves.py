@@ -20,8 +20,8 @@ from raybo.methods.parts.learning_curves import (
     THETA,
     FittedCurves,
     believing_ends,
-    fit_curves,
     final_means,
+    fit_curves,
     reported,
 )
 from raybo.methods.parts.next_point import solve_apart

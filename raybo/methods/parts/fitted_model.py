@@ -113,11 +113,19 @@ class FittedSurrogate(Generic[S_co]):
 
     def improvement(self, nu: float = 1.0) -> Acquisition:
         """Return the logarithm of the expected improvement, averaged over the members."""
-        return self.average(lambda gp: LogExpectedImprovement(gp, self.incumbent, nu), log=True)
+
+        def of(gp: Surrogate) -> Acquisition:
+            return LogExpectedImprovement(gp, self.incumbent, nu)
+
+        return self.average(of, log=True)
 
     def bound(self, kappa: float) -> Acquisition:
         """Return the upper confidence bound of kappa standard deviations, averaged over the members."""
-        return self.average(lambda gp: UpperConfidence(gp, kappa))
+
+        def of(gp: Surrogate) -> Acquisition:
+            return UpperConfidence(gp, kappa)
+
+        return self.average(of)
 
     def average(self, acquisition: Callable[[S_co], Acquisition], *, log: bool = False) -> Acquisition:
         """Return an acquisition averaged over the members.
@@ -143,7 +151,7 @@ Transform: TypeAlias = Callable[[Array], Outputs]  # makes the transform of give
 
 
 def prediction_in_words(tags: Tags) -> str:
-    """Return what tags of a prediction say: in standard deviations of the values, and how likely the trial does well."""
+    """Return what tags say of a point: mean and std in standard deviations of the values, and probabilities."""
     means, stds = (tags[name] if isinstance(tags[name], list) else [tags[name]] for name in ("mean", "std"))
     expected = " and ".join(f"{mean:+.2f} sd" for mean in means)
     text = f"expects {expected}, uncertain by {' and '.join(f'{std:.2f}' for std in stds)}"

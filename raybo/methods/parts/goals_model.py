@@ -26,7 +26,7 @@ from raybo.acquisition import (
     Total,
 )
 from raybo.methods.parts.fitted_model import FittedSurrogate
-from raybo.methods.parts.front_and_reference import NEAR, front_and_reference, still_feasible
+from raybo.methods.parts.front_and_reference import front_and_reference, still_feasible
 from raybo.record.events import Tags
 from raybo.record.history import History
 from raybo.space import Array
@@ -61,7 +61,9 @@ class FittedGoals:
     tags: Tags
 
     @classmethod
-    def of(cls, history: History, fits: Sequence[FittedNumber], best: Array, values: Array | None = None) -> FittedGoals:
+    def of(
+        cls, history: History, fits: Sequence[FittedNumber], best: Array, values: Array | None = None
+    ) -> FittedGoals:
         """Return the model made of a fit of each metric, and then of each constraint.
 
         Args:
@@ -122,7 +124,7 @@ class FittedGoals:
         return Total([ScalarisedConfidence(gps, kappa, self.reference, weights), *self.limits])
 
     def prediction(self, x: Array) -> Tags:  # (d,)
-        """Return what is expected at a point, as tags: mean and std of each metric, and the probability of feasibility."""
+        """Return mean and std of each metric at a point, and the probability that it is feasible, as tags."""
         predictions = [fit.prediction(x) for fit in self.metrics]
         tags: dict[str, Any] = {name: [each[name] for each in predictions] for name in ("mean", "std")}
         if len(predictions) == 1:

@@ -230,7 +230,7 @@ def smallest(values: Array, k: int) -> NDArray[np.intp]:
 
 
 def chosen(z: Array, at_most: int) -> NDArray[np.intp]:
-    """Return the places of so many values, ascending: the best fifth of them, the rest evenly spread over the others."""
+    """Return the places of so many values, ascending: a fifth are the best, the others evenly spread."""
     n = len(z)
     if n <= at_most:
         return np.arange(n)

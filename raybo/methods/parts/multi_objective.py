@@ -100,9 +100,7 @@ def fitted_goals(history: History, options: FitOptions, rng: np.random.Generator
     return FittedGoals.of(history, _of_each_number(history, options, fit), best_points(history))
 
 
-def local_models_of_goals(
-    history: History, options: FitOptions, rng: np.random.Generator
-) -> LocalModels[FittedGoals]:
+def local_models_of_goals(history: History, options: FitOptions, rng: np.random.Generator) -> LocalModels[FittedGoals]:
     """Fit the hyperparameters of every number, and choose the points around which the wide models know most."""
 
     def prepare(of_number: History, transform: Transform, tag: str) -> ManyObservations:

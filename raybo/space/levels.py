@@ -1,0 +1,34 @@
+"""Shared by all kinds of parameter: arrays of coordinates, listed levels, and the check of a guess."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from raybo.common.errors import SpaceError
+
+Array: TypeAlias = NDArray[np.float64]
+
+LISTED_LEVELS = 1_000  # an axis with more runnable points than this is searched as if it were continuous, then snapped
+MIDDLE = 0.5  # of its axis: where the only value of a parameter lies
+
+
+class Guessed(Protocol):
+    """A parameter that may have a guess."""
+
+    @property
+    def guess(self) -> Any: ...
+    @property
+    def has_guess(self) -> bool: ...
+    def accept(self, value: object, name: str) -> Any: ...
+
+
+def check_guess(parameter: Guessed, name: str) -> None:
+    """Raise SpaceError if the guess is not one of the parameter's values."""
+    if parameter.has_guess:
+        try:
+            parameter.accept(parameter.guess, name)
+        except SpaceError as error:
+            raise SpaceError(f"{error}; a guess must be one of its values") from None

@@ -1,0 +1,111 @@
+"""When the study process asks its scheduler; without Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+
+import pytest
+
+import raybo
+from raybo.engine.plan import Plan
+from raybo.engine.study.dispatch import Flight
+from raybo.engine.study.event_log import EventLog
+from raybo.engine.study.judging import Judging
+from raybo.engine.study.lifecycle import Life, Phase
+from raybo.engine.study.pace import Pace
+from raybo.journal import Description
+from raybo.record.events import Event, Kind
+from raybo.schedulers import make
+from raybo.schedulers.rule import FORESEEN, Rule
+
+STEPS = 100
+
+
+@raybo.objective(space={"x": raybo.Float(0, 1)}, metric="value", steps=STEPS)
+def job(config):
+    return 0.0
+
+
+class Counted:
+    """A scheduler that counts how often it is asked about each step."""
+
+    metric = None
+
+    def __init__(self, scheduler):
+        self.scheduler, self.asked = scheduler, []
+
+    def decides(self, history, trial, step):
+        self.asked.append(step)
+        return self.scheduler.decides(history, trial, step)
+
+    def decide(self, history, trial, step):
+        return self.scheduler.decide(history, trial, step)
+
+    def next_promoted(self, history):
+        return self.scheduler.next_promoted(history)
+
+
+@contextlib.contextmanager
+def judging_with(path, name, **options):
+    space = job.space.to_json()
+    description = Description(
+        "job", "value", "max", space, "random", 0, steps=STEPS, scheduler=name, scheduler_options=options
+    )
+    plan = Plan(
+        description=description, path=path, trials=12, workers=1, elastic=False, grows=False, takes_all_room=False,
+        retries=2, trial_seconds=None, max_seconds=None, driver=os.getpid(), detached=False, begun=0.0, after=0,
+    )  # fmt: skip
+    with contextlib.closing(EventLog(plan, job, Pace(1, False))) as log:
+        judging = Judging(log, lambda *_: pytest.fail("no verdict ends it"))
+        judging.rule = Rule(name, Counted(make(name, options, STEPS)))
+        with contextlib.closing(judging):
+            yield judging
+
+
+def asked(judging):
+    """Have a trial proposed, as one that runs."""
+    return Flight(
+        Life(judging.log.add(judging.log.searcher.propose(judging.log.searcher.history)).trial, Phase.RUNNING)
+    )
+
+
+def end(judging, flight):
+    """Have a trial finish that has reported once."""
+    number = flight.life.trial
+    judging.log.add(Event(Kind.REPORTED, number, {"step": 1, "value": 0.0, "seconds": 1.0, "attempt": 1}))
+    judging.log.add(Event(Kind.TOLD, number, {"value": 0.0, "seconds": 1.0}))
+
+
+def report(judging, flight, step):
+    return asyncio.run(judging.hear(flight, [{"step": step, "value": 1.0, "seconds": 1.0}]))
+
+
+@pytest.mark.parametrize(("name", "options"), [("median", {"grace": 90}), ("asha", {"grace": 80}), ("hyperband", {})])
+def test_scheduler_is_asked_once_per_report(tmp_path, name, options):
+    """About the step itself, and about each step once ahead of time."""
+    with judging_with(tmp_path / "s.db", name, **options) as judging:
+        trial, counted = asked(judging), judging.rule.scheduler
+        for step in range(1, STEPS + 1):
+            before = len(counted.asked)
+            report(judging, trial, step)
+            ahead = [other for other in counted.asked[before:] if other != step]
+            assert counted.asked[before:].count(step) == 1
+            assert all(other > step for other in ahead)
+            assert len(ahead) <= (FORESEEN if step == 1 else 1 + FORESEEN * (name != "median"))
+        assert len(counted.asked) <= 2 * STEPS
+
+
+@pytest.mark.parametrize(("name", "options"), [("median", {"grace": 3, "startup": 2}), ("asha", {"eta": 3})])
+def test_next_wait_is_known_as_things_stand(tmp_path, name, options):
+    """What is remembered never differs from what the scheduler would say now, though other trials end meanwhile."""
+    with judging_with(tmp_path / "s.db", name, **options) as judging:
+        trial, others, waits = asked(judging), [asked(judging) for _ in range(3)], set()
+        for step in range(1, STEPS + 1):
+            if step % 20 == 0 and others:
+                end(judging, others.pop())
+            answer = report(judging, trial, step)
+            assert answer.waits_at == judging.rule.waits_at(judging.log.searcher.history, trial.life.trial)
+            waits.add(answer.waits_at)
+        assert len(waits) > 2
