@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 from raybo.engine.study.event_log import EventLog
 from raybo.engine.study.pace import Pace
-from raybo.methods.best import expected_gain
 from raybo.record.events import Event
 from raybo.record.history import History
 
@@ -59,9 +58,4 @@ class Proposals:
 
     def _propose(self, history: History) -> Event:
         """The proposal after a history; with what it is expected to gain, where the study may end for that."""
-        asked = self.log.searcher.propose(history)
-        if self.log.plan.limits.stop_below_gain is not None and asked.origin is None:
-            gain = expected_gain(history, asked)
-            if gain is not None:
-                asked.data["gain"] = gain
-        return asked
+        return self.log.searcher.propose(history, with_gain=self.log.plan.limits.stop_below_gain is not None)

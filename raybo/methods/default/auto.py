@@ -152,7 +152,7 @@ def first_point(history: History, rng: np.random.Generator) -> Proposal:
                 break
             proposal = replace(proposal, x=uniform(history, rng))
         return proposal
-    return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True})
+    return Proposal(rng.uniform(*MIDDLE, history.d), {"middle": True}, in_design=True)
 
 
 def committee_of(history: History, members: Sequence[str] = tuple(STRUCTURES)) -> FittedSurrogate[StructuredGP]:

@@ -102,7 +102,7 @@ def design_is_behind(history: History, initial: int | None) -> bool:
 
 def uniform_point(history: History, rng: np.random.Generator) -> Proposal:
     """A point of the initial design."""
-    return Proposal(initial_design.uniform(history, rng), {"design": "uniform"})
+    return Proposal(initial_design.uniform(history, rng), {"design": "uniform"}, in_design=True)
 
 
 def fit(
