@@ -15,7 +15,7 @@ import numpy as np
 from raybo import methods, schedulers
 from raybo.common.arguments import by_name, whole_number
 from raybo.common.errors import MethodError, NumericalError, TrialError
-from raybo.common.messages import shown
+from raybo.common.messages import first_line, shown
 from raybo.common.threads import limit_threads
 from raybo.methods.best import Recommender, expected_gain
 from raybo.methods.explaining import explain, is_proposed, reading_tags
@@ -66,7 +66,8 @@ class Searcher:
 
     Args:
         space: what to search.
-        method: a method's name, see `raybo methods`.
+        method: a method's name, see `raybo methods`, or your own: the text "package.module:Class", a class derived from
+            `raybo.methods.Method`, or one made of it with its options.
         mode: "max" or "min": whether larger or smaller values are better; with several metrics, say it in `metrics`.
         seed: seed of every random stream; None draws one and keeps it in the attribute `seed`.
         trials: how many trials are planned; some methods depend on it.
@@ -76,7 +77,8 @@ class Searcher:
         constraints: bounds on the numbers given to `tell`, by name: `{"memory": "<= 2e9"}`.
         metric: the name of a single metric, for when there are constraints and `tell` therefore takes a dict.
         steps: how many steps a whole run has, if trials report as they go.
-        scheduler: the name of the rule that ends trials early, see `raybo schedulers`; None for no rule.
+        scheduler: the name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method;
+            None for no rule.
         scheduler_options: its options.
         generation: which version of the methods' rules to use for proposals; 1 for a study started with raybo 0.1.
         options: the method's options.
@@ -97,7 +99,7 @@ class Searcher:
     def __init__(
         self,
         space: Space | Mapping[str, Any],
-        method: str = "auto",
+        method: methods.AnyMethod = "auto",
         mode: Mode = "max",
         seed: int | None = None,
         trials: int | None = None,
@@ -107,7 +109,7 @@ class Searcher:
         metric: str = "value",
         generation: int = GENERATION,
         steps: int | None = None,
-        scheduler: str | None = None,
+        scheduler: schedulers.AnyScheduler | None = None,
         scheduler_options: Mapping[str, Any] | None = None,
         **options: Unpack[MethodOptions],
     ) -> None:
@@ -116,8 +118,8 @@ class Searcher:
         self.space = space if isinstance(space, Space) else Space(space)
         self.context = context_space(context, self.space)
         self.method = methods.make(method, **options)
-        if self.context is None and methods.needs_context(method):
-            raise MethodError(f"{method} needs a context; declare one beside the space, or use gp-ucb")
+        if self.context is None and self.method.needs_context:
+            raise MethodError(f"{methods.label(method)} needs a context; declare one beside the space, or use gp-ucb")
         try:
             self.goals = Goals.of(metrics, constraints, metric=metric, mode=mode)
         except ValueError as error:
@@ -125,7 +127,7 @@ class Searcher:
         first = self.goals.names[0], self.goals.modes[0]
         if metric not in ("value", first[0]) or mode not in ("max", first[1]):
             raise MethodError("give metric and mode for one metric, or metrics for several, not both")
-        methods.require_goals(method, self.method, self.goals, has_context=self.context is not None)
+        methods.require_goals(self.method, self.goals, has_context=self.context is not None)
         self.mode: Mode = self.goals.modes[0]
         self.seed = int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
         if (
@@ -137,11 +139,9 @@ class Searcher:
         self.steps = None if steps is None else whole_number(steps, "steps")
         self.rule: Rule | None = None
         if scheduler is not None:
-            names = self.goals.names
-            self.rule = Rule(
-                scheduler,
-                schedulers.make(scheduler, {} if scheduler_options is None else scheduler_options, self.steps, names),
-            )
+            given = {} if scheduler_options is None else scheduler_options
+            made = schedulers.make(scheduler, given, self.steps, self.goals.names)
+            self.rule = Rule(schedulers.label(scheduler), made)
         judged = None if self.rule is None else self.rule.metric
         self.ledger = Ledger(self.space, self.goals, self.context, self.steps, judged)
         self.history = self.ledger.history
@@ -150,7 +150,7 @@ class Searcher:
             raise MethodError(f"generation must be from 1 to {GENERATION}, got {shown(generation)}")
         self.trials = self.ledger.trials
         self._recommender = Recommender(self.ledger)
-        self._name = method
+        self._name = methods.label(method)
         self._warned = False
         self._verdicts: dict[
             int, tuple[Verdict, int, str]
@@ -411,6 +411,7 @@ class Searcher:
                 rng = self._stream(number, Stream.FALLBACK)
                 proposal = Proposal(history.cube.uniform(rng, 1)[0], tags={"fallback": str(error)})
         spent = time.perf_counter() - started, time.thread_time() - processor
+        self._require_proposal(proposal, history)
         x = self.space.snap(proposal.x[None, :])
         row = self.space.rows(x)[0]
         if origin_of(proposal.tags) is Origin.GUESSED:
@@ -456,6 +457,20 @@ class Searcher:
             **known_first,
         }
         return Event(Kind.ASKED, len(history), data)
+
+    def _require_proposal(self, proposal: object, history: History) -> None:
+        """MethodError if a method proposed something that is no point of the cube, or tags that no journal keeps."""
+        if not isinstance(proposal, Proposal):
+            raise MethodError(f"{self._name}: propose must return a Proposal, got {shown(proposal)}")
+        x = proposal.x
+        if not (isinstance(x, np.ndarray) and x.shape == (history.d,) and x.dtype == np.float64):
+            raise MethodError(f"{self._name}: a proposal's x must be an array of {history.d} floats, got {shown(x)}")
+        if not ((x >= 0.0) & (x <= 1.0)).all():
+            raise MethodError(f"{self._name}: a proposal's x must lie in [0, 1]^{history.d}, got {shown(x)}")
+        try:
+            json.dumps(proposal.tags)
+        except (TypeError, ValueError) as error:
+            raise MethodError(f"{self._name}: a proposal's tags must be JSON: {first_line(error)}") from None
 
     def _stream(self, number: int, stream: Stream) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number, stream)))

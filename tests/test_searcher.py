@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raybo.common.errors import MethodError, NumericalError, RayboError, SpaceError, TrialError
+from raybo.methods import Method
 from raybo.record.events import State
 from raybo.record.history import Proposal
 from raybo.searcher import Searcher
@@ -240,7 +241,7 @@ def test_results_told_to_random_do_not_change_what_it_proposes():
 
 
 def test_tags_are_what_a_journal_would_give_back():
-    class Tagging:
+    class Tagging(Method):
         def propose(self, history, rng):
             return Proposal(rng.random(history.d), tags={"t": (1, 2), "x": 0.1, 3: None})
 
@@ -255,7 +256,7 @@ def test_tags_are_what_a_journal_would_give_back():
 
 
 def test_a_method_that_fails_numerically_falls_back_to_a_random_point_and_says_so():
-    class Failing:
+    class Failing(Method):
         def propose(self, history, rng):
             raise NumericalError("no factor")
 
@@ -273,9 +274,12 @@ def test_a_method_that_fails_numerically_falls_back_to_a_random_point_and_says_s
 
 
 def test_other_errors_of_a_method_are_not_hidden():
-    class Broken:
+    class Broken(Method):
         def propose(self, history, rng):
             raise ZeroDivisionError
+
+        def explain(self, tags):
+            return "no reason"
 
     s = searcher()
     s.method = Broken()
@@ -292,10 +296,13 @@ def test_every_error_for_wrong_use_is_a_raybo_error():
 def test_what_a_suggestion_costs_is_told_by_the_clock_and_by_the_processor():
     """A busy machine makes it wait, which is no cost of the method."""
 
-    class Waiting:
+    class Waiting(Method):
         def propose(self, history, rng):
             time.sleep(0.2)
             return Proposal(np.full(history.d, 0.5), {})
+
+        def explain(self, tags):
+            return "no reason"
 
     s = searcher()
     s.method = Waiting()

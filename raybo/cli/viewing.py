@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import webbrowser
+import contextlib
 from pathlib import Path
 
 import click
@@ -40,13 +40,13 @@ def view(journals: tuple[Path, ...], port: int, browser: bool) -> None:
     except ImportError as error:
         missing = str(error.name or "aiohttp").partition(".")[0]
         raise MissingExtra(f"raybo view needs {missing}: {install_command('view')}") from None
+    from raybo.view.opening import opened_in_browser
     from raybo.view.serving import serve
     from raybo.view.shelf import Shelf
 
-    def ready(address: str) -> None:
+    def ready(address: str) -> contextlib.AbstractContextManager[object]:
         say(address)
         say("Ctrl-C closes the page; the studies keep running", err=True)
-        if browser:
-            webbrowser.open(address)
+        return opened_in_browser(address) if browser else contextlib.nullcontext()
 
     serve(Shelf(journals), port, ready)

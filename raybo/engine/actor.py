@@ -11,6 +11,7 @@ import asyncio
 import ray
 
 from raybo.engine.plan import Plan, Status
+from raybo.engine.ray.pickling import make_importable
 from raybo.engine.study.loop import STOP_REASON, StudyLoop
 from raybo.engine.trial.reports import Answer
 from raybo.engine.trial.task import Parcel
@@ -30,6 +31,7 @@ class StudyActor:
     """
 
     def __init__(self, plan: Plan, objective: Objective, function: Parcel) -> None:
+        make_importable(plan.directories)
         self.plan = plan
         self.objective = objective
         self.function = function

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from raybo import journal, methods, schedulers
 from raybo.common.arguments import by_name, finite_number, one_of, truth, whole_number
@@ -24,7 +24,7 @@ from raybo.engine.plan import Plan
 from raybo.engine.progress import Watch, watching
 from raybo.engine.ray.connection import here, is_local, ray_for_study, starts_its_own
 from raybo.engine.ray.liveness import RayDied
-from raybo.engine.ray.pickling import pickled
+from raybo.engine.ray.pickling import directories_for, pickled
 from raybo.engine.ray.resources import workers_available
 from raybo.engine.temporary_directories import private_directory
 from raybo.engine.trial.checkpoints import Keep
@@ -37,6 +37,7 @@ from raybo.journal.beside import is_uri, trial_uri
 from raybo.record.events import artifacts_of
 from raybo.record.history import GENERATION
 from raybo.record.stopping import Limits
+from raybo.schedulers import Scheduler
 from raybo.searcher import Searcher
 from raybo.space import object_to_json
 from raybo.study import warm_start
@@ -60,7 +61,7 @@ def tune(
     objective: Objective,
     *,
     trials: int = 50,
-    method: str | None = None,
+    method: methods.AnyMethod | None = None,
     seed: int | None = None,
     storage: Path | str | None = None,
     workers: int | Literal["max"] | None = None,
@@ -82,7 +83,7 @@ def tune(
     patience: int | None = None,
     stop_below_gain: float | None = None,
     confirm: str | tuple[int, int] | None = None,
-    scheduler: str | None = None,
+    scheduler: schedulers.AnyScheduler | None = None,
     scheduler_options: Mapping[str, Any] | None = None,
     artifacts: Path | str | None = None,
     keep_checkpoints: Keep = "last",
@@ -97,7 +98,9 @@ def tune(
     Args:
         objective: a function decorated with `@raybo.objective`.
         trials: how many trials to run in total, counting those already in the journal but not results from elsewhere.
-        method: a method's name, see `raybo methods`; None for the journal's, or "auto" for a new study.
+        method: a method's name, see `raybo methods`, or your own: the text "package.module:Class", a class derived from
+            `raybo.methods.Method`, or one made of it with its options, if its module can be imported; None for the
+            journal's, or "auto" for a new study.
         seed: seed of every random stream; None for the journal's, or a fresh one.
         storage: the journal, an SQLite file; None keeps it only while the study runs.
         workers: how many trials run at a time; None for as many as the cluster has room for, "max" for a few more,
@@ -129,8 +132,8 @@ def tune(
             the metric's units.
         confirm: how many configurations to run again at the end, and how often each, every time with another seed, as
             "5x3" or (5, 3); `Study.confirmed` has their means.
-        scheduler: name of the rule that ends trials early, see `raybo schedulers`; None for the journal's, or for no
-            rule in a new study. The objective must declare its steps.
+        scheduler: name of the rule that ends trials early, see `raybo schedulers`, or your own, as for a method; None
+            for the journal's, or for no rule in a new study. The objective must declare its steps.
         scheduler_options: its options.
         artifacts: where the trials' directories, with their checkpoints, are kept: a directory, or a URI of a file
             system that pyarrow supports; None for the place that the journal names, if that place exists, or else
@@ -180,8 +183,8 @@ def tune(
         by_name(scheduler_options, "scheduler_options", "the scheduler's options by name")
     if defaults is not None:
         by_name(defaults, "defaults", "values by name")
-    if method is not None and not isinstance(method, str):
-        methods.load(method)  # which refuses it
+    if method is not None:
+        methods.name_of(method)  # which refuses what is none, or what no study could import
     limits = Limits(target, patience, stop_below_gain)
     confirmation = None if confirm is None else Confirm.of(confirm)
     if detach and storage is None:
@@ -230,6 +233,7 @@ def tune(
             limits=limits,
             confirm=confirmation,
             keep_checkpoints=keep_checkpoints,
+            directories=_directories(searcher),
         )
         try:
             with watching(False if detach and watch is None else watch) as seen:
@@ -259,48 +263,48 @@ def _is_there(place: str) -> bool:
 
 def describe(
     objective: Objective,
-    method: str | None,
+    method: methods.AnyMethod | None,
     seed: int | None,
     options: Mapping[str, Any],
     earlier: Description | None,
-    rule: tuple[str | None, Mapping[str, Any]] = (None, {}),
+    rule: tuple[schedulers.AnyScheduler | None, Mapping[str, Any]] = (None, {}),
 ) -> tuple[Description, Searcher]:
     """The study's description, and a searcher for it that has seen none of its events.
 
     What the user says counts; where the user says nothing, what the journal says.
 
     Args:
-        rule: the scheduler's name and its options.
+        rule: the scheduler and its options.
     """
     scheduler, given = rule
-    if earlier is not None and scheduler in (None, earlier.scheduler):
-        scheduler, given = earlier.scheduler, given or earlier.scheduler_options
+    rule_name = None if scheduler is None else schedulers.name_of(scheduler)  # an unknown one is the first thing to say
+    if earlier is not None and rule_name in (None, earlier.scheduler) and not isinstance(scheduler, Scheduler):
+        scheduler = rule_name = earlier.scheduler
+        given = given or earlier.scheduler_options
     steps = objective.steps
-    if scheduler is not None:
-        schedulers.load(scheduler)  # an unknown name is the first thing to say
     if scheduler is not None and steps is None:
         raise ObjectiveError(
-            f"{objective.name} declares no steps, so there is nothing for the scheduler {scheduler} to judge; say with "
+            f"{objective.name} declares no steps, so there is nothing for the scheduler {rule_name} to judge; say with "
             "@raybo.objective(..., steps=...) how many reports a whole run makes"
         )
-    name, same = method or "auto", False
+    name = "auto" if method is None else methods.name_of(method)
     if earlier is not None:
-        name, same = method or earlier.method, method in (None, earlier.method)
+        name = earlier.method if method is None else name
         seed = earlier.seed if seed is None else seed
-    if earlier is not None and same and not options:
-        options = earlier.options
+        if name == earlier.method and not options and not isinstance(method, methods.Method):
+            options = earlier.options
+    method = name if method is None else method
     for option in options:
-        is_known = option in ELSEWHERE or option in (known for known, _, _ in methods.describe(name)[1])
+        is_known = option in ELSEWHERE or option in (known for known, _, _ in methods.describe(method)[1])
         if not is_known and (meant := near(option, list(inspect.signature(tune).parameters), TYPING_ERROR)):
             raise MethodError(f"there is no option {option!r}; did you mean {meant!r}?")
-    chosen = methods.make(name, **options)  # first, as an option may be called like an argument of the searcher
-    values = {key: getattr(chosen, key) for key in sorted(options)}
+    chosen = methods.make(method, **options)
     space, context = objective.space, objective.context
     goals = objective.goals
     generation = GENERATION if earlier is None else earlier.generation
     searcher = Searcher(
         space,
-        name,
+        chosen,
         objective.mode,
         seed,
         context=context,
@@ -311,7 +315,6 @@ def describe(
         constraints=goals.rules,
         metric=objective.metric,
         generation=generation,
-        **cast(Any, values),
     )
     description = Description(
         objective=objective.name,
@@ -322,16 +325,25 @@ def describe(
         method=name,
         seed=searcher.seed,
         settings={key: object_to_json(_named(value)) for key, value in sorted(objective.settings.items())},
-        options=values,
+        options=methods.options_of(method, chosen, options),
         steps=steps,
         value=objective.value,
-        scheduler=scheduler,
-        scheduler_options={} if searcher.rule is None else searcher.rule.options(given),
+        scheduler=rule_name,
+        scheduler_options=(
+            {} if searcher.rule is None else schedulers.options_of(scheduler, searcher.rule.scheduler, given)
+        ),
         metrics=goals.metrics,
         constraints=goals.rules,
         generation=generation,
     )
     return description, searcher
+
+
+def _directories(searcher: Searcher) -> list[str]:
+    """Return where the user's own method and scheduler, if any, are imported from."""
+    parts = [searcher.method] if searcher.rule is None else [searcher.method, searcher.rule.scheduler]
+    modules = {type(part).__module__ for part in parts}
+    return [place for name in sorted(modules) if not name.startswith("raybo.") for place in directories_for(name)]
 
 
 def _named(value: Any) -> Any:

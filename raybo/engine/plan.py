@@ -39,6 +39,7 @@ class Plan:
         limits: what ends the study before all its trials have been run.
         confirm: how many configurations are run again at the end, and how often each; None for none.
         artifacts: where the trials' directories are, a path or a URI; None for beside the journal.
+        directories: where modules of the user's own method and scheduler are imported from.
         keep_checkpoints: of trials that have ended, "all", "last" or "none".
     """
 
@@ -65,6 +66,7 @@ class Plan:
     artifacts: str | None = None
     keep_checkpoints: Keep = "last"
     grows: bool = False
+    directories: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def compare(
     for problem, objective in zip(experiment.problems, objectives, strict=True):
         for entry in experiment.entries:  # what is wrong is better said before the first run
             made = methods.make(entry.method, **entry.options_for(problem))
-            methods.require_goals(entry.method, made, objective.goals, has_context=objective.context is not None)
+            methods.require_goals(made, objective.goals, has_context=objective.context is not None)
     for objective in objectives:
         for entry in experiment.entries:
             if entry.scheduler is not None:

@@ -26,7 +26,6 @@ from raybo.engine.ray.resources import resources_of
 from raybo.engine.trial.task import run_trial
 from raybo.experiments.plan import HeldOut
 from raybo.job.objective import Objective
-from raybo.methods.story import Recommends
 from raybo.record.events import State, Trial
 from raybo.space import Array
 from raybo.study.study import Study
@@ -51,12 +50,9 @@ class Evaluated:
 
 def recommendations(study: Study) -> list[tuple[int, dict[str, Any]]]:
     """What the method would hand over, and from which trial on, in order."""
-    found: list[tuple[int, dict[str, Any]]] = []
     best: Trial | None = None
-    method = study.method
-    if isinstance(method, Recommends):
-        points = [(trial.number, method.recommendation(trial.tags)) for trial in study.trials]
-        found = [(number, study.space.decode(x[None, :])[0]) for number, x in points if x is not None]
+    points = [(trial.number, study.method.recommendation(trial.tags)) for trial in study.trials]
+    found = [(number, study.space.decode(x[None, :])[0]) for number, x in points if x is not None]
     if found:
         return found
     for trial in study.trials:

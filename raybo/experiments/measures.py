@@ -13,7 +13,6 @@ from raybo.experiments.held_out import held_out_curve, read
 from raybo.experiments.model_error import kept_model_errors
 from raybo.experiments.plan import Curve, Measure, Problem
 from raybo.experiments.run import Run
-from raybo.methods.story import Searches
 from raybo.record.events import COUNTED, Kind, State, Trial
 from raybo.record.pareto import hypervolume, non_dominated
 from raybo.space import Array
@@ -212,8 +211,7 @@ def accumulated_inexactness(study: Study) -> Array:  # (T,)
     Steps at which it was not measured are interpolated linearly; NaN where it never was. Kim, Liu, Chen (2025),
     section 3; what is measured is one realisation of what the theory bounds.
     """
-    method = study.method
-    shares = [method.share_reached(trial.tags) for trial in study.trials] if isinstance(method, Searches) else []
+    shares = [study.method.share_reached(trial.tags) for trial in study.trials]
     eta = np.array([share for share in shares if share is not None], dtype=np.float64)
     known = np.flatnonzero(np.isfinite(eta))
     if not len(known):

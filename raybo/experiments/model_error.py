@@ -16,7 +16,6 @@ import numpy as np
 from raybo.common.errors import JournalError
 from raybo.common.files import write_file
 from raybo.job.objective import Objective
-from raybo.methods.story import Fits
 from raybo.record.events import State
 from raybo.space import Array
 from raybo.study.study import Study
@@ -55,7 +54,7 @@ def model_errors(study: Study, objective: Objective) -> Array:  # (n,)
     truth = np.array([_value(objective, config) for config in study.space.decode(grid)])
     X = study.space.encode([trial.config for trial in study.trials])
     errors = np.full(len(study.trials), np.nan)
-    method, thetas = study.method, None  # (s, p)
+    thetas: Array | None = None  # (s, p)
     is_fitted_here = True
     for i, _ in enumerate(study.trials):
         known = [j for j in range(i + 1) if study.trials[j].state is State.FINISHED]
@@ -65,7 +64,7 @@ def model_errors(study: Study, objective: Objective) -> Array:  # (n,)
         outputs = Standardised.of(y)
         observations = Observations.of(X[known], outputs.apply(y), study.space.cube.categorical)
         next_tags = study.trials[min(i + 1, len(study.trials) - 1)].tags
-        following = method.fitted_hyperparameters(next_tags) if isinstance(method, Fits) else None
+        following = study.method.fitted_hyperparameters(next_tags)
         if following is not None:
             thetas, is_fitted_here = following, False
         elif thetas is None or is_fitted_here:

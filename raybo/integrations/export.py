@@ -101,7 +101,8 @@ class Recorder:
     def __init__(self, journal: Path | str, to: str, destination: str) -> None:
         self.journal = as_path(journal)
         a_name(destination, "destination")
-        if os.path.realpath(_file_of(destination)) == os.path.realpath(journal):  # which need not be there yet
+        require_no_journal(_file_of(destination), journal)  # which need not be there yet
+        if os.path.realpath(_file_of(destination)) == os.path.realpath(journal):
             raise MethodError(f"{destination}: it is the study's own journal; give another place for the export")
         self._export = exporter(to, destination)
         self._tail = Tail(self.journal)

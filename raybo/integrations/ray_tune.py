@@ -33,6 +33,7 @@ from raybo.space.tune import holds_domain
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # typing has it from Python 3.11
 
+    from raybo.methods import AnyMethod
     from raybo.methods.keywords import MethodOptions
 
 try:
@@ -95,7 +96,7 @@ class RayboSearch(Searcher):
         space: Space | Mapping[str, Any] | None = None,
         metric: str | None = None,
         mode: Mode | None = None,
-        method: str = "auto",
+        method: AnyMethod = "auto",
         points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
         evaluated_rewards: Sequence[float | Mapping[str, float] | None] | None = None,
         context: Space | Mapping[str, Any] | None = None,
@@ -121,11 +122,13 @@ class RayboSearch(Searcher):
             goals = Goals.of(metrics, constraints)
         except ValueError as error:
             raise MethodError(str(error)) from None
-        methods.require_goals(method, made, goals, has_context=context is not None)
+        methods.require_goals(made, goals, has_context=context is not None)
         if metrics is not None:
             metric, mode = goals.names[0], goals.modes[0]
-        if methods.needs_context(method) and context is None:
-            raise MethodError(f"{method} needs a context; give context= beside the method, or use gp-ucb")
+        if made.needs_context and context is None:
+            raise MethodError(
+                f"{methods.label(method)} needs a context; give context= beside the method, or use gp-ucb"
+            )
         super().__init__(metric=metric, mode=mode)
         given = () if points_to_evaluate is None else points_to_evaluate
         points = [plain(point) for point in a_list(given, "points_to_evaluate", "configurations")]
@@ -137,8 +140,8 @@ class RayboSearch(Searcher):
         self._state = SearchState(
             metric=metric,
             mode=mode,
-            method=method,
-            options={name: getattr(made, name) for name in options},  # plain numbers, whatever was given
+            method=methods.name_of(method),
+            options=methods.options_of(method, made, options),  # plain numbers, whatever was given
             seed=None if seed is None else whole_number(seed, "seed", at_least=0, at_most=None),
             context=context if context is None or isinstance(context, Space) else Space(context),
             points=[point for point, reward in zip(points, rewards, strict=True) if reward is None],

@@ -48,7 +48,9 @@ from raybo.record.events import State, Trial
 from raybo.searcher import Searcher
 
 if TYPE_CHECKING:
+    from raybo.methods import AnyMethod
     from raybo.methods.keywords import MethodOptions
+    from raybo.schedulers import AnyScheduler
 
 
 class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no types
@@ -104,14 +106,14 @@ class RayboSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no 
         param_space: Any,
         *,
         n_iter: int = 50,
-        method: str = "auto",
+        method: AnyMethod = "auto",
         options: MethodOptions | None = None,
         where: Sequence[str] | str | None = None,
         n_points: int = 1,
         steps: int | None = None,
         grows: str | None = None,
         by: int = 1,
-        scheduler: str | None = None,
+        scheduler: AnyScheduler | None = None,
         scheduler_options: Mapping[str, Any] | None = None,
         random_state: Any = None,
         scoring: Any = None,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+COMPANIONS = ("-ack", "-lock", "-wal", "-shm", "-journal")  # appended to a journal's whole name
+ASIDE = (".notes.jsonl", ".requests", ".trials")  # appended to its name without .db
 CHECKPOINTS = "checkpoints"  # in a trial's directory: each in one of its own
 OUTPUT = "output.txt"  # in a trial's directory: the last of what it printed
 
@@ -27,6 +29,23 @@ def beside(journal: Path | str, ending: str) -> Path:
     """`FILE.ENDING` beside `FILE.db`, by whatever link that is named."""
     path = Path(os.path.realpath(journal))
     return path.with_name(f"{path.name.removesuffix('.db')}.{ending}")
+
+
+def journals_of(path: Path | str) -> list[Path]:
+    """Return the paths of the journals that a path would belong to by its name: as a companion, or in a directory.
+
+    Names are compared without case, as some file systems do; the paths need not exist.
+    """
+    real = Path(os.path.realpath(path))
+    found: list[Path] = []
+    for place in (real, *real.parents):
+        name = place.name.casefold()
+        found += [place.with_name(place.name[: -len(end)]) for end in COMPANIONS if name.endswith(end)]
+        for end in ASIDE:
+            if name.endswith(end):
+                stem = place.name[: -len(end)]
+                found += [place.with_name(stem), place.with_name(f"{stem}.db")]
+    return [journal for journal in found if journal.name]
 
 
 def trial_directory(journal: Path | str, number: int, artifacts: str | None = None) -> Path:

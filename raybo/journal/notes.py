@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import stat
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -52,7 +52,10 @@ def take_note(journal: Path | str, text: str, trial: int | None = None) -> Note:
     try:
         handle = os.open(notes_path(journal), flags, 0o644)
         try:
-            size = os.fstat(handle).st_size
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, "it is no regular file")
+            size = status.st_size
             torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"  # by a disk that was full
             line = ("\n" if torn else "") + json.dumps(asdict(note)) + "\n"
             if os.write(handle, line.encode()) < len(line):  # in one go: another may be writing too
@@ -89,4 +92,6 @@ def _note(line: str) -> Note | None:
     except (TypeError, ValueError, RecursionError):
         return None
     is_trial = note.trial is None or (isinstance(note.trial, int) and not isinstance(note.trial, bool))
-    return note if isinstance(note.text, str) and is_trial else None
+    if not isinstance(note.text, str) or not is_trial:
+        return None
+    return replace(note, text=note.text[:LONGEST])  # longer only if something else wrote it

@@ -16,6 +16,7 @@ from typing import Any
 from raybo.common.errors import JournalError
 from raybo.common.messages import near, shown
 from raybo.journal.acknowledged import Mark, from_text, mark_path, read_mark
+from raybo.journal.beside import journals_of
 from raybo.journal.chain import beginning, following
 from raybo.journal.checks import Checker, Nonsense, description_of
 from raybo.journal.description import Description
@@ -199,10 +200,33 @@ def is_marked(path: Path) -> bool:
         return False
 
 
-def require_no_journal(path: Path | str) -> None:
-    """JournalError where a file that something else is to be written to is a journal: the study would be lost."""
+def require_no_journal(path: Path | str, journal: Path | str | None = None) -> None:
+    """Refuse to write to a journal, or to a file that belongs to one: its log, lock, notes, trials.
+
+    Args:
+        path: where something else is to be written.
+        journal: a journal that need not be there yet.
+    Raises:
+        JournalError: the path is a journal or belongs to one.
+    """
     if os.path.isfile(path) and is_marked(Path(path)):
         raise JournalError(f"{path}: it is the journal of a study, which would be lost; give another file")
+    own = None if journal is None else os.path.realpath(journal).casefold()
+    for owner in journals_of(path):
+        is_own = own is not None and os.path.realpath(owner).casefold() == own
+        if is_own or any(is_marked(file) for file in _same_name(owner)):
+            raise JournalError(
+                f"{path}: it belongs to the journal {owner.name}, which would be lost; give another file"
+            )
+
+
+def _same_name(path: Path) -> list[Path]:
+    """Return the regular files that have this name in any case."""
+    try:
+        names = [name for name in os.listdir(path.parent) if name.casefold() == path.name.casefold()]
+    except OSError:
+        return []
+    return [path.with_name(name) for name in names if path.with_name(name).is_file()]
 
 
 def require_regular(path: Path) -> None:
@@ -221,13 +245,17 @@ def _require_journal(path: Path) -> None:
     if _has_log(path):
         return  # the file alone need not make sense: half of a log may be folded into it, half of a journal written
     if not exists(path):
-        raise JournalError(f"{path}: there is no study in it yet; `raybo tune ... --storage {path}` begins one")
+        raise JournalError(_no_study_yet(path))
     # not by reading its first bytes: a process that closes a file by hand loses the locks that SQLite holds on it, and
     # the next reader to leave would take the log away from under the writer
     with errors_in_a_line(path), closing(_connect(path, "mode=ro&immutable=1")) as connection:
         page = _require_marks(path, connection)
     if path.stat().st_size % page:  # SQLite itself would take what is missing for zeros
         raise JournalError(f"{path}: it is damaged (truncated in the middle of a page); restore it from a copy")
+
+
+def _no_study_yet(path: Path) -> str:
+    return f"{path}: there is no study in it yet; `raybo tune ... --storage {path}` begins one"
 
 
 def _require_marks(path: Path, connection: sqlite3.Connection) -> int:
@@ -241,6 +269,8 @@ def _require_marks(path: Path, connection: sqlite3.Connection) -> int:
         if "not a database" not in str(error):
             raise
         raise JournalError(f"{path}: it is not a raybo journal (not an SQLite file); give another file") from None
+    if application == 0 and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        raise JournalError(_no_study_yet(path))  # its writer was killed while it created the file
     if application != APPLICATION:
         raise JournalError(f"{path}: it is an SQLite file of another program; give another file")
     if schema < 1:

@@ -1,120 +1,87 @@
-"""The methods by name. A method is a frozen dataclass of options with one function, `propose(history, rng)`.
+"""The methods by name. A method is a frozen dataclass of options, derived from `Method`, that proposes trials.
 
 It keeps nothing between calls: what it must remember, it writes into the proposal's tags and reads back from the
 history. So a journal's prefix always gives the proposal that followed it.
 
-Each family of methods has a folder, named after its page in docs/, with the code that only that family shares. Beside
-the folders is what methods of several families are built on:
+Each family of methods has a folder, named after its page in docs/, with the code that only that family shares. A file
+there whose docstring begins with its own name ("gp-ucb: ...") is a method, and needs no other registration. Beside the
+families:
 
-options            an option of a method: its field, its checks, and its value from text
-hyperparameters    the option `hyperparameters`
-design             where to look before there is a model
-apart              points that must not be proposed again, and how far to stay from each
-fitting            from a history to a fitted surrogate
-unfinished         what trials that have reported but not finished count for
-regional           the same for thousands of trials
-refits             which trials a fit is made for, and where it starts
-keywords           all options, for type checkers
-story              what a method's tags tell about a study, for a report to draw
+method       what every method is
+keywords     the options of all methods, for type checkers
+explaining   why a trial was proposed
+story        what a method's tags say about a study, for a report to draw
+parts/       what methods of several families are built on
 
 A paper is cited in the class's docstring, which users read; notes at the top of a file are about that paper.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import importlib
-from typing import Any, Protocol, cast, runtime_checkable
-
-import numpy as np
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from raybo.common.errors import MethodError
-from raybo.common.messages import nearest
-from raybo.common.options import read
+from raybo.common.options import option
+from raybo.common.registry import Registry, discover
+from raybo.methods.method import Method
 from raybo.record.events import Tags
 from raybo.record.goals import Goals
 from raybo.record.history import History, Proposal
 
-METHODS: dict[str, str] = {  # name: where it lives; loaded when used
-    "auto": "raybo.methods.default.auto:Auto",
-    "random": "raybo.methods.default.random:Random",
-    "sobol": "raybo.methods.default.sobol:Sobol",
-    "gp-ucb": "raybo.methods.inexact_maximisation.gp_ucb:GpUcb",
-    "gp-ts": "raybo.methods.inexact_maximisation.gp_ts:GpTs",
-    "ei": "raybo.methods.default.ei:Ei",
-    "map": "raybo.methods.unknown_hyperparameters.map:Map",
-    "mcmc": "raybo.methods.unknown_hyperparameters.mcmc:Mcmc",
-    "uhe": "raybo.methods.unknown_hyperparameters.uhe:Uhe",
-    "uhe-checked": "raybo.methods.unknown_hyperparameters.uhe_checked:UheChecked",
-    "ra-bo": "raybo.methods.unknown_hyperparameters.ra_bo:RaBo",
-    "exp3-random": "raybo.methods.unknown_hyperparameters.exp3_random:Exp3Random",
-    "portfolio": "raybo.methods.unknown_hyperparameters.portfolio:Portfolio",
-    "wang-defreitas": "raybo.methods.unknown_hyperparameters.wang_defreitas:WangDeFreitas",
-    "a-gp-ucb": "raybo.methods.unknown_hyperparameters.a_gp_ucb:AGpUcb",
-    "min-ucb": "raybo.methods.many_dimensions.min_ucb:MinUcb",
-    "la-min-ucb": "raybo.methods.many_dimensions.la_min_ucb:LaMinUcb",
-    "gibo": "raybo.methods.many_dimensions.gibo:Gibo",
-    "mpd": "raybo.methods.many_dimensions.mpd:Mpd",
-    "turbo": "raybo.methods.many_dimensions.turbo:Turbo",
-    "ars": "raybo.methods.many_dimensions.ars:Ars",
-    "sbo-kde": "raybo.methods.contexts.sbo_kde:SboKde",
-    "drbo-kde": "raybo.methods.contexts.drbo_kde:DrboKde",
-    "drbo-mmd": "raybo.methods.contexts.drbo_mmd:DrboMmd",
-    "drbo-mmd-minimax": "raybo.methods.contexts.drbo_mmd_minimax:DrboMmdMinimax",
-    "stableopt": "raybo.methods.contexts.stableopt:StableOpt",
-}
+METHODS = discover(Path(__file__).parent, __name__)  # "module:Class" by name; imported when used
+REGISTRY: Registry[Method] = Registry("method", Method, METHODS)  # type: ignore[type-abstract]
+AnyMethod: TypeAlias = str | type[Method] | Method  # a name, "package.module:Class", a class, or a method
+
+__all__ = [
+    "METHODS",
+    "AnyMethod",
+    "History",
+    "Method",
+    "Proposal",
+    "Tags",
+    "describe",
+    "label",
+    "load",
+    "make",
+    "name_of",
+    "needs_context",
+    "option",
+    "options_of",
+    "require_goals",
+    "seen",
+]
+
+load = REGISTRY.load
+label = REGISTRY.label
+name_of = REGISTRY.name_of
+options_of = REGISTRY.options_of
+describe = REGISTRY.describe
 
 
-class Method(Protocol):
-    """What every method is."""
+def make(method: AnyMethod, /, **options: Any) -> Method:
+    """Return a method with its options; one that is made already is returned as it is.
 
-    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
-        """The next point to try, a pure function of the history and the random stream."""
-        ...
-
-    def explain(self, tags: Tags) -> str:
-        """In a few words, why a proposal with these tags was made."""
-        ...
-
-
-@runtime_checkable
-class ChecksGoals(Protocol):
-    """A method that takes several metrics or constraints, but not with every option."""
-
-    def check_goals(self, goals: Goals) -> None:
-        """MethodError where an option does not go with these goals, which are not one metric without constraints."""
-        ...
+    Args:
+        method: a name, "package.module:Class", a class derived from `Method`, or one made of it.
+        options: by name; text is read as their type. A method that is made already takes none.
+    Raises:
+        MethodError: there is no such method, it cannot be imported, or an option or a value is wrong.
+    """
+    return REGISTRY.make(method, options)
 
 
-def load(name: str) -> type:
-    """The class of a method; MethodError, with the nearest name, where there is none."""
-    if not isinstance(name, str) or name not in METHODS:
-        raise MethodError(f"there is no method {name!r}{nearest(str(name), list(METHODS))}")
-    module, _, cls = METHODS[name].partition(":")
-    return cast(type, getattr(importlib.import_module(module), cls))
-
-
-def make(name: str, /, **options: Any) -> Method:
-    """A method with its options; MethodError where the name, an option or a value is wrong."""
-    cls = load(name)
-    values = read(name, cls, options)
-    try:
-        return cast(Method, cls(**values))
-    except MethodError as error:  # a method does not know under which name it is registered
-        raise MethodError(f"{name}: {error}") from None
-
-
-def needs_context(name: str) -> bool:
-    """Whether a method works only on a study that declares a context."""
-    return bool(getattr(load(name), "needs_context", False))
+def needs_context(method: AnyMethod) -> bool:
+    """Return True if a method works only on a study that declares a context."""
+    return load(method).needs_context
 
 
 def seen(method: Method, history: History) -> History:
-    """The history as a method sees it: with values predicted for unfinished trials, unless it models their reports.
+    """Return the history as a method sees it: with values predicted for unfinished trials, unless it models reports.
 
     Such a model needs to know how many steps a whole run has.
     """
-    models_reports = getattr(method, "models_reports", False) and history.steps is not None
+    models_reports = method.models_reports and history.steps is not None
     if models_reports or not (history.reports_in_order and history.goals.is_plain):
         return history
     from raybo.methods.parts.running_trials import predicted
@@ -122,24 +89,16 @@ def seen(method: Method, history: History) -> History:
     return predicted(history)
 
 
-def require_goals(name: str, method: Method, goals: Goals, *, has_context: bool) -> None:
-    """MethodError where a method, or a study with contexts, does not take several metrics or constraints."""
+def require_goals(method: Method, goals: Goals, *, has_context: bool) -> None:
+    """Raise MethodError if a method, or a study with contexts, does not support several metrics or constraints."""
     if goals.is_plain:
         return
     if has_context:
         raise MethodError("a context needs a single metric and no constraints; leave out one or the other")
-    if not getattr(load(name), "takes_goals", False):
-        those = [other for other in METHODS if getattr(load(other), "takes_goals", False)]
+    if not method.takes_goals:
+        those = [other for other in METHODS if load(other).takes_goals]
         raise MethodError(
-            f"{name} takes one metric and no constraints; {', '.join(those[:-1])} and {those[-1]} take several metrics "
-            "and constraints"
+            f"{label(method)} takes one metric and no constraints; {', '.join(those[:-1])} and {those[-1]} take "
+            "several metrics and constraints"
         )
-    if isinstance(method, ChecksGoals):
-        method.check_goals(goals)
-
-
-def describe(name: str) -> tuple[str, list[tuple[str, Any, str]]]:
-    """A method's docstring, and its options as (name, default, meaning)."""
-    cls = load(name)
-    fields = [(f.name, f.default, f.metadata.get("meaning", "")) for f in dataclasses.fields(cls)]
-    return (cls.__doc__ or "").strip(), fields
+    method.check_goals(goals)

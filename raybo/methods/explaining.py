@@ -4,22 +4,50 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from raybo import methods
-from raybo.common.errors import TrialError
+from raybo.common.errors import MethodError, TrialError
 from raybo.common.messages import in_words
+from raybo.methods import History, Proposal
 from raybo.record.events import Origin, Tags, Trial
 
 
 def is_proposed(tags: Tags) -> bool:
-    """Whether a trial with these tags was proposed here, by a method or by the guesses, and not named by a user."""
+    """Return True if a trial with these tags was proposed by a method or by the guesses, and not named by a user."""
     return tags.get("origin") in (None, Origin.GUESSED)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Absent(methods.Method):
+    """Stands for the method of a journal which cannot be made here: it proposes nothing, and says so."""
+
+    why: str
+
+    def propose(self, history: History, rng: np.random.Generator) -> Proposal:
+        """Raise MethodError."""
+        raise MethodError(self.why)
+
+    def explain(self, tags: Tags) -> str:
+        """Return that nothing is known."""
+        return "unknown, as its method cannot be used here"
+
+
+def method_of(name: str, options: Mapping[str, Any]) -> methods.Method:
+    """Return the method of a journal, to explain its trials; one that stands for it if it cannot be made here."""
+    try:
+        return methods.make(name, **options)
+    except MethodError as error:
+        return Absent(why=str(error))
+
+
 def explain(method: methods.Method, trial: Trial) -> str:
-    """In a few words, why the method proposed this trial."""
+    """Return in a few words why this trial was proposed."""
     if trial.origin is Origin.ADDED:
         return f"known from {trial.tags['from']}" if "from" in trial.tags else "added by the user"
     if trial.origin is Origin.ENQUEUED:
@@ -27,8 +55,9 @@ def explain(method: methods.Method, trial: Trial) -> str:
     if trial.origin is Origin.CONFIRMED:
         return f"to confirm trial {trial.tags['confirms']}"
     if trial.origin is Origin.GUESSED:
-        uses = method_uses_guesses(method)
-        further = "the search favours its neighbourhood" if uses else "the method makes no further use of it"
+        further = (
+            "the search favours its neighbourhood" if method.uses_guesses else "the method makes no further use of it"
+        )
         return f"where the best was guessed to lie; {further}"
     if "fallback" in trial.tags:
         return f"a random point, because the model failed: {trial.tags['fallback']}"
@@ -38,7 +67,7 @@ def explain(method: methods.Method, trial: Trial) -> str:
 
 @contextlib.contextmanager
 def reading_tags(whose: str) -> Iterator[None]:
-    """While a method reads tags, which nobody else can check: what it raises over tags not its own, as a TrialError.
+    """Raise what a method raises over tags that are not its own as a TrialError; nobody else can check them.
 
     Args:
         whose: begins the message.
@@ -51,8 +80,3 @@ def reading_tags(whose: str) -> Iterator[None]:
             f"{whose} are not what the method writes ({in_words(error)}, {Path(frame.filename).name}:{frame.lineno}); "
             "was the journal changed by hand, or by another version?"
         ) from error
-
-
-def method_uses_guesses(method: methods.Method) -> bool:
-    """Whether a method goes on to search near a space's guesses; of others they are the first trial, and no more."""
-    return bool(getattr(method, "uses_guesses", False))

@@ -2,13 +2,6 @@
 
 A method writes tags, and so it alone reads them: what they show over a study's trials is a `Story`, made beside the
 code that wrote them. How a story looks is the report's business; what it says is the method's.
-
-    TellsStory    story(trials, names)            a picture of the whole study
-    Recommends    recommendation(tags)            a point that the method would recommend, apart from its trials
-    Fits          fitted_hyperparameters(tags)    those of the model that a proposal was made with
-    Searches      share_reached(tags)             how near its solver came to the acquisition's maximum
-
-A method has any of these functions, or none.
 """
 
 from __future__ import annotations
@@ -16,9 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, TypeAlias
 
-from raybo.record.events import Tags, Trial
 from raybo.space import Array
 
 Look: TypeAlias = Literal["followed", "stands", "limit", "measured", "moves", "marks"]
@@ -104,45 +96,6 @@ class Story:
     caption: str
     plots: tuple[OverTrials | PathInSpace, ...]
     height: int = 380
-
-
-@runtime_checkable
-class TellsStory(Protocol):
-    """A method that shows what its tags say of a study."""
-
-    def story(self, trials: Sequence[Trial], names: Sequence[str]) -> Story | None:
-        """The picture of a study's trials, whose space has these axes; None where they have nothing to tell."""
-        ...
-
-
-@runtime_checkable
-class Recommends(Protocol):
-    """A method that recommends another point than the best of its trials."""
-
-    def recommendation(self, tags: Tags) -> Array | None:  # (d,)
-        """The point of the cube that a trial with these tags recommends from then on; None where it brings none."""
-        ...
-
-
-@runtime_checkable
-class Fits(Protocol):
-    """A method whose proposals come from `surrogate.uhe_model`."""
-
-    def fitted_hyperparameters(self, tags: Tags) -> Array | None:  # (s, p)
-        """Those of the model that a proposal with these tags was made with, a row for each sample; None without."""
-        ...
-
-
-@runtime_checkable
-class Searches(Protocol):
-    """A method that may measure how exactly its acquisition was maximised."""
-
-    def share_reached(self, tags: Tags) -> float | None:
-        """eta_t, the share of the acquisition's maximum that the solver reached, of a step with these tags.
-
-        NaN where it was not measured, None where the acquisition was not maximised.
-        """
-        ...
 
 
 def is_point(value: object, d: int) -> bool:

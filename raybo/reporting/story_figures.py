@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from raybo.methods.explaining import reading_tags
-from raybo.methods.story import OverTrials, PathInSpace, Scale, Series, Story, TellsStory
+from raybo.methods.story import OverTrials, PathInSpace, Scale, Series, Story
 from raybo.reporting.axes import axes_of
 from raybo.reporting.context_figures import density, expected_and_lucky
 from raybo.reporting.panel import Panel
@@ -40,9 +40,8 @@ def stories(study: Study) -> list[Panel | None]:
 
 def told_by_method(study: Study) -> Panel | None:
     """The method's story; None where it has none."""
-    method = study.method
     with reading_tags("the trials' tags"):
-        story = method.story(study.trials, study.space.names) if isinstance(method, TellsStory) else None
+        story = study.method.story(study.trials, study.space.names)
         return None if story is None else Panel(story.key, story.title, story.caption, drawn(story, study))
 
 

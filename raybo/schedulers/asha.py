@@ -16,15 +16,15 @@ from typing import Literal, TypeAlias
 
 from raybo.common.options import option
 from raybo.record.history import History
-from raybo.schedulers.of_metric import OfMetric
 from raybo.schedulers.rungs import Climbed, Ladder, climbed_by, is_paused, judged, last_resort, promotable, rung_at
+from raybo.schedulers.scheduler import Scheduler
 from raybo.schedulers.verdict import GO, Verdict
 
 Variant: TypeAlias = Literal["stop", "promote"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asha(OfMetric):
+class Asha(Scheduler):
     """Successive halving without waiting: at the steps grace * eta^k only the top 1 / eta go on.
 
     Li et al. (2020), "A System for Massively Parallel Hyperparameter Tuning", algorithm 2.

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtr
@@ -23,14 +24,14 @@ from raybo.common.threads import limit_threads
 from raybo.methods.parts.learning_curves import LEAST_STD, final_means, fit_curves, reported
 from raybo.record.events import Origin, State, confirms, origin_of
 from raybo.record.history import History
-from raybo.schedulers.of_metric import OfMetric
+from raybo.schedulers.scheduler import Scheduler
 from raybo.schedulers.verdict import GO, Verdict, in_words
 
 LOOKS = (13, 4, 2)  # parts of a run after which it is looked at
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve(OfMetric):
+class Curve(Scheduler):
     """Ends a trial that is unlikely to beat the best, by a Gaussian process over configuration and step.
 
     raybo's own, after Swersky, Snoek, Adams (2014), "Freeze-Thaw Bayesian Optimization".
@@ -45,7 +46,7 @@ class Curve(OfMetric):
     first: int = option(
         10, "how many of the first trials end at the first judged step; at most a quarter of all", at_least=0
     )
-    is_slow = True  # a verdict takes longer than a study's loop should stand still
+    is_slow: ClassVar[bool] = True  # a verdict takes longer than a study's loop should stand still
 
     def decides(self, history: History, trial: int, step: int) -> bool:
         """With the first report at or beyond each step at which trials are judged; not at the last step."""
@@ -67,10 +68,6 @@ class Curve(OfMetric):
                 return Verdict("prune", why, {"step": look, "place": here, "first": first})
         with limit_threads(1):
             return self._judged(history, trial)
-
-    def next_promoted(self, history: History) -> int | None:
-        """None: it pauses nothing."""
-        return None
 
     def _judged(self, history: History, trial: int) -> Verdict:
         search = _of_search(history.of_judged)

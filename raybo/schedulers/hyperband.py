@@ -17,13 +17,13 @@ from functools import lru_cache, partial
 from raybo.common.options import option
 from raybo.record.history import History
 from raybo.schedulers.asha import Variant, verdict
-from raybo.schedulers.of_metric import OfMetric
 from raybo.schedulers.rungs import Climbed, Ladder, climbed_by, is_paused, last_resort, promotable, rung_at
+from raybo.schedulers.scheduler import Scheduler
 from raybo.schedulers.verdict import Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hyperband(OfMetric):
+class Hyperband(Scheduler):
     """Brackets of `asha` with different first rungs, in turn: for when you do not know how early a bad trial shows.
 
     Li et al. (2018), "Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization"; asynchronous.

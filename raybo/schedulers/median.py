@@ -20,12 +20,12 @@ from raybo.common.options import option
 from raybo.record.events import State
 from raybo.record.history import History
 from raybo.schedulers.folded import folded
-from raybo.schedulers.of_metric import OfMetric
+from raybo.schedulers.scheduler import Scheduler
 from raybo.schedulers.verdict import GO, Verdict, in_words
 
 
 @dataclass(frozen=True, kw_only=True)
-class Median(OfMetric):
+class Median(Scheduler):
     """Prunes a trial whose best report so far is worse than the median of the finished trials' running averages.
 
     Golovin et al. (2017), "Google Vizier: A Service for Black-Box Optimization", section 3.2.1.
@@ -56,10 +56,6 @@ class Median(OfMetric):
         why = f"best by step {step}: {value}, median of the {len(others)} finished {median}"
         numbers = {"best": history.value_of(best), "cutoff": history.value_of(cutoff), "others": len(others)}
         return Verdict("prune" if best < cutoff else "go", why, numbers)
-
-    def next_promoted(self, history: History) -> int | None:
-        """None: it pauses nothing."""
-        return None
 
 
 def _averages(history: History) -> Averages:

@@ -6,9 +6,7 @@ go on would confirm nothing. Nor are others judged by them (`folded`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from raybo.record.events import Data, Event, Kind, confirms
 from raybo.record.goals import Goals
@@ -31,19 +29,15 @@ class Rule:
     name: str
     scheduler: Scheduler
 
-    def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of its options that were given, as values that a journal keeps."""
-        return {name: getattr(self.scheduler, name) for name in sorted(given)}
-
     @property
     def metric(self) -> str | None:
-        """Which metric it looks at; None for the first."""
-        return getattr(self.scheduler, "metric", None)
+        """The metric that it looks at; None for the first."""
+        return self.scheduler.metric
 
     @property
     def is_slow(self) -> bool:
-        """Whether a verdict takes so long that it is made beside the event loop."""
-        return bool(getattr(self.scheduler, "is_slow", False))
+        """True if a verdict takes so long that it is made beside the event loop."""
+        return self.scheduler.is_slow
 
     def can_judge(self, history: History, trial: int) -> bool:
         """Whether a verdict can be given on what the trial has reported last."""

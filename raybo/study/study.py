@@ -15,7 +15,7 @@ from raybo.common.errors import TrialError
 from raybo.common.messages import shown
 from raybo.journal.beside import is_uri, trial_directory, trial_uri
 from raybo.methods.best import Recommender
-from raybo.methods.explaining import explain
+from raybo.methods.explaining import explain, method_of
 from raybo.record.events import COUNTED, Event, Kind, State, Trial, artifacts_of
 from raybo.record.goals import Mode
 from raybo.record.ledger import Ledger
@@ -216,8 +216,8 @@ class Study:
 
     @cached_property
     def method(self) -> methods.Method:
-        """The method with its options, which knows what its tags mean."""
-        return methods.make(self.description.method, **self.description.options)
+        """The method with its options, which knows what its tags mean; if it cannot be imported, one that says so."""
+        return method_of(self.description.method, self.description.options)
 
     def count(self, *states: State) -> int:
         """How many trials are in any of the given states."""

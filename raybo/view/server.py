@@ -28,6 +28,7 @@ from aiohttp import web
 
 from raybo.common.errors import RayboError
 from raybo.view import actions
+from raybo.view.connections import BODY_SECONDS, Connections
 from raybo.view.facts import Json, curve, details, overview, rows, text
 from raybo.view.figures import Figures, as_bytes
 from raybo.view.files import opened
@@ -64,9 +65,10 @@ class Server:
         self.shelf = shelf
         self._figures: dict[str, Figures] = {}
 
-    def application(self, token: str) -> web.Application:
+    def application(self, token: str, connections: Connections | None = None) -> web.Application:
         """The application, of which nobody without the token learns anything."""
-        app = web.Application(middlewares=[guard(token), _in_a_line], client_max_size=1024**2)
+        count = [] if connections is None else [connections.middleware()]
+        app = web.Application(middlewares=[*count, guard(token), _in_a_line], client_max_size=1024**2)
         app.on_response_prepare.append(with_headers)
         study = "/api/studies/{study:[0-9a-f]{16}}"
         app.add_routes(
@@ -248,7 +250,9 @@ def _json(value: Json) -> web.Response:
 
 async def _body(request: web.Request) -> Json:
     try:
-        said = json.loads(await request.read())  # in UTF-8, whatever the request says
+        said = json.loads(await asyncio.wait_for(request.read(), BODY_SECONDS))  # UTF-8, whatever the request declares
+    except asyncio.TimeoutError:
+        raise web.HTTPRequestTimeout(text="the request's body did not arrive\n") from None
     except (ValueError, RecursionError):
         said = None
     if not isinstance(said, dict):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from aiohttp import web
 
 from raybo.common.errors import RayboError
+from raybo.view.connections import Connections, quiet_logger
 from raybo.view.guard import new_token
 from raybo.view.server import Server
 from raybo.view.shelf import Shelf
@@ -17,28 +18,38 @@ from raybo.view.shelf import Shelf
 HOST = "127.0.0.1"  # and no other: whoever is elsewhere comes through a tunnel
 
 
-def serve(shelf: Shelf, port: int, ready: Callable[[str], None]) -> None:
+def serve(shelf: Shelf, port: int, ready: Callable[[str], contextlib.AbstractContextManager[object]]) -> None:
     """Serve until Ctrl-C.
 
     Args:
         shelf: the studies.
         port: 0 for any that is free.
-        ready: called with the address once it answers.
+        ready: called with the address once it answers; the context that it returns lasts as long as the server.
     Raises:
         RayboError: the port is taken, or may not be used.
     """
-    token = new_token()
+    token, connections = new_token(), Connections()
+    application = Server(shelf).application(token, connections)
     with contextlib.closing(_listening(port)) as listening:
-        asyncio.run(_run(Server(shelf).application(token), listening, token, ready))
+        address = f"http://{HOST}:{listening.getsockname()[1]}/?token={token}"
+        asyncio.run(_run(application, connections, listening, lambda: ready(address)))
 
 
-async def _run(app: web.Application, listening: socket.socket, token: str, ready: Callable[[str], None]) -> None:
-    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1.0)
+async def _run(
+    application: web.Application,
+    connections: Connections,
+    listening: socket.socket,
+    ready: Callable[[], contextlib.AbstractContextManager[object]],
+) -> None:
+    runner = web.AppRunner(
+        application, access_log=None, handle_signals=False, shutdown_timeout=1.0, logger=quiet_logger()
+    )
     await runner.setup()
     try:
         await web.SockSite(runner, listening).start()
-        ready(f"http://{HOST}:{listening.getsockname()[1]}/?token={token}")
-        await asyncio.Event().wait()
+        assert runner.server is not None
+        with ready():
+            await connections.close_idle(runner.server)
     finally:
         await runner.cleanup()
 

@@ -62,7 +62,7 @@ def test_other_libraries_words_are_answered_with_ours(word, ours):
 
 
 def test_only_what_is_near_is_offered():
-    with pytest.raises(MethodError, match=r"there is no method 'foo'; available: auto, random, "):
+    with pytest.raises(MethodError, match=r"there is no method 'foo'; available: auto, ei, random, "):
         methods.load("foo")
     with pytest.raises(MethodError, match=r"there is no method 'GP_UCB'; did you mean 'gp-ucb'\?"):
         methods.load("GP_UCB")

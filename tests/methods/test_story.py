@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import raybo
-from raybo.methods import METHODS, make
-from raybo.methods.story import Fits, OverTrials, PathInSpace, Recommends, TellsStory
+from raybo.methods import METHODS, Method, load, make
+from raybo.methods.story import OverTrials, PathInSpace
 from raybo.record.events import State, Trial
 from tests.methods.studies import run
 
@@ -23,27 +23,26 @@ def trials(*tags):
 
 
 def test_who_tells_what():
-    made = {name: make(name) for name in METHODS}
-    assert {name for name, method in made.items() if isinstance(method, TellsStory)} == {
+    def those_with(part):
+        return {name for name in METHODS if getattr(load(name), part) is not getattr(Method, part)}
+
+    assert those_with("story") == {
         *("uhe", "uhe-checked", "exp3-random", "portfolio", "a-gp-ucb", "wang-defreitas", "gp-ucb"),
         *("gibo", "mpd", "min-ucb", "la-min-ucb", "ars", "turbo"),
     }
     local = {"gibo", "mpd", "min-ucb", "la-min-ucb", "ars"}
-    assert {name for name, method in made.items() if isinstance(method, Recommends)} == local
+    assert those_with("recommendation") == local
     family = {name for name, home in METHODS.items() if "unknown_hyperparameters" in home}
-    assert {name for name, method in made.items() if isinstance(method, Fits)} == family
+    assert those_with("fitted_hyperparameters") == family
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_trials_without_tags_tell_nothing(name):
     method = make(name)
-    if isinstance(method, TellsStory):
-        assert method.story([], NAMES) is None
-        assert method.story(trials({}, {"origin": "added"}), NAMES) is None
-    if isinstance(method, Recommends):
-        assert method.recommendation({}) is None
-    if isinstance(method, Fits):
-        assert method.fitted_hyperparameters({}) is None
+    assert method.story([], NAMES) is None
+    assert method.story(trials({}, {"origin": "added"}), NAMES) is None
+    assert method.recommendation({}) is None
+    assert method.fitted_hyperparameters({}) is None
 
 
 def test_a_bandit_tells_how_likely_its_arms_were_and_which_was_drawn():

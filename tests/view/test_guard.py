@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import socket
+import stat
+from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from raybo.common.errors import RayboError
+from raybo.view import opening
+from raybo.view.connections import Connections, quiet_logger
 from raybo.view.guard import HEADERS, cookie_name, new_token
+from raybo.view.server import Server
 from raybo.view.serving import HOST, _listening
+from raybo.view.shelf import Shelf
 from tests.reporting.studies import run
 from tests.view.served import BEARER, TOKEN, address, asking, keep
 
@@ -161,3 +169,53 @@ def test_a_request_of_more_than_a_megabyte_is_refused(journal):
             assert answer.status == status, await answer.text()
 
     asking(journal)(question)
+
+
+def test_the_token_is_not_on_the_browsers_command_line(monkeypatch):
+    opened = []
+
+    def open_page(url):
+        page = Path(url.removeprefix("file://"))
+        opened.append((url, page.read_text(), stat.S_IMODE(page.stat().st_mode), page.parent.stat().st_mode & 0o777))
+
+    monkeypatch.setattr(opening.webbrowser, "open", open_page)
+    with opening.opened_in_browser(f"http://127.0.0.1:1/?token={TOKEN}&b=1"):
+        ((url, page, mode, above),) = opened
+    assert TOKEN not in url
+    assert f"url=http://127.0.0.1:1/?token={TOKEN}&amp;b=1" in page
+    assert (mode, above) == (0o600, 0o700)
+    assert not Path(url.removeprefix("file://")).parent.exists()
+
+
+async def sent(port, request):
+    """What a server answers to raw bytes before it closes the connection."""
+    reader, writer = await asyncio.open_connection(HOST, port)
+    writer.write(request)
+    try:
+        return await asyncio.wait_for(reader.read(), 20)
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()
+
+
+def test_half_sent_and_malformed_requests_are_closed(journal, capfd, caplog):
+    async def ask():
+        connections = Connections(idle_seconds=0.4)
+        application = Server(Shelf([journal])).application(TOKEN, connections)
+        runner = web.AppRunner(application, access_log=None, logger=quiet_logger())
+        await runner.setup()
+        with _listening(0) as listening:
+            port = listening.getsockname()[1]
+            await web.SockSite(runner, listening).start()
+            closing = asyncio.get_running_loop().create_task(connections.close_idle(runner.server))
+            for half in (b"", b"GET / HT", b"GET /api/studies HTTP/1.1\r\nHost: 127.0.0.1\r\n"):
+                assert await sent(port, half) == b""
+            for malformed in (b"\x16\x03\x01\x02\x00\r\n\r\n", b"GET / HTTP/9.9\r\nA\x00: b\r\n\r\n", b"G" * 100_000):
+                assert b"Traceback" not in await sent(port, malformed)
+            closing.cancel()
+            await runner.cleanup()
+
+    asyncio.run(ask())
+    assert capfd.readouterr().err == ""
+    assert [record for record in caplog.records if record.name.startswith("aiohttp")] == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copyreg
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -28,10 +28,8 @@ def pickled(function: Callable[..., Any], data: Mapping[str, Shared[Any]] | None
     dumps: Any = cloudpickle.dumps
     copyreg.pickle(memoised, reduce)
     try:
-        return cast(
-            bytes,
-            dumps((_directories_of(function), _logging(), dumps(_WithData(function, data) if data else function))),
-        )
+        inner = dumps(_WithData(function, data) if data else function)
+        return cast(bytes, dumps((directories_for(function.__module__), _logging(), inner)))
     finally:
         copyreg.dispatch_table.pop(memoised, None)
 
@@ -47,9 +45,12 @@ class _WithData:
         return self.function(config, **settings, **{name: each.value for name, each in self.data.items()})
 
 
-def _directories_of(function: Callable[..., Any]) -> list[str]:
-    """Where a worker may find what lies beside the user's file: in its own working directory, else at the same path."""
-    module = sys.modules.get(function.__module__)
+def directories_for(name: str) -> list[str]:
+    """Return where a worker may find a user's module and what lies beside it.
+
+    A directory below this process's own is looked for below the worker's working directory first.
+    """
+    module = sys.modules.get(name)
     if module is None or module.__name__ == "__main__":
         return []
     found = []
@@ -57,6 +58,13 @@ def _directories_of(function: Callable[..., Any]) -> list[str]:
         found += [str(directory.relative_to(Path.cwd()))] if directory.is_relative_to(Path.cwd()) else []
         found.append(str(directory))
     return found
+
+
+def make_importable(directories: Iterable[str]) -> None:
+    """Add directories, as `directories_for` returned them elsewhere, to where this process imports from."""
+    for directory in (str(Path.cwd() / directory) for directory in directories):
+        if Path(directory).is_dir() and directory not in sys.path:
+            sys.path.append(directory)
 
 
 def _logging() -> tuple[int, str | None] | None:
@@ -81,9 +89,7 @@ def unpickled(function: bytes) -> Callable[..., Any]:
     directories, said, inner = loads(function)
     if said is not None and not logging.getLogger().handlers:
         logging.basicConfig(level=said[0], format=said[1])
-    for directory in (str(Path.cwd() / directory) for directory in directories):
-        if Path(directory).is_dir() and directory not in sys.path:
-            sys.path.append(directory)
+    make_importable(directories)
     return cast("Callable[..., Any]", loads(inner))
 
 

@@ -8,15 +8,16 @@ Where the next trial's context is known beforehand, every one of them tunes for 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from raybo.acquisition import ContextConfidence
-from raybo.common.options import Options, option
+from raybo.common.options import option
 from raybo.context import Density, Expectation, Joint, cube_of_contexts, expected, fit_joint, with_context
+from raybo.methods.method import Method
 from raybo.methods.parts.initial_design import design_size, explain_design, sobol_proposal
 from raybo.methods.parts.next_point import taken
 from raybo.methods.parts.refit_schedule import is_kept, last_estimate, starts_of_fit
@@ -51,7 +52,7 @@ class Learned:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OverContexts(Options, ABC):
+class OverContexts(Method):
     """A method that maximises a bound over contexts: what differs is which contexts, and what they are reduced to.
 
     Attributes:

@@ -40,10 +40,11 @@ from typing import ClassVar
 import numpy as np
 
 from raybo.acquisition import Acquisition
-from raybo.common.options import Options, option
+from raybo.common.options import option
 from raybo.methods.default.auto_0_1 import FAR_OPTIMISM, OPTIMISM, SETTLED, mixture, propose_as_0_1
 from raybo.methods.default.committee import STRUCTURES, convene
 from raybo.methods.default.curves import explain_curves, propose_for_last_step
+from raybo.methods.method import Method
 from raybo.methods.parts.fitted_model import FittedGP, FittedModel, FittedSurrogate, Transform, prediction_in_words
 from raybo.methods.parts.fitting import added_noise, leader, observed
 from raybo.methods.parts.guesses import believing, design_by_guess
@@ -76,7 +77,7 @@ NAMES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Auto(Options):
+class Auto(Method):
     """Expected improvement or an upper confidence bound, chosen at random, in the mean over three Gaussian processes.
 
     raybo's own; docs/default.md shows what each part is worth.

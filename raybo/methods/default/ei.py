@@ -22,7 +22,8 @@ from raybo.acquisition import (
     best_posterior_mean,
 )
 from raybo.common.errors import MethodError
-from raybo.common.options import Options, option
+from raybo.common.options import option
+from raybo.methods.method import Method
 from raybo.methods.parts.fitted_model import FittedGP, prediction_in_words
 from raybo.methods.parts.fitting import fitted
 from raybo.methods.parts.goals_model import FittedGoals
@@ -42,7 +43,7 @@ from raybo.surrogate import GP, KernelName, Standardised, standard_model
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ei(Options):
+class Ei(Method):
     """Expected improvement over the best value seen, or over the best posterior mean where values are noisy.
 
     Jones, Schonlau, Welch (1998), "Efficient global optimization of expensive black-box functions".

@@ -7,13 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from raybo.methods.method import Method
 from raybo.methods.parts.initial_design import uniform
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Random:
+class Random(Method):
     """Independent uniform points of the space."""
 
     takes_goals: ClassVar[bool] = True

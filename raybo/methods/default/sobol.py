@@ -10,13 +10,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from raybo.methods.method import Method
 from raybo.methods.parts.initial_design import sobol_proposal
 from raybo.record.events import Tags
 from raybo.record.history import History, Proposal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sobol:
+class Sobol(Method):
     """A scrambled Sobol sequence: points that fill the space evenly. Results are not used.
 
     Owen (1998), "Scrambling Sobol' and Niederreiter-Xing points".

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from raybo.acquisition import exploration
-from raybo.common.options import Options, option
+from raybo.common.options import option
+from raybo.methods.method import Method
 from raybo.methods.parts.hyperparameters import HYPERPARAMETERS_MEAN, Hyperparameters, fixed_values
 from raybo.methods.parts.initial_design import is_in_design
 from raybo.record.history import History
@@ -23,7 +24,7 @@ LARGEST_POWER = 2.0  # of t in the grid's size: 10,000 times the first one's at 
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomGridOptions(Options):
+class RandomGridOptions(Method):
     """The options that both methods share."""
 
     points_per_round: int = option(100, "grid points, times t if the grid grows", at_least=1)

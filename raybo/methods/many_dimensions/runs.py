@@ -21,8 +21,9 @@ from typing import Literal, cast
 
 import numpy as np
 
-from raybo.common.options import Options, option
+from raybo.common.options import option
 from raybo.methods.many_dimensions.iterations import Iteration, is_flat
+from raybo.methods.method import Method
 from raybo.methods.parts.initial_design import sobol_proposal
 from raybo.record.events import State, Tags
 from raybo.record.history import History, Proposal
@@ -36,7 +37,7 @@ FEW = 10  # trials per axis: with fewer a local search makes hardly a step, and 
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(Options):
+class RunOptions(Method):
     """The options of a run's beginning, which gibo, mpd, min-ucb, la-min-ucb and ars share."""
 
     start: Start = option(

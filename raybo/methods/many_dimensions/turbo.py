@@ -20,8 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from raybo.common.options import Options, option
+from raybo.common.options import option
 from raybo.methods.many_dimensions.iterations import is_flat
+from raybo.methods.method import Method
 from raybo.methods.parts.initial_design import design_size, uniform
 from raybo.methods.parts.refit_schedule import REFIT_SHARE
 from raybo.methods.story import OverTrials, Scale, Series, Story
@@ -57,7 +58,7 @@ class Region:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turbo(Options):
+class Turbo(Method):
     """Thompson sampling within a trust region around the best point, which grows with success and shrinks with failure.
 
     Eriksson et al. (2019), "Scalable Global Optimization via Local Bayesian Optimization", NeurIPS (TuRBO-1).

@@ -16,7 +16,8 @@ import numpy as np
 
 from raybo.acquisition import LogExpectedImprovement, UpperConfidence
 from raybo.common.errors import MethodError
-from raybo.common.options import Options, option
+from raybo.common.options import option
+from raybo.methods.method import Method
 from raybo.methods.parts import initial_design
 from raybo.methods.parts.fitted_model import FittedGP
 from raybo.methods.parts.fitting import fitted
@@ -36,7 +37,7 @@ PRIOR = (1e-3, 10.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnknownOptions(Options):
+class UnknownOptions(Method):
     """The options that all of these methods share."""
 
     solver: SolverName = option("lbfgsb", "how the acquisition is maximised")
